@@ -77,7 +77,7 @@ pub enum Command {
 ///
 /// The program has a linear or generalised linear model of one column in terms of the others, and a Bayesian neural network in comments.
 /// Columns that number or name the rows, or that never change, are left out. If values are missing, a table of the complete rows is written
-/// beside the program.
+/// beside the program: `PROGRAM-complete.csv`.
 #[derive(Args, Debug)]
 pub struct New {
     /// The table: CSV, Parquet or JSON.
@@ -88,7 +88,7 @@ pub struct New {
     /// The column that the model predicts. By default, the last column that is not an identifier.
     #[arg(long, value_name = "COLUMN")]
     pub output: Option<String>,
-    /// Replace an existing program.
+    /// Replace an existing program, and the table of complete rows that it reads.
     #[arg(long)]
     pub overwrite: bool,
 }
@@ -301,6 +301,9 @@ pub struct Predict {
     /// to an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
+    /// Replace files even if they are not outputs of the same kind.
+    #[arg(long)]
+    pub overwrite: bool,
     /// How to handle rows with a level that no training row has: `refuse` them, or draw the parameters of new levels from their
     /// `prior` in each draw of the posterior. Rows with the same new level share these draws.
     #[arg(long, value_enum, default_value_t)]

@@ -17,7 +17,7 @@ use bnnc_base::number::rounded;
 pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     Unpredicted, damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions,
-    other_library, reads_its_results, replaces_its_source, unpredicted_output,
+    other_library, reads_its_results, replaces_another_file, replaces_its_source, unpredicted_output,
 };
 pub use laplace::{
     Elsewhere, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,

@@ -7,7 +7,7 @@ pub mod zarr;
 use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
 use pending::Pending;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Writes a file atomically: a reader sees the old content or the new content, but never a part of it.
@@ -32,6 +32,17 @@ pub fn in_place_of(
         file.finish()
     });
     written.map_err(|error| diagnostics::unwritable(path, &error))
+}
+
+/// Returns whether a file with this name has content that does not begin with `beginning`, so that replacing it could destroy work of the user.
+pub fn holds_other_content(path: &Path, beginning: &[u8]) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+    let begins = || {
+        let mut found = vec![0; beginning.len()];
+        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut found))?;
+        Ok::<_, io::Error>(found == beginning)
+    };
+    is_file && !begins().unwrap_or(false)
 }
 
 /// A column of a result table.
@@ -89,18 +100,25 @@ pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
 
 /// Writes an array of doubles as a NumPy file of version 1.0.
 pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnostic> {
-    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
-    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // The length of the header plus the ten bytes before it and the newline after it must be a multiple of 64.
-    let length = (header.len() + 11).next_multiple_of(64) - 10;
+    let header = npy_header(sizes);
     atomically(path, |writer| {
-        writer.write_all(b"\x93NUMPY\x01\x00")?;
-        writer.write_all(&(length as u16).to_le_bytes())?;
-        writer.write_all(format!("{header:<width$}\n", width = length - 1).as_bytes())?;
+        writer.write_all(&header)?;
         values
             .iter()
             .try_for_each(|value| writer.write_all(&value.to_le_bytes()))
     })
+}
+
+/// Returns the bytes before the values of an array of doubles in a NumPy file.
+pub fn npy_header(sizes: &[usize]) -> Vec<u8> {
+    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
+    // The length of the header plus the ten bytes before it and the newline after it must be a multiple of 64.
+    let length = (header.len() + 11).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((length as u16).to_le_bytes());
+    bytes.extend(format!("{header:<width$}\n", width = length - 1).into_bytes());
+    bytes
 }
 
 /// Returns the shortest text that reads back as the same number. The text is valid JSON: numbers that are not finite become

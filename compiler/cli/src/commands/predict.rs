@@ -98,9 +98,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     fitted.write_gaussian(&rows)?;
     let columns = fitted.table(rows, axes, (schema, &options))?;
     match &arguments.output {
-        Some(path) => {
-            bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources))
-        }
+        Some(path) => fitted.write_table(path, &columns),
         None => {
             let text = bnnc_data::write::csv_text(&columns);
             terminal::say(&text);
@@ -132,14 +130,38 @@ impl Fitted<'_> {
             let covariance = bnnc_run::joint(infer, preparation, at, rows.clone(), within)
                 .map_err(|stop| self.stopped(&stop))?;
             let sizes = [covariance.rows, covariance.columns];
+            self.check_free(path, &bnnc_data::write::npy_header(&sizes))?;
             bnnc_data::write::npy(path, &sizes, &covariance.values).map_err(show)?;
         }
         if let Some(path) = &arguments.slopes {
             let columns = bnnc_run::slopes(infer, preparation, at, rows.clone(), within)
                 .map_err(|stop| self.stopped(&stop))?;
-            bnnc_data::write::csv(path, &columns).map_err(show)?;
+            self.write_table(path, &columns)?;
         }
         Ok(())
+    }
+
+    /// Writes a table. The error is the exit status.
+    fn write_table(&self, path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), u8> {
+        let text = bnnc_data::write::csv_text(columns);
+        let header = text.split_inclusive('\n').next().unwrap_or_default();
+        self.check_free(path, header.as_bytes())?;
+        let written = bnnc_data::write::atomically(path, |writer| writer.write_all(text.as_bytes()));
+        written.map_err(|found| self.display.show(&[found], &self.program.sources))
+    }
+
+    /// Checks that an output, which begins with these bytes, does not replace a file of another kind without `--overwrite`. The error is the exit
+    /// status.
+    fn check_free(&self, path: &Path, beginning: &[u8]) -> Result<(), u8> {
+        let is_other = !self.arguments.overwrite && bnnc_data::write::holds_other_content(path, beginning);
+        let help = "write into another file, or add `--overwrite` to replace it";
+        match is_other {
+            true => Err(self.display.show(
+                &[diagnostics::replaces_another_file(path, help)],
+                &self.program.sources,
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Returns the table of predictions for rows that may have new levels along some axes. The error is the exit status.

@@ -525,6 +525,35 @@ fn predictions_do_not_replace_what_they_are_made_from() {
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
+/// `predict -o` replaces an earlier table of predictions, but another file only with `--overwrite`.
+#[test]
+fn predictions_do_not_replace_other_files() {
+    let trial = trained_groups();
+    let path = |name: &str| trial.path(name).display().to_string();
+    let predict = |more: &[&str]| {
+        let mut all = vec![
+            "predict".to_owned(),
+            path("out"),
+            "--data".to_owned(),
+            path("new.csv"),
+        ];
+        all.extend(["-o".to_owned(), path("target")]);
+        all.extend(more.iter().map(|word| (*word).to_owned()));
+        run(all)
+    };
+    for content in ["data d = csv(\"d.csv\")\n", "row,mine\n1,2\n", "r"] {
+        fs::write(trial.path("target"), content).unwrap();
+        predict(&[]).assert_error("E0515", 2, &["bnnc did not write it", "--overwrite"]);
+        assert_eq!(fs::read_to_string(path("target")).unwrap(), content);
+    }
+    predict(&["--overwrite"]).assert_silent();
+    let table = fs::read_to_string(path("target")).unwrap();
+    predict(&[]).assert_silent();
+    assert_eq!(fs::read_to_string(path("target")).unwrap(), table);
+    fs::write(trial.path("target"), "").unwrap();
+    predict(&[]).assert_silent();
+}
+
 /// Rows to predict usually have no outcome, so the outcome may be missing.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {

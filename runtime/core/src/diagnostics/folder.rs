@@ -22,7 +22,9 @@ pub(super) static FOREIGN_FILES: Code = Code {
     title: "files in the output folder that no run wrote",
     explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the folder \
               `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be yours. bnnc replaces and deletes only files \
-              that a run wrote, and follows no links. It never replaces a file that the same command reads, not even with `--overwrite`.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
+              that a run wrote, and follows no links. It never replaces a file that the same command reads, not even with `--overwrite`.\n\n\
+              `bnnc predict -o FILE` and the commands `:predict` and `:plot` of the REPL replace a file only if it is of the same kind: a table with the same columns, \
+              an array of the same sizes, or a plot.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
 };
 
@@ -107,6 +109,15 @@ pub fn replaces_its_source(file: &Path) -> Diagnostic {
         file.display()
     );
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("write into another file")
+}
+
+/// A file of another kind would be replaced by predictions or by a plot.
+pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
+    let text = format!(
+        "`{}` exists, and bnnc did not write it as such an output",
+        file.display()
+    );
+    error(&FOREIGN_FILES, FaultyInput::Usage, text).help(help)
 }
 
 /// A link where a run's own folder or file should be.
