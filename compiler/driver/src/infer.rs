@@ -24,6 +24,7 @@ use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_hir::elaborate;
+use bnnc_hir::elaborate::bind::target::displaced;
 use bnnc_hir::elaborate::bind::{DataBindings, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, SettingValue};
@@ -120,7 +121,9 @@ impl<'a> Compilation<'a> {
 
     fn elaborate_now(&mut self, schema: &Schema) -> Result<ElaboratedInference, CompileFailure> {
         let module = &self.program.module;
-        let (bound, diagnostics) = bind(&module.models[self.model_id()], schema);
+        let (bound, mut diagnostics) = bind(self.model(), schema);
+        let spec = &module.datas[self.item.data].spec;
+        diagnostics.extend(displaced(self.model(), spec, schema));
         if !diagnostics.is_empty() {
             return Err(CompileFailure::Program(diagnostics));
         }

@@ -912,3 +912,29 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
         assert!((found - mean * 15.0 / (15.0 + 1e-4)).abs() < 1e-2, "{means}");
     }
 }
+
+/// Without `target`, the last column is the target. The name of the output must not be that of another column.
+#[test]
+fn an_output_with_the_name_of_another_column_needs_a_target() {
+    let rows: String = (0..20)
+        .map(|at| format!("{at}.5,{}.25,{}.125\n", at * 3 % 7, at * 5 % 11))
+        .collect();
+    let of = |options: &str| {
+        Trial::new().file("d.csv", format!("b,y,a\n{rows}")).program(&format!(
+            "data d = csv(\"d.csv\"){options}\nmodel M(b: real) -> y: real {{\n  w ~ Normal(0, 1)\n  y ~ Normal(w * b, 1)\n}}\n\
+             infer fit = map(M, d)\n"
+        ))
+    };
+    of("").bnnc("check", &[]).assert_error(
+        "E0292",
+        1,
+        &[
+            "`y` would be the last column `a`, but the data have a column `y`",
+            "write `target = y`",
+        ],
+    );
+    let named = of(" { target = y }").bnnc("check", &[]);
+    assert_eq!(named.status, 0, "{}", named.stderr);
+    let other = of(" { target = a }").bnnc("check", &[]);
+    assert_eq!(other.status, 0, "{}", other.stderr);
+}

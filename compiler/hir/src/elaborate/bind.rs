@@ -6,6 +6,7 @@ mod entries;
 pub mod integers;
 mod levels;
 mod missing;
+pub mod target;
 
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ModelItem, ParamBinding, TypedExprKind};

@@ -20,7 +20,12 @@ pub static WRONG_COLUMN: Code = Code {
     title: "column does not fit",
     explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows \
               0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. If any \
-              input or output has one value per example, every output needs one value per example.",
+              input or output has one value per example, every output needs one value per example. A single output takes the \
+              target of the data. Without the option `target`, this is the last column, and the name of the output must not be \
+              that of another column.\n\n\
+              ```\ndata d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
+              data d = csv(\"d.csv\") { target = y }   // right\n\n\
+              model M(x: real) -> y: real { .. }\n```",
 };
 
 /// A position of an axis that no value of any column selects.
@@ -343,4 +348,15 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
     wrong(span, text, schema)
         .label("would be observed once for each example")
         .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
+}
+
+/// Reports an output that would take the last column of the data `data`, although another column has its name.
+pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
+    let text = format!("`{output}` would be the last column `{last}`, but the data have a column `{output}`");
+    Diagnostic::error(&WRONG_COLUMN, span, text)
+        .label("the output")
+        .also(data, "does not name its target, so the last column is the target")
+        .help(format!(
+            "write `target = {output}` in the data item, or name the target that is meant"
+        ))
 }

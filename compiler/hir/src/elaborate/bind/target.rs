@@ -1,0 +1,19 @@
+//! The output of a model whose data item does not name its target.
+
+use super::diagnostics;
+use crate::tree::ModelItem;
+use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_base::diagnostic::Diagnostic;
+
+/// Reports a single output that takes the last column of its data only because the data item does not name a target, although another column has the
+/// name of the output.
+pub fn displaced(model: &ModelItem, spec: &DataSpec, schema: &Schema) -> Option<Diagnostic> {
+    let ([output], None, Some(target)) = (model.outputs.as_slice(), &spec.target, &schema.target) else {
+        return None;
+    };
+    let name = &*output.param.name;
+    let is_meant = |column: &str| column == name && column != target;
+    schema.fields.iter().find(|field| is_meant(&field.name))?;
+    let span = model.locals[output.local].span;
+    Some(diagnostics::displaced(span, (name, target), spec.span))
+}
