@@ -277,7 +277,10 @@ fn useless_columns_are_left_out_with_a_reason() {
     }
     assert_has(
         &program,
-        &["csv(\"cars-complete.csv\")", "the rows are in the order of `day`"],
+        &[
+            "csv(\"program-complete.csv\")",
+            "the rows are in the order of `day`",
+        ],
     );
     assert_has(&shown, &["holds the 60 of 60 rows"]);
     assert!(!program.contains("\n  test ="), "{program}");
@@ -421,8 +424,8 @@ fn incomplete_rows_are_left_out_of_a_copy() {
         &shown,
         &["the 74 of 80 rows with a value in every column that is used"],
     );
-    assert_has(&program, &["csv(\"cars-complete.csv\")", "In 6 of 80 rows"]);
-    let copy = fs::read_to_string(trial.path("cars-complete.csv")).unwrap();
+    assert_has(&program, &["csv(\"program-complete.csv\")", "In 6 of 80 rows"]);
+    let copy = fs::read_to_string(trial.path("program-complete.csv")).unwrap();
     let whole = text
         .lines()
         .skip(1)
@@ -529,7 +532,7 @@ fn columns_that_are_left_out_stay_left_out() {
     assert_sound(&trial.path("program.bnn"));
     assert_has(&shown, &["it numbers the rows"]);
     assert!(!program.contains("rownum)"), "{program}");
-    let copy = fs::read_to_string(trial.path("cars-complete.csv")).unwrap();
+    let copy = fs::read_to_string(trial.path("program-complete.csv")).unwrap();
     let rows: Vec<&str> = text.lines().collect();
     let last = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
     for line in copy.lines().skip(1) {
@@ -693,4 +696,151 @@ fn classes_far_apart_are_told_apart() {
     });
     let accuracy = results(&text)["metrics"]["accuracy"].as_f64();
     assert!(accuracy.unwrap() > 0.95, "{accuracy:?}");
+}
+
+/// Forty rows of a, b, y, z; every tenth has a gap in b.
+fn with_gaps() -> String {
+    table("a,b,y,z", 40, |at, random| {
+        let gap = at % 10 == 3;
+        let b = if gap {
+            String::new()
+        } else {
+            format!("{:.3}", random.normal())
+        };
+        format!("{at}.5,{b},{:.3},{:.3}", 50.0 + random.normal(), random.normal())
+    })
+}
+
+/// The complete rows of a second program must not replace those of the first one.
+#[test]
+fn each_program_has_its_own_table_of_complete_rows() {
+    let trial = Trial::new().file("t.csv", with_gaps());
+    let new = |program: &str, arguments: &[&str]| {
+        let mut all = vec!["new".into(), trial.path("t.csv"), trial.path(program)];
+        all.extend(arguments.iter().map(PathBuf::from));
+        run(all)
+    };
+    new("a.bnn", &["--output", "y"]).assert_silent();
+    let complete = fs::read_to_string(trial.path("a-complete.csv")).unwrap();
+    new("b.bnn", &["--output", "a", "--overwrite"]).assert_silent();
+    assert_eq!(
+        fs::read_to_string(trial.path("a-complete.csv")).unwrap(),
+        complete
+    );
+    let program = fs::read_to_string(trial.path("a.bnn")).unwrap();
+    assert_has(&program, &["csv(\"a-complete.csv\")", "target = y"]);
+    let checked = run([Path::new("check"), &trial.path("a.bnn")]);
+    assert!(
+        checked.stdout.contains("column `y`") || checked.stdout.contains("column y"),
+        "{}",
+        checked.stdout
+    );
+    // A program may be written again together with its table.
+    new("b.bnn", &["--output", "z", "--overwrite"]).assert_silent();
+    let header = fs::read_to_string(trial.path("b-complete.csv")).unwrap();
+    assert!(header.lines().next().unwrap().ends_with(",z"), "{header}");
+}
+
+#[test]
+fn overwrite_spares_tables_that_no_program_reads_and_targets_of_links() {
+    let trial = Trial::new()
+        .file("t.csv", with_gaps())
+        .file("t-complete.csv", "mine\n")
+        .file("target.txt", "mine too\n");
+    let new = |program: &str| {
+        run([
+            Path::new("new"),
+            &trial.path("t.csv"),
+            &trial.path(program),
+            Path::new("--overwrite"),
+        ])
+    };
+    new("t.bnn").assert_error(
+        "E0663",
+        3,
+        &["t-complete.csv", "no earlier program of `bnnc new` reads it"],
+    );
+    assert_eq!(
+        fs::read_to_string(trial.path("t-complete.csv")).unwrap(),
+        "mine\n"
+    );
+    assert!(!trial.path("t.bnn").exists());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("target.txt", trial.path("l.bnn")).unwrap();
+        new("l.bnn").assert_silent();
+        assert_eq!(
+            fs::read_to_string(trial.path("target.txt")).unwrap(),
+            "mine too\n"
+        );
+        assert!(
+            fs::read_to_string(trial.path("l.bnn"))
+                .unwrap()
+                .contains("infer fit")
+        );
+    }
+}
+
+/// A last column with gaps or with numbers as text is the output that the user means, so no other column takes its place.
+#[test]
+fn a_probable_output_is_not_replaced_by_an_input() {
+    let halves = table("a,y", 60, |at, random| {
+        let y = if at % 2 == 0 {
+            String::new()
+        } else {
+            format!("{:.3}", random.normal())
+        };
+        format!("{:.3},{y}", random.normal())
+    });
+    let error = |table: &str, arguments: &[&str]| {
+        let trial = Trial::new().file("t.csv", table);
+        let mut all = vec!["new".into(), trial.path("t.csv"), trial.path("t.bnn")];
+        all.extend(arguments.iter().map(PathBuf::from));
+        run(all)
+    };
+    error(&halves, &[]).assert_error(
+        "E0664",
+        3,
+        &[
+            "`y` cannot be the output: 30 of 60 values are missing",
+            "write `--output y`",
+        ],
+    );
+    error(&halves, &["--output", "y"]).assert_silent();
+    for cell in ["%", "$"] {
+        let texts = table("a,y", 60, |at, random| match cell {
+            "%" => format!("{:.3},{}.{}%", random.normal(), at, at % 7),
+            _ => format!("{:.3},${}.{}", random.normal(), at, at % 7),
+        });
+        error(&texts, &[]).assert_error("E0664", 3, &["its numbers are written as text", "without units"]);
+    }
+    let pipes = table("a|y", 60, |at, _| format!("{at}.1|{at}"));
+    error(&pipes, &[]).assert_error("E0664", 3, &["separated by `|`"]);
+}
+
+#[test]
+fn integers_that_reals_cannot_tell_apart_are_reported_as_such() {
+    let text = table("key,x,y", 40, |at, random| {
+        // Both are 10^16 as reals.
+        let key = 10_000_000_000_000_000i64 + (at as i64 % 2);
+        format!("{key},{:.3},{:.3}", random.normal(), random.normal())
+    });
+    let (_, lines) = program_of(&text, &[]);
+    assert_has(
+        &lines,
+        &["left out `key`: it has integers beyond 2^53, which reals cannot tell apart"],
+    );
+}
+
+#[test]
+fn ratings_are_not_counts() {
+    let ratings = of(&|_, r| (1 + (4.999 * (r.uniform() + r.uniform()) / 2.0) as i64).to_string());
+    assert_has(
+        &ratings,
+        &["y ~ Normal(eta, sigma)", "recipe on ordinal regression"],
+    );
+    let even = of(&|at, _| (at % 5).to_string());
+    assert_has(&even, &["one of the classes 0 to 4", "Categorical(logits = eta)"]);
+    let shares = of(&|_, r| format!("{:.4}", r.uniform()));
+    assert_has(&shares, &["for a proportion, `Beta`"]);
 }

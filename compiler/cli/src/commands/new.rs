@@ -53,7 +53,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
     let format = format_of(file).map_err(one)?;
     let stem = stem(file);
     let target = target(arguments, &stem);
-    let complete = target.with_file_name(format!("{stem}-complete.csv"));
+    let complete = complete_of(&target);
     let reading = Reading::within(memory::available()).with_gaps();
     let table = read::read(
         format,
@@ -62,16 +62,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
         &reading,
     )?;
     let columns = TableColumns::of(file, &table, reading.gaps(), arguments.output.as_deref()).map_err(one)?;
-    let written = match columns.is_complete() {
-        true => vec![&target],
-        false => vec![&target, &complete],
-    };
-    if let Some(existing) = written
-        .iter()
-        .find(|path| !arguments.overwrite && path.symlink_metadata().is_ok())
-    {
-        return Err(vec![diagnostics::exists(existing)]);
-    }
+    check_free(&target, &complete, &columns, arguments.overwrite).map_err(one)?;
     let folder = target.parent().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder)
@@ -90,10 +81,39 @@ fn project(arguments: &New) -> Result<String, Faults> {
     let text = plan.text();
     let text = formatted(&text).unwrap_or(text);
     if !columns.is_complete() {
-        write::csv(&complete, &columns.complete()).map_err(one)?;
+        let rows = write::csv_text(&columns.complete());
+        write::in_place_of(&complete, |writer| writer.write_all(rows.as_bytes())).map_err(one)?;
     }
-    write::atomically(&target, |writer| writer.write_all(text.as_bytes())).map_err(one)?;
+    write::in_place_of(&target, |writer| writer.write_all(text.as_bytes())).map_err(one)?;
     Ok(summary(&plan, &columns, &complete))
+}
+
+/// Returns the path of the table of complete rows. It has the name of the program, so that several programs for one table do not share it.
+fn complete_of(target: &Path) -> PathBuf {
+    let program = target.file_stem().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!("{program}-complete.csv"))
+}
+
+/// Checks that no file would be replaced, except with `overwrite` an earlier program and the table of complete rows that it reads.
+fn check_free(
+    target: &Path,
+    complete: &Path,
+    columns: &TableColumns,
+    overwrite: bool,
+) -> Result<(), Diagnostic> {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    if exists(target) && !overwrite {
+        return Err(diagnostics::exists(target));
+    }
+    if columns.is_complete() || !exists(complete) {
+        return Ok(());
+    }
+    let name = complete.file_name().unwrap_or_default().to_string_lossy();
+    let program = bnnc_data::file::text(target).unwrap_or_default();
+    match overwrite && program.contains(&format!("(\"{name}\")")) {
+        true => Ok(()),
+        false => Err(diagnostics::table_exists(complete, overwrite)),
+    }
 }
 
 /// The format of files with an unknown extension, and of the table of complete rows.

@@ -56,7 +56,7 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, table.rows, 0));
         }
         let uses = uses(table, &gaps, None);
-        let (output, remark) = output(path, table, &uses, wanted)?;
+        let (output, remark) = output(path, table, &gaps, &uses, wanted)?;
         let mut columns = TableColumns {
             table,
             gaps,
@@ -84,8 +84,10 @@ impl<'t> TableColumns<'t> {
         }
         let name = &table.arrays[output].name;
         let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);
-        columns.choice = choose(name, &facts)
-            .map_err(|why| diagnostics::unusable(path, output + 1, name, &why.to_string()))?;
+        columns.choice = choose(name, &facts).map_err(|why| {
+            let remedy = "choose another column: `--output COLUMN`".to_owned();
+            diagnostics::unusable(path, (output + 1, name), &why.to_string(), remedy)
+        })?;
         columns.uses[output].1 = facts;
         Ok(columns)
     }
@@ -180,17 +182,16 @@ impl<'t> TableColumns<'t> {
                 false => numbers.push(named),
             }
         }
-        let is_last = format.contents() == Contents::Columns
-            && (!self.is_complete() || self.output + 1 == self.table.arrays.len());
         let leaves_out = self.is_complete() && !self.left_out().is_empty();
         let is_partial = format.contents() != Contents::Columns || !groups.is_empty() || leaves_out;
         let has_inputs = !(numbers.is_empty() && groups.is_empty());
         ProgramPlan {
-            paths,
+            program,
+            remarks: self.remarks(&data),
+            data,
             format,
             item: items.claim(stem),
             output,
-            is_last,
             choice: self.choice.clone(),
             numbers,
             groups,
@@ -198,7 +199,6 @@ impl<'t> TableColumns<'t> {
             is_partial,
             rows: self.rows.len(),
             untested: self.untested(has_inputs),
-            remarks: self.remarks(stem),
         }
     }
 
@@ -263,19 +263,19 @@ impl<'t> TableColumns<'t> {
         self.table.arrays.iter().zip(&self.uses).find_map(is_ordered)
     }
 
-    /// Returns remarks on missing values.
-    fn remarks(&self, stem: &str) -> Vec<String> {
+    /// Returns remarks on missing values. `complete` is the file of the complete rows.
+    fn remarks(&self, complete: &str) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.is_complete() {
             let (rows, all) = self.rows();
             remarks.push(match all - rows {
                 0 => format!(
                     "A column that the program leaves out has missing values, which bnnc cannot read. The program reads the other columns from \
-                     `{stem}-complete.csv`."
+                     `{complete}`."
                 ),
                 few => format!(
                     "In {few} of {all} rows of the original file, a value is missing. The program reads the {rows} complete rows from \
-                     `{stem}-complete.csv`. This is fine if values are missing by chance; otherwise see the recipe on missing values in the book."
+                     `{complete}`. This is fine if values are missing by chance; otherwise see the recipe on missing values in the book."
                 ),
             });
         }
@@ -322,6 +322,7 @@ fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, C
 fn output(
     path: &Path,
     table: &Table,
+    gaps: &Gaps,
     uses: &[(ColumnUse, ColumnFacts)],
     wanted: Option<&str>,
 ) -> Result<(usize, Option<String>), Diagnostic> {
@@ -337,13 +338,34 @@ fn output(
             }
         }
     };
-    let name = |place: usize| &table.arrays[place].name;
+    let name = |place: usize| &*table.arrays[place].name;
+    let remedy = |place: usize| {
+        match &uses[place].1 {
+        _ if table.arrays.len() == 1 && name(place).contains('|') => {
+            "the columns of the file seem to be separated by `|`; separate them by commas".to_owned()
+        }
+        facts if facts.is_numbers_as_text() => {
+            "write plain numbers, with a decimal point and without units, or choose another column: `--output COLUMN`"
+                .to_owned()
+        }
+        facts if wanted.is_none() && choose(name(place), facts).is_ok() => format!(
+            "to use the rows that have a value, write `--output {0}`; or choose another column: `--output COLUMN`",
+            shown(name(place))
+        ),
+        _ => "choose another column: `--output COLUMN`".to_owned(),
+    }
+    };
     if let Some(place) = wanted
         .and_then(|wanted| table.find(wanted))
         .map(|(place, _)| place)
     {
         return match why_not(place) {
-            Some(why) => Err(diagnostics::unusable(path, place + 1, name(place), &why)),
+            Some(why) => Err(diagnostics::unusable(
+                path,
+                (place + 1, name(place)),
+                &why,
+                remedy(place),
+            )),
             None => Ok((place, None)),
         };
     }
@@ -352,6 +374,15 @@ fn output(
         Some(place) if place == last => {
             let remark = "the output is the last column; `--output COLUMN` chooses another";
             Ok((place, Some(remark.to_owned())))
+        }
+        Some(_) if is_probably_output(table, gaps, &uses[last].1) => {
+            let why = why_not(last).unwrap_or_default();
+            Err(diagnostics::unusable(
+                path,
+                (last + 1, name(last)),
+                &why,
+                remedy(last),
+            ))
         }
         Some(place) => {
             let why = why_not(last).unwrap_or_default();
@@ -364,7 +395,23 @@ fn output(
         }
         None => {
             let why = why_not(last).unwrap_or_default();
-            Err(diagnostics::unusable(path, last + 1, name(last), &why))
+            Err(diagnostics::unusable(
+                path,
+                (last + 1, name(last)),
+                &why,
+                remedy(last),
+            ))
         }
     }
+}
+
+/// Returns whether the last column looks like an output that only missing values or the form of its numbers make unusable. Another column is then not
+/// chosen in its place.
+fn is_probably_output(table: &Table, gaps: &Gaps, facts: &ColumnFacts) -> bool {
+    let Some(last) = table.arrays.last().filter(|last| is_writable(&last.name)) else {
+        return false;
+    };
+    let missing = gaps.get(&last.name).map_or(0, Vec::len);
+    let is_missing = missing as f64 > MOST_MISSING * table.rows as f64;
+    facts.is_numbers_as_text() || (is_missing && choose(&last.name, facts).is_ok())
 }

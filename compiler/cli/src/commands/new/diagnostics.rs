@@ -36,7 +36,8 @@ static TOO_FEW: Code = Code {
 static EXISTS: Code = Code {
     id: "E0663",
     title: "`bnnc new` does not replace files",
-    explain: "The program, or the table of complete rows beside it, exists already. It may hold your own changes, so `bnnc new` replaces it only with `--overwrite`.\n\n\
+    explain: "The program, or the table of complete rows beside it, exists already. It may hold your own changes, so `bnnc new` replaces it only with `--overwrite`. \
+              A table is replaced only together with a program that reads it.\n\n\
               ```\nbnnc new cars.csv second.bnn\nbnnc new cars.csv --overwrite\n```",
 };
 
@@ -45,7 +46,8 @@ static UNUSABLE: Code = Code {
     id: "E0664",
     title: "the column cannot be an output",
     explain: "An output must differ between rows. Text must be classes, of which each has several rows; almost every row of an identifier has its own value. A column \
-              whose name has a double quote or a line break cannot be named in a program.\n\n\
+              whose name has a double quote or a line break cannot be named in a program. Without `--output`, bnnc chooses no other column if the last one would be a \
+              usable output with more values, or with its numbers written as plain numbers.\n\n\
               Wrong: `bnnc new cars.csv --output licence_plate`.\n\nRight: `bnnc new cars.csv --output price`.",
 };
 
@@ -111,8 +113,22 @@ pub fn exists(path: &Path) -> Diagnostic {
         .help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace it: `--overwrite`")
 }
 
+/// Reports that the table of complete rows would replace a file that the earlier program does not read.
+pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
+    let message = "the table of complete rows would replace this file";
+    let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
+    match overwrite {
+        true => found
+            .note("no earlier program of `bnnc new` reads it")
+            .help("name another program, `bnnc new FILE PROGRAM.bnn`, or rename this file"),
+        false => {
+            found.help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace both: `--overwrite`")
+        }
+    }
+}
+
 /// Reports a column that cannot be the output, at its name in the header. `place` is the position of the column, counted from 1.
-pub fn unusable(path: &Path, place: usize, name: &str, why: &str) -> Diagnostic {
+pub fn unusable(path: &Path, (place, name): (usize, &str), why: &str, remedy: String) -> Diagnostic {
     let message = format!("`{name}` cannot be the output: {why}");
-    Diagnostic::data(&UNUSABLE, path, 1, place, message).help("choose another column: `--output COLUMN`")
+    Diagnostic::data(&UNUSABLE, path, 1, place, message).help(remedy)
 }

@@ -3,7 +3,7 @@
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::number::rounded;
 use bnnc_data::table::ArrayValues;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Facts about the values of a column in some rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct ColumnFacts {
     numbers: Vec<f64>,
     /// True if all values are integers.
     pub whole: bool,
+    /// True if some different integers are the same real number.
+    pub is_rounded: bool,
 }
 
 impl ColumnFacts {
@@ -29,8 +31,13 @@ impl ColumnFacts {
     pub fn of(values: &ArrayValues, rows: &[usize]) -> ColumnFacts {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
+        // Integers beyond 2^53 may differ although they are the same real.
+        let key = |row: usize| match values {
+            ArrayValues::Int(values) => values[row] as u64,
+            _ => values.real(row).to_bits(),
+        };
         for &row in rows {
-            let count = counts.entry(values.real(row).to_bits()).or_insert(0);
+            let count = counts.entry(key(row)).or_insert(0);
             *count += 1;
             if *count == 1 {
                 order.push(row);
@@ -47,7 +54,9 @@ impl ColumnFacts {
             Some(_) => Vec::new(),
             None => rows.iter().map(|row| values.real(*row)).collect(),
         };
+        let reals: HashSet<u64> = numbers.iter().map(|number| number.to_bits()).collect();
         ColumnFacts {
+            is_rounded: texts.is_none() && reals.len() < counts.len(),
             rows: rows.len(),
             distinct: counts.len(),
             rarest: counts.values().copied().min().unwrap_or(0),
@@ -109,6 +118,18 @@ impl ColumnFacts {
                 if year.len() == 4 && digits(year, 4) && month.len() <= 2 && digits(month, 1) && digits(day, 1))
         };
         self.texts.as_ref().is_some_and(|texts| texts.iter().all(is_date))
+    }
+
+    /// Returns whether all texts look like numbers with a unit, a currency, a decimal comma or separated thousands: `12 %`, `$10.50`, `1,5`.
+    pub fn is_numbers_as_text(&self) -> bool {
+        let is_number = |text: &String| {
+            let text = text.trim_start_matches(|letter: char| "$\u{20ac}\u{a3}\u{a5}+- ".contains(letter));
+            let unit =
+                text.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,' ".contains(letter));
+            text.starts_with(|letter: char| letter.is_ascii_digit()) && unit.chars().count() <= 4
+        };
+        let texts = self.texts.as_deref().unwrap_or_default();
+        !texts.is_empty() && !self.is_dates() && texts.iter().all(is_number)
     }
 
     /// Returns whether a program can read the values as integers.

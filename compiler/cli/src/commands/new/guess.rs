@@ -51,6 +51,9 @@ pub fn guess(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     if !is_writable(name) {
         return left_out("its name has a double quote or a line break, which programs cannot write");
     }
+    if facts.is_rounded {
+        return left_out("it has integers beyond 2^53, which reals cannot tell apart");
+    }
     match &facts.texts {
         Some(texts) if facts.distinct == 1 => {
             let text = texts.first().map(|text| shown(text)).unwrap_or_default();
@@ -72,6 +75,9 @@ fn left_out(why: &str) -> ColumnUse {
 fn text(facts: &ColumnFacts) -> ColumnUse {
     if facts.is_dates() {
         return left_out("it holds dates as text; add a column with the number of days if there is a trend");
+    }
+    if facts.is_numbers_as_text() && facts.distinct * ROWS_OF_A_GROUP > facts.rows {
+        return left_out("its numbers are written as text");
     }
     if facts.distinct == facts.rows {
         return left_out("every row has a text of its own, as in an identifier");

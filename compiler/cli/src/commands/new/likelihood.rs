@@ -71,11 +71,18 @@ const MOST_CLASSES: usize = 50;
 /// The largest mean of positive integers that are treated as counts. If the mean is larger, the gaps between integers are negligible.
 const LARGEST_COUNT: f64 = 100.0;
 
+/// Counts of events rarely vary less than this, relative to their mean; ratings and bounded counts often do.
+const LARGEST_RATING_RATIO: f64 = 0.8;
+
 /// The reason why a column cannot be an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusableOutput {
     /// The column has the same value in every row.
     Constant,
+    /// The column has different integers that are the same real number.
+    Rounded,
+    /// The column is text that looks like numbers.
+    NumbersAsText,
     /// The column is text with this number of different values in this number of rows.
     Texts(usize, usize),
 }
@@ -84,6 +91,10 @@ impl fmt::Display for UnusableOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UnusableOutput::Constant => f.write_str("it has the same value in every row"),
+            UnusableOutput::Rounded => {
+                f.write_str("it has integers beyond 2^53, which reals cannot tell apart")
+            }
+            UnusableOutput::NumbersAsText => f.write_str("its numbers are written as text"),
             UnusableOutput::Texts(values, rows) => {
                 write!(f, "it is text with {values} different values in {rows} rows")
             }
@@ -98,6 +109,7 @@ impl fmt::Display for UnusableOutput {
 pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, UnusableOutput> {
     match &facts.texts {
         _ if facts.distinct < 2 => Err(UnusableOutput::Constant),
+        _ if facts.is_rounded => Err(UnusableOutput::Rounded),
         Some(texts) => of_text(facts, texts),
         None if facts.whole && facts.fits_integers() => Ok(of_integers(name, facts)),
         None => Ok(of_reals(facts)),
@@ -107,7 +119,10 @@ pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, Unusa
 fn of_text(facts: &ColumnFacts, texts: &[String]) -> Result<LikelihoodChoice, UnusableOutput> {
     let count = texts.len();
     if count > MOST_CLASSES || count * 3 > facts.rows.max(6) {
-        return Err(UnusableOutput::Texts(count, facts.rows));
+        return Err(match facts.is_numbers_as_text() {
+            true => UnusableOutput::NumbersAsText,
+            false => UnusableOutput::Texts(count, facts.rows),
+        });
     }
     Ok(match texts {
         [first, second] => {
@@ -142,7 +157,7 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
         return (OutputLikelihood::Either(high as i64), why);
     }
     let are_classes = low == 0.0 && high + 1.0 == facts.distinct as f64 && facts.distinct <= 10;
-    let are_balanced = facts.rarest * 2 >= facts.commonest && facts.distinct <= 4;
+    let are_balanced = facts.rarest * 2 >= facts.commonest;
     if are_classes && (are_balanced || is_named_as_groups(name)) {
         let why = format!(
             "The output is one of the classes 0 to {high}. `eta` has a number for each class: the larger it is, the more probable is the class. \
@@ -159,13 +174,27 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
                    takes it as a number with normal noise. If it is a rating, see the recipe on ordinal regression in the book.";
         return (OutputLikelihood::Normal, why.to_owned());
     }
+    if ratio < LARGEST_RATING_RATIO && low > 0.0 && high - low + 1.0 == facts.distinct as f64 && high <= 10.0
+    {
+        let why = format!(
+            "The output is a whole number from {low} to {high} and never 0, so it is probably a rating and not a count. The model takes it as a number with \
+             normal noise. For a model of ordered classes, see the recipe on ordinal regression in the book."
+        );
+        return (OutputLikelihood::Normal, why);
+    }
     let log_mean = moments.mean.ln();
     let ratio_text = rounded(ratio, 2);
     match ratio <= 1.5 {
         true => {
+            let otherwise = match ratio < LARGEST_RATING_RATIO {
+                true => {
+                    "If the counts cannot exceed a known number of trials, use `Binomial`; for a rating, see the recipe on ordinal regression in the book."
+                }
+                false => "If intervals cover too few counts, use `NegativeBinomial`.",
+            };
             let why = format!(
                 "The output is a count whose variance is {ratio_text} times its mean; for a Poisson distribution it is 1. `eta` is the logarithm of the mean \
-                 count. If intervals cover too few counts, use `NegativeBinomial`."
+                 count. {otherwise}"
             );
             (OutputLikelihood::Poisson(log_mean), why)
         }
@@ -213,8 +242,12 @@ fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
         );
         return (OutputLikelihood::StudentT, why);
     }
-    let why = "The output is a number that scatters around `eta` with the standard deviation `sigma`. If there are outliers, use `StudentT(4, eta, sigma)`.";
-    (OutputLikelihood::Normal, why.to_owned())
+    let mut why = "The output is a number that scatters around `eta` with the standard deviation `sigma`. If there are outliers, use `StudentT(4, eta, sigma)`."
+        .to_owned();
+    if 0.0 < low && high < 1.0 {
+        why += " All values lie between 0 and 1; for a proportion, `Beta` has no predictions outside.";
+    }
+    (OutputLikelihood::Normal, why)
 }
 
 #[cfg(test)]
@@ -248,6 +281,16 @@ mod tests {
         assert_eq!(
             of(ArrayValues::Int(vec![0, 1, 2, 0, 1, 2])),
             OutputLikelihood::Classes
+        );
+        // Each of 0 to 4 in every fifth row.
+        assert_eq!(
+            of(ArrayValues::Int((0..60).map(|row| row % 5).collect())),
+            OutputLikelihood::Classes
+        );
+        // Ratings with mean 3 and variance 1.6.
+        assert_eq!(
+            of(ArrayValues::Int([1, 1, 2, 3, 3, 3, 4, 4, 5, 4].repeat(9))),
+            OutputLikelihood::Normal
         );
         assert_eq!(
             of(ArrayValues::Int(vec![1, 2, 2, 1])),

@@ -51,8 +51,6 @@ pub struct ProgramPlan {
     pub item: String,
     /// The output.
     pub output: NamedColumn,
-    /// True if the output is the last column of a file whose columns are ordered.
-    pub is_last: bool,
     /// The distribution of the output, and the reason for it.
     pub choice: (OutputLikelihood, String),
     /// The inputs with a coefficient.
@@ -133,11 +131,10 @@ impl ProgramPlan {
             };
             options.push(comment(why) + &format!("inputs = [{}]\n", inputs.join(", ")));
         }
-        if let Some(target) = self.target() {
-            options.push(
-                comment("The output: the column that the model predicts.") + &format!("target = {target}\n"),
-            );
-        }
+        options.push(
+            comment("The output: the column that the model predicts.")
+                + &format!("target = {}\n", self.target()),
+        );
         options.push(match &self.untested {
             None => {
                 comment("A fifth of the rows, chosen at random, is not used for fitting. The run measures its predictions on these rows.")
@@ -181,12 +178,12 @@ impl ProgramPlan {
         (!entries.is_empty() && self.is_partial).then_some(entries)
     }
 
-    /// Returns the value of `target`; `None` if the output is the last column of the file, unchanged.
-    fn target(&self) -> Option<String> {
+    /// Returns the value of `target`.
+    fn target(&self) -> String {
         let column = reference(&self.output.column);
         match self.choice.0 {
-            OutputLikelihood::Either(value) => Some(format!("{column} == {value}")),
-            _ => (!self.is_last).then_some(column),
+            OutputLikelihood::Either(value) => format!("{column} == {value}"),
+            _ => column,
         }
     }
 
