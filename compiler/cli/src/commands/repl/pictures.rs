@@ -159,8 +159,9 @@ pub fn characters(picture: &Picture, width: usize) -> String {
             let mut plot = CharacterPlot::new(&picture.title, width, x, y);
             for (number, chain) in chains.iter().enumerate() {
                 let mark = char::from_digit(((number + 1) % 10) as u32, 10).unwrap_or('*');
-                for (at, value) in outline(chain) {
-                    plot.point(mark, (at, value));
+                // Every draw is marked, because an outline would leave the middle of a long trace empty.
+                for (at, value) in chain.iter().enumerate() {
+                    plot.point(mark, (at as f64, *value));
                 }
                 plot.legend(mark, &trace_name(number, chains.len()));
             }
