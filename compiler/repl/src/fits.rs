@@ -201,22 +201,22 @@ impl Session {
     }
 
     /// Replaces the posterior values in an expression by variables.
-    pub(super) fn resolved(&mut self, expr: &Expr) -> Result<Expr, Refused> {
+    pub(super) fn resolved(&mut self, expr: &Expr, reply: &mut Reply) -> Result<Expr, Refused> {
         let mut expr = expr.clone();
-        self.resolve(&mut expr)?;
+        self.resolve(&mut expr, reply)?;
         Ok(expr)
     }
 
     /// Replaces the posterior values in a statement by variables.
-    pub(super) fn resolved_stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Refused> {
+    pub(super) fn resolved_stmt(&mut self, stmt: &Stmt, reply: &mut Reply) -> Result<Stmt, Refused> {
         let mut stmt = stmt.clone();
         if let Some(value) = paths::value(&mut stmt) {
-            self.resolve(value)?;
+            self.resolve(value, reply)?;
         }
         Ok(stmt)
     }
 
-    fn resolve(&mut self, expr: &mut Expr) -> Result<(), Refused> {
+    fn resolve(&mut self, expr: &mut Expr, reply: &mut Reply) -> Result<(), Refused> {
         let (start, parameter) = paths::path(expr);
         let infer = paths::name(start).filter(|name| self.is_infer(name));
         if let Some(infer) = infer.map(str::to_owned) {
@@ -233,9 +233,9 @@ impl Session {
             }
         }
         for child in paths::children(expr) {
-            self.resolve(child)?;
+            self.resolve(child, reply)?;
         }
-        self.summarise(expr)
+        self.summarise(expr, reply)
     }
 
     /// Returns the names of the parameters of a posterior.

@@ -277,7 +277,7 @@ impl Session {
 
     /// Binds a name, and returns a text that shows its value.
     fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
-        let resolved = self.resolved_stmt(written)?;
+        let resolved = self.resolved_stmt(written, reply)?;
         let mut environment = self.environment.clone();
         let (stmt, diagnostics) = check_entry(&self.module, &mut environment, &resolved);
         let warnings: Vec<Diagnostic> = diagnostics
@@ -297,6 +297,7 @@ impl Session {
                 (local, held, text)
             }
             Some(TypedStmt::Sample(sample)) => {
+                self.noted_draws(&sample.dist, reply);
                 let held = self
                     .drawn(&sample, &environment.locals, draw)
                     .map_err(|diagnostic| vec![*diagnostic])?;
@@ -352,7 +353,7 @@ impl Session {
 
     /// Checks an expression. Warnings about the expression are shown.
     fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
-        let written = self.resolved(written)?;
+        let written = self.resolved(written, reply)?;
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, &written);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(diagnostics);
@@ -373,7 +374,7 @@ impl Session {
         draw: u32,
         reply: &mut Reply,
     ) -> Result<(VariableValue, String), Refused> {
-        if let Some(count) = self.posterior_draws(&checked.expr) {
+        if let Some(count) = self.noted_draws(&checked.expr, reply) {
             let (draws, dtype) = self
                 .at_draws(checked, draw, count)
                 .map_err(|diagnostic| vec![*diagnostic])?;

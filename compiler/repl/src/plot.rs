@@ -187,7 +187,7 @@ impl Session {
         }
         let checked = self.checked(written, reply)?;
         let (span, draw) = (checked.expr.span, self.next_draw());
-        if let Some(count) = self.posterior_draws(&checked.expr) {
+        if let Some(count) = self.noted_draws(&checked.expr, reply) {
             let (draws, _) = self
                 .at_draws(&checked, draw, count)
                 .map_err(|diagnostic| vec![*diagnostic])?;

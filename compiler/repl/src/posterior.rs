@@ -4,7 +4,7 @@ use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
 use super::picture::{IntervalSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
-use super::{Checked, Refused, Session, evaluate, paths, show};
+use super::{Checked, Refused, Reply, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::draws as codes;
@@ -29,16 +29,36 @@ const SHOWN: usize = 40;
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
-    /// Returns the number of draws at which an expression is computed; `None` if it does not depend on posterior values.
+    /// Returns the number of draws at which an expression is computed; `None` if it does not depend on posterior values. A single value, such as that
+    /// of `map`, is used at every draw of the others.
     pub(super) fn posterior_draws(&self, expr: &TypedExpr) -> Option<usize> {
+        let counts: Vec<usize> = self.draw_counts(expr).map(|(_, count)| count).collect();
+        let several = counts.iter().copied().filter(|count| *count != 1).min();
+        several.or_else(|| counts.first().copied())
+    }
+
+    /// Returns [`Session::posterior_draws`], and notes if some draws are left out because the values have different numbers of draws.
+    pub(super) fn noted_draws(&self, expr: &TypedExpr, reply: &mut Reply) -> Option<usize> {
+        let count = self.posterior_draws(expr)?;
+        let most = self.draw_counts(expr).max_by_key(|(_, own)| *own);
+        if let Some((name, most)) = most.filter(|(_, most)| *most > count) {
+            reply.note(&format!(
+                "this uses {count} of the {most} draws of `{name}`, because another value has only {count} draws"
+            ));
+        }
+        Some(count)
+    }
+
+    /// Returns the name and the number of draws of each posterior value in an expression.
+    fn draw_counts(&self, expr: &TypedExpr) -> impl Iterator<Item = (&str, usize)> {
         let mentioned = evaluate::mentioned(&[expr], &self.variables);
-        let counts = self.variables.iter().filter_map(|variable| match &variable.held {
+        let variables = self.variables.iter();
+        variables.filter_map(move |variable| match &variable.held {
             VariableValue::Draws(tensor, _) if mentioned.contains(&variable.local) => {
-                tensor.shape.first().copied()
+                Some((&*variable.name, tensor.shape.first().copied()?))
             }
             _ => None,
-        });
-        counts.min()
+        })
     }
 
     /// Returns the random streams of one of `count` posterior draws.
@@ -104,7 +124,7 @@ impl Session {
     }
 
     /// Replaces `mean(E)`, `sd(E)`, `median(E)` and `quantile(E, P)` by a number or an array, if `E` depends on posterior values.
-    pub(super) fn summarise(&mut self, expr: &mut ast::Expr) -> Result<(), Refused> {
+    pub(super) fn summarise(&mut self, expr: &mut ast::Expr, reply: &mut Reply) -> Result<(), Refused> {
         let ast::ExprKind::Call(callee, args) = &*expr.kind else {
             return Ok(());
         };
@@ -135,6 +155,7 @@ impl Session {
             }
             _ => return Ok(()),
         };
+        self.noted_draws(&checked.expr, reply);
         let draw = self.next_draw();
         let (draws, _) = self
             .at_draws(&checked, draw, count)
