@@ -20,6 +20,8 @@ use bnnc_hir::tree::{LocalId, Locals, Module, TypedExpr, TypedExprKind};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
 const MOST_ELEMENTS: usize = 1 << 27;
@@ -37,6 +39,8 @@ pub struct Streams {
     pub layers: HashMap<String, u32>,
     /// The index of the current posterior draw and the number of posterior draws, if an expression is evaluated at each of them.
     pub posterior: Option<(usize, usize)>,
+    /// Raised if the evaluation should stop.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Streams {
@@ -48,6 +52,7 @@ impl Streams {
             prefix,
             layers: HashMap::new(),
             posterior: None,
+            stop: Arc::default(),
         }
     }
 
@@ -229,6 +234,9 @@ pub fn compute_some(
     let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
     let (mut drawn, mut observed) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
+        if streams.stop.load(Ordering::Relaxed) {
+            return Err(limit(span, "the evaluation was interrupted".to_owned()));
+        }
         if !is_needed(value) {
             values.push(Tensor::scalar(0.0));
             continue;
@@ -289,6 +297,11 @@ fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool
             return Err(limit(span, why.to_owned()));
         }
     }
+    check_count(elements, span)
+}
+
+/// Rejects an evaluation with more numbers than fit into memory.
+pub fn check_count(elements: usize, span: Span) -> Elaborated<()> {
     match elements > MOST_ELEMENTS {
         true => Err(limit(
             span,

@@ -150,12 +150,15 @@ impl Session {
         if report.is_interrupted {
             reply.note("the run was interrupted");
         }
-        let mut new = Vec::new();
+        let (mut new, mut is_replaced) = (Vec::new(), false);
         for fit in report.fits {
             let known = self.fits.iter_mut().find(|known| known.name() == fit.name());
             match known {
                 Some(_) if report.is_interrupted => continue,
-                Some(known) => *known = fit.clone(),
+                Some(known) => {
+                    *known = fit.clone();
+                    is_replaced = true;
+                }
                 None => self.fits.push(fit.clone()),
             }
             new.push(fit.name().to_owned());
@@ -165,7 +168,8 @@ impl Session {
                 reply.note(&format!("`{name}` keeps the results of its earlier run"));
             }
         }
-        if !new.is_empty() {
+        // No variable depends on a posterior that did not exist before.
+        if is_replaced {
             self.recompute(reply);
         }
     }

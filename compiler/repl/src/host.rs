@@ -7,11 +7,16 @@ use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Runs inference blocks, draws pictures and writes files. The command line implements it.
 pub trait RunHost {
     /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
+
+    /// Does some work. During the work, Ctrl-C raises the flag that the work is given instead of ending the process.
+    fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>));
 
     /// Draws a picture with characters, at most `width` characters wide.
     fn characters(&self, picture: &Picture, width: usize) -> String;

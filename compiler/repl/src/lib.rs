@@ -2,6 +2,7 @@
 
 mod commands;
 mod complete;
+mod definitions;
 mod describe;
 mod distribution;
 mod divergence;
@@ -44,6 +45,9 @@ use items::Items;
 pub use pending::PendingEntry;
 pub use picture::{IntervalSummary, Picture, PictureContent, PictureMarks};
 use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use variables::{Variable, VariableValue};
 
 /// The external operations that a session needs.
@@ -59,7 +63,7 @@ pub struct World {
     /// The runtime's array primitives, for `:emit`.
     pub symbols: Vec<Address>,
     /// Runs inference blocks, draws pictures and writes files.
-    pub host: Box<dyn RunHost>,
+    pub host: Rc<dyn RunHost>,
     /// The number of columns of the terminal.
     pub width: usize,
 }
@@ -103,6 +107,8 @@ pub struct Session {
     fits: Fits,
     draws: u32,
     entries: usize,
+    /// Raised by Ctrl-C during an evaluation.
+    stop: Arc<AtomicBool>,
 }
 
 /// A checked expression with its variables.
@@ -131,6 +137,7 @@ impl Session {
             fits: Fits::new(),
             draws: 0,
             entries: 0,
+            stop: Arc::default(),
         }
     }
 
@@ -180,7 +187,7 @@ impl Session {
         for entry in entries {
             match entry {
                 ReplEntry::Item(item) => new.push(item),
-                ReplEntry::Stmt(stmt) => self.statement(&stmt, reply)?,
+                ReplEntry::Stmt(stmt) => self.interruptible(|this| this.statement(&stmt, reply))?,
                 ReplEntry::Expr(expr) => {
                     if let Some(fit) = paths::name(&expr).filter(|name| self.is_infer(name))
                         && let Some(fit) = self.fit(fit)
@@ -188,8 +195,10 @@ impl Session {
                         reply.result(fit.summary().trim_end());
                         continue;
                     }
-                    let checked = self.checked(&expr, reply)?;
-                    let (_, text) = self.value(&checked, reply)?;
+                    let text = self.interruptible(|this| {
+                        let checked = this.checked(&expr, reply)?;
+                        this.value(&checked, reply).map(|(_, text)| text)
+                    })?;
                     reply.result(text);
                 }
             }
@@ -205,73 +214,33 @@ impl Session {
         Ok(())
     }
 
-    fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
-        let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
-            vec![Diagnostic::usage(
-                &bnnc_driver::diagnostics::NO_FILE,
-                format!("cannot read `{path}`: {error}"),
-            )]
-        })?;
-        let source = self.sources.add(path, &text);
-        let (module, diagnostics) = parse::parse(&source);
-        if diagnostics.iter().any(Diagnostic::is_error) {
-            return Err(diagnostics);
-        }
-        let before = self.items.enter_folder(path);
-        let has_infers = module.items.iter().any(|item| fits::infer_name(item).is_some());
-        match self.define(module.items, reply) {
-            true if has_infers => self.note_infers(reply),
-            true => {}
-            false => self.items.leave_folder(before),
-        }
-        Ok(())
-    }
-
-    /// Adds items to the program, provided the whole program remains free of errors. Returns whether the items were added. New items replace existing
-    /// items with the same names.
-    fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
-        let (program, changes) = self.items.with(&new);
-        let (module, mut diagnostics) = self.items.check(&program);
-        if diagnostics.iter().any(Diagnostic::is_error) {
-            diagnostics.retain(Diagnostic::is_error);
-            let is_new = |diagnostic: &Diagnostic| new.iter().any(|item| items::is_about(diagnostic, item));
-            let breaks = !diagnostics.iter().any(is_new);
-            self.show(&diagnostics, reply);
-            if breaks {
-                reply.note("nothing was changed, because other items depend on these definitions");
-            }
-            return false;
-        }
-        diagnostics.retain(|diagnostic| new.iter().any(|item| items::is_about(diagnostic, item)));
-        self.show(&diagnostics, reply);
-        self.module = module;
-        self.items.set(program);
-        self.note_old_fits(&new, &changes, reply);
-        changes.into_iter().for_each(|change| reply.result(change));
-        self.recompute(reply);
-        true
-    }
-
-    /// Recomputes the value of every variable, using the same draws as before.
-    fn recompute(&mut self, reply: &mut Reply) {
-        self.environment = Environment::default();
-        for variable in std::mem::take(&mut self.variables) {
-            let Some(written) = &variable.written else {
-                continue;
-            };
-            if self.bind(written, variable.draw, &mut Reply::default()).is_err() {
-                reply.note(&format!(
-                    "`{}` was removed, because a definition on which it depends has changed",
-                    variable.name
-                ));
-            }
+    /// Evaluates something, which Ctrl-C stops without ending the session.
+    fn interruptible<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Session) -> Result<T, Refused>,
+    ) -> Result<T, Refused> {
+        let host = self.world.host.clone();
+        let mut outcome = Err(Vec::new());
+        host.interruptible(&mut |stop| {
+            self.stop = stop;
+            outcome = work(self);
+        });
+        match self.stop.swap(false, Ordering::SeqCst) && outcome.is_err() {
+            true => commands::refuse("the evaluation was interrupted"),
+            false => outcome,
         }
     }
 
     fn statement(&mut self, stmt: &ast::Stmt, reply: &mut Reply) -> Result<(), Refused> {
         self.draws += 1;
         let text = self.bind(stmt, self.draws, reply)?;
+        let name = self.variables.last().map(|variable| variable.name.clone());
         reply.result(text);
+        if let Some(name) = name.filter(|name| self.infer_names().contains(name)) {
+            reply.note(&format!(
+                "the variable `{name}` hides the inference block `{name}`; choose another name to use both"
+            ));
+        }
         Ok(())
     }
 
@@ -437,6 +406,7 @@ impl Session {
             prefix: String::new(),
             layers,
             posterior: None,
+            stop: self.stop.clone(),
         }
     }
 

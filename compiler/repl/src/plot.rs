@@ -49,6 +49,9 @@ pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
     else {
         return usage(line);
     };
+    if let Some(path) = line.path(last).filter(|path| last > 1 && is_other_picture(path)) {
+        return refuse(format!("the name of a plot must end in `.svg`, found `{path}`"));
+    }
     let mut subjects = Vec::new();
     for part in parts(&line.source.text, range) {
         subjects.push(session.subject(line, part, reply)?);
@@ -67,6 +70,14 @@ pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         }
     }
     Ok(())
+}
+
+/// Returns whether a word is the name of a file of another format.
+fn is_other_picture(word: &str) -> bool {
+    let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
+    ending.is_some_and(|ending| {
+        ["eps", "gif", "html", "jpeg", "jpg", "pdf", "png", "txt"].contains(&ending.as_str())
+    })
 }
 
 /// Splits a part of a text at commas outside brackets and quotes.

@@ -29,6 +29,10 @@ impl Session {
     pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;
+        if parameter.is_empty() {
+            let text = "one parameter is needed here, such as `prior fit.beta`";
+            return Err(vec![*limit(written.span, text.to_owned())]);
+        }
         let model =
             model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {
                 true => vec![unsized_model(written, &self.module.models[id].name)],

@@ -13,12 +13,13 @@ use bnnc_repl::{PendingEntry, Reply, ReplyPart, Session, World};
 use host::Runs;
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 /// The limit on the size of an entry in bytes, because a device file may be endless.
 const LONGEST: u64 = 1 << 24;
 
-/// The exit status after an entry above this limit; it is the same as for data that cannot be read.
-const TOO_LONG: u8 = 3;
+/// The exit status for input that cannot be read.
+const UNREADABLE: u8 = 3;
 
 /// Runs the command.
 pub fn run(arguments: &Repl) -> u8 {
@@ -29,7 +30,7 @@ pub fn run(arguments: &Repl) -> u8 {
         schema: bnnc_data::schema,
         codes: all_codes(),
         symbols: bnnc_kernels::arrays::symbols(),
-        host: Box::new(Runs::new()),
+        host: Rc::new(Runs::new()),
         width: columns(),
     };
     let mut session = Session::new(world);
@@ -52,21 +53,29 @@ fn columns() -> usize {
 
 /// Reads entries from a pipe or a file to its end, and returns the exit status.
 fn pipe(session: &mut Session) -> u8 {
-    let (mut entry, mut line) = (PendingEntry::default(), String::new());
+    let (mut entry, mut bytes, mut number) = (PendingEntry::default(), Vec::new(), 0usize);
     let mut input = std::io::stdin().lock();
     loop {
-        line.clear();
+        bytes.clear();
+        number += 1;
         let room = LONGEST - entry.text().len() as u64;
-        let read = (&mut input).take(room + 1).read_line(&mut line);
-        let is_end = !read.is_ok_and(|read| read > 0);
-        if line.len() as u64 > room {
-            complain(&format!("error: an entry is longer than {LONGEST} bytes"));
-            return TOO_LONG;
+        match (&mut input).take(room + 1).read_until(b'\n', &mut bytes) {
+            Ok(0) => break,
+            Ok(_) if bytes.len() as u64 > room => {
+                complain(&format!("error: an entry is longer than {LONGEST} bytes"));
+                return UNREADABLE;
+            }
+            Ok(_) => {}
+            Err(error) => {
+                complain(&format!("error: cannot read standard input: {error}"));
+                return UNREADABLE;
+            }
         }
-        if is_end {
-            break;
-        }
-        if entry.push(&line) {
+        let Ok(line) = std::str::from_utf8(&bytes) else {
+            complain(&format!("error: line {number} of standard input is not UTF-8"));
+            return UNREADABLE;
+        };
+        if entry.push(line) {
             continue;
         }
         if enter(session, entry.text().trim_end()) {

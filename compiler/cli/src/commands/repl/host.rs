@@ -27,6 +27,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The largest number of elements of a parameter for which each element has a name.
 const NAMED: usize = 1000;
@@ -98,6 +99,10 @@ impl RunHost for Runs {
         report
     }
 
+    fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>)) {
+        self.interrupt.during(|interrupt| work(interrupt.flag()));
+    }
+
     fn characters(&self, picture: &Picture, width: usize) -> String {
         pictures::characters(picture, width)
     }
@@ -114,7 +119,22 @@ impl RunHost for Runs {
         {
             return Err(diagnostics::replaces_its_source(path));
         }
+        if write::holds_other_content(path, beginning(text).as_bytes()) {
+            return Err(diagnostics::replaces_another_file(
+                path,
+                "choose another name, or delete the file first",
+            ));
+        }
         write::atomically(path, |writer| writer.write_all(text.as_bytes()))
+    }
+}
+
+/// Returns the part of a text that all outputs of its kind have in common: the header of a table, the start of a plot.
+fn beginning(text: &str) -> &str {
+    let line = text.split_inclusive('\n').next().unwrap_or(text);
+    match line.starts_with("<svg") {
+        true => line.split(" viewBox").next().unwrap_or(line),
+        false => line,
     }
 }
 

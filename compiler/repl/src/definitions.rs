@@ -1,0 +1,117 @@
+//! Definitions: the items of an entry or of a program, and the values of variables that depend on them.
+
+use super::variables::{Variable, VariableValue};
+use super::{Refused, Reply, Session, fits, items};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_grammar::{ast, parse};
+use bnnc_hir::prompt::Environment;
+use std::sync::atomic::Ordering;
+
+impl Session {
+    /// Defines the items of a program in a file.
+    pub(super) fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
+        let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
+            vec![Diagnostic::usage(
+                &bnnc_driver::diagnostics::NO_FILE,
+                format!("cannot read `{path}`: {error}"),
+            )]
+        })?;
+        let source = self.sources.add(path, &text);
+        let (module, diagnostics) = parse::parse(&source);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return match path.ends_with(".bnn") {
+                true => Err(diagnostics),
+                false => Err(vec![not_a_program(path)]),
+            };
+        }
+        let before = self.items.enter_folder(path);
+        let has_infers = module.items.iter().any(|item| fits::infer_name(item).is_some());
+        match self.define(module.items, reply) {
+            true if has_infers => self.note_infers(reply),
+            true => {}
+            false => self.items.leave_folder(before),
+        }
+        Ok(())
+    }
+
+    /// Adds items to the program, provided the whole program remains free of errors. Returns whether the items were added. New items replace existing
+    /// items with the same names.
+    pub(super) fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
+        let (program, changes) = self.items.with(&new);
+        let (module, mut diagnostics) = self.items.check(&program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            diagnostics.retain(Diagnostic::is_error);
+            let is_new = |diagnostic: &Diagnostic| new.iter().any(|item| items::is_about(diagnostic, item));
+            let breaks = !diagnostics.iter().any(is_new);
+            self.show(&diagnostics, reply);
+            if breaks {
+                reply.note("nothing was changed, because other items depend on these definitions");
+            }
+            return false;
+        }
+        diagnostics.retain(|diagnostic| new.iter().any(|item| items::is_about(diagnostic, item)));
+        self.show(&diagnostics, reply);
+        self.note_old_fits(&new, &changes, reply);
+        let keeps_values = self.keeps_values(&new);
+        self.module = module;
+        self.items.set(program);
+        changes.into_iter().for_each(|change| reply.result(change));
+        for name in new.iter().filter_map(ast::Item::name) {
+            if self.environment.scope.contains_key(&name.name) {
+                reply.note(&format!(
+                    "`{0}` still means the variable `{0}`, which hides this definition",
+                    name.name
+                ));
+            }
+        }
+        if !keeps_values {
+            self.recompute(reply);
+        }
+        true
+    }
+
+    /// Returns whether the values of all variables stay as they are when items are added: no item of the same name exists, and no variable is a
+    /// distribution, a layer or a function, which refer to items.
+    fn keeps_values(&self, new: &[ast::Item]) -> bool {
+        let is_known = |item: &ast::Item| {
+            let name = item.name();
+            name.is_none_or(|name| self.items.names().any(|known| *known == name.name))
+        };
+        let refers = |variable: &Variable| matches!(variable.held, VariableValue::Made(_));
+        !new.iter().any(is_known) && !self.variables.iter().any(refers)
+    }
+
+    /// Recomputes the value of every variable, using the same draws as before.
+    pub(super) fn recompute(&mut self, reply: &mut Reply) {
+        let recomputed = self.interruptible(|this| {
+            this.recompute_all(reply);
+            Ok(())
+        });
+        recomputed.unwrap_or_default();
+    }
+
+    fn recompute_all(&mut self, reply: &mut Reply) {
+        self.environment = Environment::default();
+        for variable in std::mem::take(&mut self.variables) {
+            let Some(written) = &variable.written else {
+                continue;
+            };
+            if self.bind(written, variable.draw, &mut Reply::default()).is_err() {
+                let why = match self.stop.load(Ordering::SeqCst) {
+                    true => "its computation was interrupted",
+                    false => "a definition on which it depends has changed",
+                };
+                reply.note(&format!("`{}` was removed, because {why}", variable.name));
+            }
+        }
+    }
+}
+
+/// Reports a file for `:load` that is not a program.
+fn not_a_program(path: &str) -> Diagnostic {
+    Diagnostic::usage(
+        &bnnc_driver::diagnostics::BAD_COMMAND,
+        format!("`{path}` is not a program"),
+    )
+    .help("`:load` reads programs, whose names end in `.bnn`; a data item reads data: `data d = csv(\"d.csv\")`")
+}
