@@ -1,19 +1,22 @@
 //! Distributions in the REPL: turns an expression into a distribution whose parameters are numbers.
 
-use super::evaluate::Streams;
-use super::{Checked, Session};
+use super::evaluate::{self, Streams};
+use super::{Checked, Session, show};
 use bnnc_base::dtype::DType;
+use bnnc_base::shape::Sizes;
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
+use bnnc_hir::diagnostics::types as report;
 use bnnc_hir::dims::{Atom, DimExpr};
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
 use bnnc_hir::elaborate::dist::{CalledWith, dtype, fixed_shape, support};
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::range::refuted;
 use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
@@ -86,8 +89,71 @@ impl Session {
             .iter()
             .map(|(_, value)| computed.of(*value).0.clone())
             .collect();
-        Ok(Concrete { instance, params })
+        let concrete = Concrete { instance, params };
+        check_arguments(&concrete, span)?;
+        Ok(concrete)
     }
+}
+
+/// Checks that the arguments of a distribution lie in the supports of its parameters, and that its lowest value is below its highest.
+fn check_arguments(concrete: &Concrete, span: Span) -> Elaborated<()> {
+    let instance = &concrete.instance;
+    let arguments = instance
+        .params
+        .iter()
+        .zip(&instance.supports)
+        .zip(&concrete.params);
+    for (((name, _), support), values) in arguments {
+        let wrong = values
+            .data
+            .iter()
+            .find(|value| refuted((**value, **value), *support));
+        if let Some(wrong) = wrong {
+            let expected = match support {
+                Support::Interval(low, high) if low.is_finite() && high.is_finite() => {
+                    format!("between {low} and {high}")
+                }
+                support => bnnc_hir::show::support(*support),
+            };
+            let found = show::number(*wrong);
+            return Err(Box::new(report::support(
+                span,
+                &format!("`{name}`"),
+                &expected,
+                &found,
+            )));
+        }
+    }
+    for reach in &instance.reach {
+        let [low, high] = reach.ends.each_ref().map(|end| concrete.moment(end.at.as_ref()));
+        let (Some(low), Some(high)) = (low, high) else {
+            continue;
+        };
+        let mut ends = low.data.iter().zip(&high.data);
+        if let Some((low, high)) = ends.find(|(low, high)| low >= high) {
+            let (low, high) = (show::number(*low), show::number(*high));
+            let what = format!("the largest value of `{}`", instance.name);
+            return Err(Box::new(report::support(
+                span,
+                &what,
+                &format!("above {low}"),
+                &high,
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects a draw whose computation would not fit into memory.
+fn check_draw(concrete: &Concrete, span: Span) -> Elaborated<()> {
+    let Some(draw) = &concrete.instance.draw else {
+        return evaluate::check_count(concrete.sizes().iter().product(), span);
+    };
+    let counts = draw
+        .nodes
+        .ids()
+        .map(|value| draw.ty(value).shape.count(&Sizes::default()));
+    evaluate::check_count(counts.fold(0, usize::saturating_add), span)
 }
 
 fn sizes(ty: &Type) -> Vec<usize> {
@@ -161,6 +227,7 @@ pub fn draw_declared(
     number: u32,
     span: Span,
 ) -> Elaborated<Tensor> {
+    check_draw(concrete, span)?;
     let limit = |why: String| limit(span, why);
     let any = || {
         concrete
