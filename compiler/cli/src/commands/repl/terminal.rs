@@ -2,7 +2,7 @@
 
 use super::enter;
 use bnnc_command::terminal::OK;
-use bnnc_repl::{Completed, CompletionTable, Session};
+use bnnc_repl::{Completed, CompletionTable, PendingEntry, Session};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -44,20 +44,24 @@ pub fn read(session: &mut Session) -> u8 {
         // The file of the history does not exist before the first session.
         let _ = editor.load_history(file);
     }
-    let mut entry = String::new();
-    loop {
+    let mut entry = PendingEntry::default();
+    'session: loop {
         if let Some((columns, _)) = editor.dimensions() {
             session.set_width(usize::from(columns));
         }
         editor.set_helper(Some(Words {
             table: session.completions(),
-            earlier: entry.clone(),
+            earlier: entry.text().to_owned(),
             files: FilenameCompleter::new(),
         }));
-        let line = match editor.readline(if entry.is_empty() { PROMPT } else { CONTINUATION }) {
+        let line = match editor.readline(if entry.text().is_empty() {
+            PROMPT
+        } else {
+            CONTINUATION
+        }) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
-                entry.clear();
+                entry = PendingEntry::default();
                 continue;
             }
             Err(ReadlineError::Eof) => break,
@@ -66,27 +70,34 @@ pub fn read(session: &mut Session) -> u8 {
                 break;
             }
         };
-        entry.push_str(&line);
-        if Session::is_unfinished(&entry) {
-            entry.push('\n');
-            continue;
+        for whole in entries(&mut entry, &line) {
+            if !whole.trim().is_empty() {
+                // A full history drops its oldest entry; no other error can occur.
+                let _ = editor.add_history_entry(whole.trim_end());
+                if let Some(file) = &history {
+                    save(&mut editor, file);
+                }
+            }
+            if enter(session, whole.trim_end()) {
+                break 'session;
+            }
         }
-        let whole = std::mem::take(&mut entry);
-        if !whole.trim().is_empty() {
-            // A full history drops its oldest entry; no other error can occur.
-            let _ = editor.add_history_entry(whole.trim_end());
-        }
-        if enter(session, whole.trim_end()) {
-            break;
-        }
-    }
-    if let Some(file) = &history {
-        save(&mut editor, file);
     }
     OK
 }
 
-/// Saves the history. A failure is not reported, because the session itself succeeded.
+/// Adds what was typed or pasted to a pending entry. Returns the entries that are complete; an incomplete last one stays pending.
+fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
+    let mut complete = Vec::new();
+    for line in typed.split('\n') {
+        if !pending.push(&format!("{line}\n")) {
+            complete.push(std::mem::take(pending).text().to_owned());
+        }
+    }
+    complete
+}
+
+/// Saves the history after each entry, so that it survives the end of the process. A failure is not reported, because the session itself succeeded.
 fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
@@ -137,3 +148,25 @@ impl Highlighter for Words {}
 impl Validator for Words {}
 
 impl Helper for Words {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pasted_lines_are_entries_of_their_own() {
+        let mut pending = PendingEntry::default();
+        let pasted = "log(2)\n:density Normal(0, 1) 0\nfn f(x: real) -> real {\n  return x\n}\n1 +";
+        let found = entries(&mut pending, pasted);
+        assert_eq!(
+            found,
+            [
+                "log(2)\n",
+                ":density Normal(0, 1) 0\n",
+                "fn f(x: real) -> real {\n  return x\n}\n"
+            ]
+        );
+        assert_eq!(entries(&mut pending, "2"), ["1 +\n2\n"]);
+        assert!(pending.text().is_empty());
+    }
+}
