@@ -247,6 +247,163 @@ fn plots_and_predictions_are_written_to_files() {
     assert!(said.contains("no/x.svg"), "{said}");
 }
 
+/// The value of `map` is used at every draw. If posteriors have different numbers of draws, a note states how many are left out.
+#[test]
+fn posteriors_with_different_numbers_of_draws_are_combined() {
+    let typed = ":run fit
+infer m = map(Line, rows)
+infer s = nuts(Line, rows) { draws = 100 }
+mean(fit.w - m.w)
+sd(fit.w - m.w)
+mean(fit.w > m.w)
+y ~ Normal(fit.w, m.w / m.w)
+fit.w - s.w
+mean(fit.w - s.w)
+";
+    let (_, said) = answers(typed, &[LINE]);
+    let results: Vec<&str> = said.lines().rev().take(8).collect();
+    let number = |at: usize| results[at].parse::<f64>().unwrap_or_else(|_| panic!("{said}"));
+    // The mode and the mean of the posterior are equal, and its standard deviation is 1 / sqrt(22).
+    assert!(
+        number(7).abs() < 0.02 && (number(6) - 0.2132).abs() < 0.014,
+        "{said}"
+    );
+    assert!((number(5) - 0.5).abs() < 0.05, "{said}");
+    assert!(
+        results[4].starts_with("y: real = mean 1.3") && results[4].ends_with("(4000 draws)"),
+        "{said}"
+    );
+    let note = "note: this uses 400 of the 4000 draws of `fit.w`, because another value has only 400 draws";
+    assert_eq!((results[3], results[1]), (note, note), "{said}");
+    assert!(results[2].ends_with("(400 draws)"), "{said}");
+}
+
+#[test]
+fn the_files_and_names_of_an_entry_are_checked() {
+    let typed = "fit = 3
+infer fit = map(Line, rows) { epochs = 20 }
+fit
+:load compiler/cli/tests/conjugate/line.csv
+:plot prior Line
+:plot Normal(0, 1) x.png
+";
+    let (_, said) = answers(typed, &[LINE]);
+    for part in [
+        "note: the variable `fit` hides the inference block `fit`",
+        "note: `fit` still means the variable `fit`, which hides this definition",
+        "`compiler/cli/tests/conjugate/line.csv` is not a program",
+        "one parameter is needed here, such as `prior fit.beta`",
+        "the name of a plot must end in `.svg`, found `x.png`",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+/// Input that is not UTF-8 ends the session with an error.
+#[test]
+fn input_that_is_not_text_is_an_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .arg("repl")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut input = child.stdin.take().expect("standard input is a pipe");
+    input
+        .write_all(b"1 + 1\nx = \"M\xfcnchen\"\n2 + 2\n")
+        .expect("the session reads");
+    drop(input);
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("line 2 of standard input is not UTF-8"), "{said}");
+}
+
+/// Ctrl-C during an evaluation returns to the prompt.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_an_evaluation_and_not_the_session() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .args(["repl", LINE])
+        .current_dir(support::root())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut input = child.stdin.take().expect("standard input is a pipe");
+    // The sum over 30 million terms at each of 4000 draws would take hours.
+    let typed = ":run\nx = mean(fit.w)\nsum(fit.w + zeros(30000000))\nmean(fit.w) == x\n";
+    input.write_all(typed.as_bytes()).expect("the session reads");
+    drop(input);
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("the binary ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let aside = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
+    assert!(aside.contains("the evaluation was interrupted"), "{aside}");
+    assert!(said.trim_end().ends_with("true"), "{said}");
+}
+
+/// `:predict` and `:plot` replace only outputs of the same kind.
+#[test]
+fn files_of_the_user_are_not_replaced() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repl-kept");
+    fs::create_dir_all(&folder).unwrap();
+    let at = |name: &str| folder.join(name).display().to_string();
+    let kept = [
+        ("mine.bnn", "fn f(x: real) -> real {\n  return x\n}\n"),
+        (
+            "mine.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\"/>\n",
+        ),
+    ];
+    for (name, text) in kept {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    fs::write(folder.join("new.csv"), "x\n2\n").unwrap();
+    let typed = format!(
+        ":run\n:predict fit {0} {1}\n:plot fit.w {2}\n:plot fit.w {3}\n:plot Normal(0, 1) {3}\n:predict fit {0} {4}\n:predict fit {0} {4}\n",
+        at("new.csv"),
+        at("mine.bnn"),
+        at("mine.svg"),
+        at("own.svg"),
+        at("own.csv"),
+    );
+    let (_, said) = answers(&typed, &[LINE]);
+    for (name, text) in kept {
+        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), text, "{said}");
+    }
+    assert_eq!(said.matches("error[E0515]").count(), 2, "{said}");
+    assert!(
+        fs::read_to_string(folder.join("own.svg"))
+            .unwrap()
+            .contains("aria-label=\"Normal(0, 1)\"")
+    );
+}
+
+/// A trace of many draws has marks between its extremes.
+#[test]
+fn long_traces_are_drawn_between_their_extremes() {
+    let (_, said) = answers(":run fit\n:plot trace fit.w\n", &[LINE]);
+    let plot = said.split("\ntrace fit.w\n").nth(1).expect("a plot");
+    let rows: Vec<&str> = plot
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(_, row)| row)
+        .collect();
+    let middle = rows[rows.len() / 2];
+    let marks = middle.chars().filter(char::is_ascii_digit).count();
+    assert!(marks > 40, "{plot}");
+}
+
 #[test]
 fn parameters_of_layers_are_values() {
     let typed = "data rows = csv(\"compiler/cli/tests/conjugate/line.csv\") { target = y }
