@@ -10,7 +10,7 @@ use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
 /// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two operands.
-/// The blocks follow.
+/// The scratch slots of blocks come after these bytes.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 

@@ -91,7 +91,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Adds computed positions to `pointers` if they are constant along the innermost axis.
+    /// Adds to each of the `pointers` the offset of its access's computed positions, if these positions are constant along the innermost axis.
     fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
         let mut pointers = pointers.to_vec();
         for (at, access) in self.source.accesses.list().iter().enumerate() {

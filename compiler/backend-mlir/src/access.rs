@@ -9,7 +9,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, LoopSize};
 
 /// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two
-/// operands. The blocks follow.
+/// operands. The scratch slots of blocks come after these bytes.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 /// The distance in bytes between these single elements of scratch memory.
 pub(crate) const LINE: usize = 64;

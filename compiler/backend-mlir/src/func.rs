@@ -19,7 +19,7 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches, which is the outermost axis unless axes were exchanged.
+    /// The axis whose iterations are divided among launches: the outermost axis, unless axes were exchanged.
     pub divided: usize,
     /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,

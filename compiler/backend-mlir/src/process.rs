@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The maximum size of a response in bytes, even if the worker's memory limit would allow more.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// The maximum size in bytes of the worker's diagnostics that is kept.
+/// Longer diagnostics of the worker are cut off after this number of bytes.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
 /// The signal with which operating systems end a process when memory runs out.
 const KILL: i32 = 9;
@@ -19,7 +19,7 @@ const KILL: i32 = 9;
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters of a worker's diagnostics that a message quotes.
 const QUOTED: usize = 600;
-/// The interval between two checks of whether a worker that has sent its response has ended.
+/// After a worker has sent its response, this is the interval at which the compiler checks whether the worker has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.

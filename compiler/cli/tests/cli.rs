@@ -738,8 +738,8 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     })
 }
 
-/// Each row takes two operations per input for its location, and two for the gradient. The number of other operations does not depend on the number
-/// of inputs, except for the operations of the prior, whose number does not depend on the number of rows.
+/// For each row and input, the location takes two operations, and the gradient takes two more. Of the other operations, only those of the prior
+/// depend on the number of inputs, and their number does not depend on the number of rows.
 #[test]
 fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {

@@ -248,7 +248,8 @@ fn samplers() {
     );
 }
 
-/// A site with an improper posterior is named. A single draw has no spread.
+/// The warning about an improper posterior names the site. For a single draw, a warning states that the chain is too short, and NaN is not
+/// printed.
 #[test]
 fn improper_sites() {
     let program = format!(
@@ -273,7 +274,7 @@ fn improper_sites() {
     );
 }
 
-/// Reports the errors of `collapsed`, and its warning when it draws weights.
+/// The errors of `collapsed`, and the warning that it draws weights instead of integrating over them.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn collapsed() {

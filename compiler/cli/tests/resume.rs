@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Output, kill_after, numbers, root, run};
 
-/// A regression that is trained once and sampled three times: by four chains that run in lockstep in pairs, and twice by two chains.
+/// A regression that is trained once and sampled three times: once by four chains, which run in lockstep in pairs, and twice by two chains.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y

@@ -71,7 +71,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// Returns, for each value, whether an observation needs the value. Values that only the parameters of priors use are not needed.
+/// Returns, for each value, whether an observation needs the value. Values that are used only to compute the parameters of priors are not needed.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -392,8 +392,8 @@ impl Linear<'_> {
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // If two columns select elements of a parameter, or a column selects elements of a parameter that is also used as a whole, the elements that
-        // two terms share depend on the row.
+        // Leaves out each parameter whose elements are selected by two columns, or by a column although the parameter is also used as a whole. For
+        // such a parameter, it depends on the row which elements two terms have in common.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();

@@ -155,7 +155,7 @@ pub static USELESS_OUTLIERS: Code = Code {
               count has no class probabilities, so the option has no effect.\n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
-/// A Laplace approximation of a likelihood with a derivative that is zero, although the curvature is computed from this derivative.
+/// A Laplace approximation whose curvature is computed from a derivative of the log likelihood that is always zero.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",

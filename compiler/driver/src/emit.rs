@@ -115,8 +115,8 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returned, in order. No inference runs the pipeline that builds only the KL
-/// divergence. If the pass of this pipeline is requested, the pipeline runs here.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. The pipeline that builds only the KL divergence is not
+/// part of any inference; if its pass is requested, this function runs the pipeline.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,

@@ -65,7 +65,8 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns whether training minimises a fixed loss, so that a descent from its end can check whether it has converged.
+    /// Returns whether training minimises a fixed loss. If it does, a gradient descent from the final parameters can check whether training has
+    /// converged.
     fn minimises_loss(&self) -> bool {
         false
     }

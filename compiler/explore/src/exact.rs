@@ -21,7 +21,7 @@ use bnnc_rewrite::kl::{Placement, placement};
 /// The number of draws from which the range of the integral is found.
 const DRAWS: usize = 2000;
 
-/// The probabilities of the quantiles of these draws that determine the range of the integral.
+/// The quantiles of these draws at these probabilities determine the range of the integral.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
 /// The number of points of a curve.
@@ -162,7 +162,7 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// Where the mass of an approximation lies.
+/// The region that contains the mass of an approximation.
 struct Mass {
     range: IntegralRange,
     /// Quantiles of draws.

@@ -37,7 +37,8 @@ const GAUSS: [f64; 4] = [
 /// The bound on the transformed coordinate. Beyond this bound, points overflow double precision.
 const REACH: f64 = 6.4;
 
-/// The transformed coordinate beyond which points are more than about 1e50 widths away. If such points contribute, the integral is infinite.
+/// Beyond this transformed coordinate, points are more than about 1e50 widths away. If such points still contribute, the integral is treated
+/// as infinite.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.

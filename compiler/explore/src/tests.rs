@@ -27,8 +27,8 @@ fn refused(text: &str, role: DistributionRole) -> String {
         .to_string()
 }
 
-/// The values are closed forms for normal distributions, the mean of the folded normal for the Laplace distribution, and an independent
-/// quadrature for all others.
+/// The expected values come from closed forms for normal distributions, from the mean of the folded normal for the Laplace
+/// distribution, and from an independent quadrature for all others.
 #[test]
 fn quadrature_finds_known_divergences() {
     let cases = [

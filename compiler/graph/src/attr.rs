@@ -59,7 +59,8 @@ impl Hash for Attr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            // Names suffice here, because they distinguish almost all distributions. Equality compares all fields.
+            // Only the name is hashed, because names distinguish almost all distributions. Equality compares all
+            // fields.
             Attr::Dist(instance) => instance.name.hash(state),
             Attr::Function(function) => (&function.name, function.nodes.len()).hash(state),
             Attr::Dim(dim) => dim.hash(state),

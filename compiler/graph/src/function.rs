@@ -12,7 +12,7 @@ bnnc_base::id!(
     "%"
 );
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// A parameter of the function, by name.
@@ -31,7 +31,7 @@ pub enum NodeKind {
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where the node's value comes from.
+    /// The origin of the node's value: a parameter or an operation.
     pub kind: NodeKind,
     /// The type of the node's value, which the rule of the op has inferred.
     pub ty: Type,

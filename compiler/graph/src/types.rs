@@ -4,8 +4,8 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use std::fmt;
 
-/// An element type and a shape. There is no implicit broadcasting, so the operands of elementwise ops have
-/// equal shapes.
+/// An element type and a shape. Operands are never broadcast implicitly, so the operands of an elementwise
+/// op have equal shapes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
     /// The element type.

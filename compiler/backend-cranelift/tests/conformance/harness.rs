@@ -146,8 +146,8 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A test case: a program with one kernel, the initial contents of every buffer, and the points at which each of the consecutive
-/// invocations ends.
+/// A test case: a program with one kernel, the initial contents of every buffer, and the iteration of the outer axis at which each
+/// of the consecutive invocations ends.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,

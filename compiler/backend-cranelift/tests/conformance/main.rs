@@ -19,7 +19,8 @@ pub static BACKEND: Cranelift = Cranelift;
 /// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 1000;
 
-/// The tolerated relative error of a single operation. The array primitives of the harness round the results of the reference.
+/// The tolerated relative error of a single operation. The array primitives of the harness use the functions of the reference,
+/// so their only error is the rounding of the result.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

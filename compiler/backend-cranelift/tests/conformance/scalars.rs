@@ -82,7 +82,7 @@ const LAYOUTS: [Layout; 5] = [
         operand: "[1]",
         result: "[1]",
     },
-    // This layout has one element at a time.
+    // In this layout, the innermost loop computes one element at a time.
     Layout {
         dims: "[300]",
         operand: "[2]",

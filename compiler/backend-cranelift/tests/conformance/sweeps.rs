@@ -112,7 +112,8 @@ kernel "k" [{rows}, $0, {elements}] (real, real) {{
     }
 }
 
-/// In a running sum of the term 0.1, all rounding errors have the same sign: twenty thousand terms would lose three digits.
+/// In a long running sum of equal terms 0.1, the rounding errors have the same sign and do not cancel: with twenty thousand terms, the
+/// sum would lose three digits.
 #[test]
 fn many_draws_in_f32_keep_their_digits() {
     let draws = 20_000.0;

@@ -1,5 +1,5 @@
-//! Gamma variates and their derivative as device functions. The number of iterations of their loops depends on the data. The functions compute in 64
-//! bits for either precision.
+//! Gamma variates and their derivative as device functions. These functions contain loops whose number of iterations depends on the data, and
+//! compute in 64 bits for either precision.
 
 use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;

@@ -19,7 +19,7 @@ use walk::Walk;
 /// The number of bytes of shared memory that hold one number for each thread of a block, until the numbers are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The number of bytes of a block's partial result, for every type of result.
+/// The number of bytes reserved for a block's partial result, which is enough for every type of result.
 const PIECE: i64 = 8;
 
 /// Returns the number of bytes of scratch memory in which blocks store partial results.
@@ -54,8 +54,8 @@ pub(super) struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// Emits the function for the part, or the two functions if several blocks share a point. Returns the entries to launch. Entries that
-    /// fill outputs which are reduced in memory come first.
+    /// Emits the function for the part, or the two functions if several blocks share a point. Returns the entries to launch. The first
+    /// entries write the initial values of the outputs that are reduced in memory.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<KernelEntry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
@@ -146,7 +146,7 @@ impl Function<'_> {
         )
     }
 
-    /// Returns the entries that fill outputs whose reductions are combined in memory.
+    /// Returns the entries that write the initial values of outputs whose reductions are combined in memory.
     fn fills(&self) -> Vec<KernelEntry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
@@ -212,7 +212,7 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// Emits the code in which one block computes each kept point, or in which [`PIECES`] blocks do this and store partial results in
+    /// Emits the code in which each kept point is computed by one block, or by [`PIECES`] blocks that store partial results in
     /// `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
@@ -287,7 +287,8 @@ impl Function<'_> {
         }
     }
 
-    /// Emits a barrier between two outputs. The next output uses the same shared memory, so the first thread must have read it before.
+    /// Emits a barrier between two outputs. The next output uses the same shared memory; because of the barrier, the first thread has
+    /// read this memory before.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");

@@ -4,9 +4,9 @@
 //! reduces over them. Outputs with the same kept axes form one part of the kernel. A part is a separate function that computes the instructions which
 //! these outputs need. In general, a thread handles one kept point and visits the reduced points in order. If there are few kept points and many
 //! reduced points, a block handles one kept point. Each thread of the block takes every 256th reduced point, and the results of the threads are
-//! combined by halves. If there are very few kept points and very many reduced points, many blocks share each kept point, and a second launch
-//! combines their results. The order of every computation depends only on the domain. Parts that reduce run first, because plain outputs may
-//! overwrite the data that reductions read.
+//! combined in pairs, until one result is left. If there are very few kept points and very many reduced points, many blocks share each kept point,
+//! and a second launch combines their results. The order of every computation depends only on the domain. Parts that reduce run first, because plain
+//! outputs may overwrite the data that reductions read.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
@@ -115,7 +115,7 @@ fn team(kernel: &Kernel, part: &KernelPart) -> Team {
     }
 }
 
-/// Returns whether the threads of each part may run in any order, if the parts run one after another.
+/// Returns whether the threads of each part may run in any order, provided that the parts run one after another.
 fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {

@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Returns arguments of every magnitude and sign that `f32` represents exactly.
+/// Returns arguments of every magnitude and sign, each of which `f32` represents exactly.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,

@@ -186,7 +186,7 @@ fn integer(name: &str, ty: Type) -> Option<Function> {
         ("or", _) => |_, [a, b, _]| a | b,
         ("xor", _) => |_, [a, b, _]| a ^ b,
         ("not", _) => |_, [a, ..]| !a,
-        // If the shift distance is at least the width, only the sign remains.
+        // Shifts by the width or more: a left shift gives 0, and a right shift leaves only the sign.
         ("shl", _) => |ty, [a, b, _]| {
             a.checked_shl(b as u32)
                 .filter(|_| b < u64::from(ty.width()))

@@ -13,7 +13,7 @@ pub static CODES: &[&Code] = &[
     &NO_GPU,
 ];
 
-/// There is no C compiler to link with.
+/// The C compiler, which links executables, was not found.
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",

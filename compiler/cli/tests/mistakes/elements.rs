@@ -114,8 +114,8 @@ mistakes! {
           for t in 0..T { y[t] ~ Normal(a * b[if t >= 0 { t - 1 } else { 0 }], 1) }");
 }
 
-/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair holds an outcome, and the coefficient of `a` in the mean of this
-/// outcome. The noise has a scale of 1.
+/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair consists of an outcome and the coefficient of `a` in the mean of
+/// this outcome. The noise has a scale of 1.
 fn mode(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (xy, xx) = pairs.fold((0.0, 0.0), |(xy, xx), (y, x)| (xy + x * y, xx + x * x));
     xy / (xx + 1.0)

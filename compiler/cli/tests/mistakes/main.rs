@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A data file: its name and its content.
 type File = (&'static str, String);
 
-/// Defines one test per mistake. A case has the accepted codes, one of which must be reported, the files, and the program.
+/// Defines one test per mistake. A case consists of the accepted codes (one of them must be reported), the files and the
+/// program.
 macro_rules! mistakes {
     ($($(#[$doc:meta])* $name:ident: $codes:expr, $files:expr, $program:expr;)*) => {
         $(
@@ -88,7 +89,8 @@ fn check(codes: &[&str], status: Option<i32>, text: &str) {
         _ => false,
     };
     assert!(named, "expected one of {codes:?} (status {status:?}):\n{text}");
-    // The last digits determine the worst quantity of the chains, and they differ between processors.
+    // Which quantity of the chains is the worst depends on the last digits of the results, and these differ between
+    // processors.
     let is_of_chains = |code: &&&str| code.starts_with("E052") || code.starts_with("E053");
     for code in codes.iter().filter(|code| !is_of_chains(code)) {
         rendered::hold(code, text, true);

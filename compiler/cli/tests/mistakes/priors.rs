@@ -321,7 +321,7 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Returns whether a parameter is reported as outside its prior if the data determine it as `value`.
+/// Returns whether a parameter is reported as lying outside its prior, given data that determine the parameter as `value`.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
     let program = format!(
@@ -350,6 +350,6 @@ fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
         assert!(!is_outside(prior, 0.98 * end), "{prior}");
         assert!(is_outside(prior, 1.02 * end), "{prior}");
     }
-    // A scale near zero counts as inside.
+    // A scale near zero is not reported as outside its prior.
     assert!(!is_outside("HalfNormal(1)", 1e-2));
 }

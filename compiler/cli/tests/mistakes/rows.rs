@@ -1,4 +1,5 @@
-//! Mistakes in rows and columns: they leak the target, repeat each other, are out of order, or are far away from others.
+//! Mistakes in the data: rows and columns that leak the target, repeat each other, are out of order, or are far away
+//! from the others.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};

@@ -396,7 +396,7 @@ fn determined() -> [String; 7] {
     [
         of("", "a * metres + exp(0.1 * b * feet)"),
         of("c ~ Normal(0, 1)", "a * even * metres + b * odd * metres + c"),
-        // Only the scale determines `b`.
+        // Only the term `exp(b)` determines `b`.
         of("", "a * metres + b * feet + exp(b)"),
         of("", "a * metres + a * b * feet"),
         of(

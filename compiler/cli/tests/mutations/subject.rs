@@ -171,7 +171,7 @@ impl Subject {
         }
     }
 
-    /// Changes the program that an executable holds, its options, or its data.
+    /// Changes the program inside an executable, the options of the executable, or its data.
     fn executable(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
         self.restore();

@@ -42,9 +42,9 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. Forty rows in
-/// each group remove the funnel, and another parameter causes the divergences. In this case, smaller steps are advised first, and they remove the
-/// divergences.
+/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. If each group has
+/// forty rows, the posterior is not a funnel, and the divergences are caused by another parameter. In this case, smaller steps are advised first,
+/// and they remove the divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]

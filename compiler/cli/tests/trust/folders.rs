@@ -301,7 +301,7 @@ fn a_run_of_another_library_is_named() {
     assert_eq!(output.stdout, expected.stdout);
 }
 
-/// Two files: every `bnnc run` writes the first, and only the first of two programs writes the second.
+/// Every `bnnc run` writes the first of these files. Of the two programs in the test, only the first writes the second file.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
 /// A failed run must not leave its weights in the same folder as the standardisation of an earlier run.
@@ -672,7 +672,7 @@ fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
 }
 
-/// Without a report, the table of predictions would only have row numbers.
+/// Without a warning, a user would only find a table of predictions without any columns besides the row numbers.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {
     let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";

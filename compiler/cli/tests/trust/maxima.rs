@@ -306,7 +306,7 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
     // The validation rows select a factor on the prior precision that leaves the Gaussian without any spread. Under this factor, the maximum would
-    // be a worse model. With this option too, the link is therefore the cause of the bad predictions.
+    // be a worse model. Therefore, even with this option, the bad predictions are due to the link.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {

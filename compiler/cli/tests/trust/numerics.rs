@@ -283,7 +283,8 @@ infer fit = map(Line, rows)
 }
 
 /// If the prior is flat compared to the data and the noise is 1, the posterior of a normal mean is centred at the mean of the n observations, with
-/// the standard deviation `1 / sqrt(n)`. An element of a series outside of `for` must not stand for all elements.
+/// the standard deviation `1 / sqrt(n)`. If one element of a series is observed outside of a `for` loop, the other elements must not count as
+/// observed.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {
@@ -299,8 +300,8 @@ infer fit = nuts(M, d)
         let b = trial.result(&["--seed", "1"])["infer"]["fit"]["parameters"]["b"].clone();
         [number(&b["mean"]), number(&b["sd"])]
     };
-    // The 4000 draws have an effective sample size of about 1700. The standard error of a mean is therefore 0.025 of the standard
-    // deviation, and that of the standard deviation is 0.018 of it. The bounds are five standard errors.
+    // The 4000 draws have an effective sample size of about 1700. The standard errors of the mean and of the standard deviation are therefore 0.025
+    // and 0.018 posterior standard deviations. The bounds are five standard errors.
     for (lines, mean, sd) in [
         ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
         ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),

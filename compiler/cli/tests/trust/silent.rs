@@ -1,4 +1,4 @@
-//! Tests that runs do not give wrong results or false messages without a warning.
+//! Tests that a run neither gives a wrong result without a warning, nor prints a false message.
 
 use crate::support::run;
 use crate::support::trial::Trial;
@@ -362,7 +362,7 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
     }
 }
 
-/// Counts as the output of a model of integers and of a model of reals.
+/// The outputs are counts, which one model declares as integers and the other as reals.
 #[test]
 fn log_densities_and_log_probabilities_are_not_compared_without_a_warning() {
     let rows: String = (0..60)

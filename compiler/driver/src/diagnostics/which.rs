@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 
-/// The run holds several inferences, and the command needs one.
+/// The run has several inferences, and the command needs the name of one of them.
 pub static WHICH_INFER: Code = Code {
     id: "E0617",
     title: "an inference must be chosen",

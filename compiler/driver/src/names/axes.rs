@@ -1,5 +1,5 @@
 //! Finds the axes of parameters whose positions correspond to the elements of an input or to the classes of an output. Such an axis is multiplied
-//! with the input, is indexed by the input, or holds the scores of the classes.
+//! with the input, is indexed by the input, or becomes the axis of the class scores.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};

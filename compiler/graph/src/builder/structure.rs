@@ -109,7 +109,8 @@ operations! {
     iota(dim: Dim) = ops::iota::IOTA, [], [Attr::Dim(dim)];
     /// Replaces `axis` of `x` by the axes of `index`. Each position in `index` is replaced by the slice of `x` at this position.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
-    /// Adds the slices of `updates` into zeros at the positions `index` of a new axis of size `dim`.
+    /// Starts from zeros with a new axis of size `dim`, and adds each slice of `updates` at the position along this axis that `index`
+    /// gives.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
@@ -136,7 +137,7 @@ operations! {
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// The builder has separate methods for these operations, which return the operand itself if the op would not change it.
+// The builder methods for these operations are written separately, because they return the operand itself if the op would not change it.
 constructors! {
     /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],

@@ -351,7 +351,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// Warns about variables that are never read, and ends the item.
+    /// Warns about variables that are never read, and ends the check of the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
         // An error often leaves variables unused, so these warnings appear only if there are no errors.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {

@@ -167,7 +167,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks whether a value can lie in the expected support. If only some of the values lie in the support, they are checked again at run time.
+    /// Checks whether a value can lie in the expected support. If only some of the possible values lie in the support, the actual value is
+    /// checked at run time.
     pub fn check_support(
         &mut self,
         value: &TypedExpr,

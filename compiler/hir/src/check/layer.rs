@@ -194,7 +194,7 @@ impl Checker<'_> {
         };
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
-        // A call with an error is recorded too, so that the layer does not count as never called.
+        // A call with an error is recorded too, so that the layer is not reported as never called.
         let dims: Vec<Vec<DimExpr>> = item
             .inputs
             .iter()

@@ -166,7 +166,7 @@ impl Checker<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
-    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads the output whose distribution it is.
+    /// Records the outputs that the distribution of an output reads. Reports an output whose distribution reads the output itself.
     pub fn needs(&mut self, given: OutputDist<'_>) {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);

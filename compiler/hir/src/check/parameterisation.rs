@@ -170,8 +170,8 @@ impl Checker<'_> {
 }
 
 /// Like [`Checker::applied_twice`], but for arguments whose ranges are known only from the values of the inputs, such as `exposure * exp(x)` for
-/// positive exposures. There is a warning only if an inverse link function computes the argument. A positive argument without one, such as the
-/// product of a positive slope and a positive column, may be intended.
+/// positive exposures. The warning is given only if an inverse link function computes the argument. Any other positive argument, such as the product
+/// of a positive slope and a positive column, may be intended.
 pub fn applied_twice_to_data(
     module: &Module,
     model: &ModelItem,

@@ -67,8 +67,8 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, the deciding part is not
-            // known.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, it is not known which of the
+            // parts holds.
             let both = || {
                 [left, right]
                     .into_iter()
@@ -97,7 +97,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // If two integers differ and one is never smaller than the other, it is larger.
+                // If two integers differ and the first is never smaller than the second, the first is larger.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),

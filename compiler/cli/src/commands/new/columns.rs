@@ -72,7 +72,8 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
-            // A column that is left out because of all rows stays left out: the choice of the remaining rows ignored its gaps.
+            // A column that was left out in the first pass, over all rows, stays left out: the remaining rows were chosen without regard to its
+            // gaps.
             let again = self::uses(table, &columns.gaps, Some(&columns.rows));
             let both = columns.uses.into_iter().zip(again);
             columns.uses = both
@@ -173,7 +174,7 @@ impl<'t> TableColumns<'t> {
                 name: names.claim(&array.name),
                 column: array.name.clone(),
             };
-            // A column of integers that is renamed is standardised with the other inputs, so it cannot contain positions of groups.
+            // A renamed column is standardised with the other inputs, so its integers cannot serve as positions of groups.
             match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
                 true => groups.push(GroupColumn {
                     named,

@@ -39,11 +39,13 @@ const GROUPS: &[&str] = &[
     "zip",
 ];
 
-/// A column of integers with at most this number of different values counts as groups, if each value has [`ROWS_OF_A_VALUE`] rows on average.
+/// A column of integers with at most this number of different values is treated as groups, if each value has [`ROWS_OF_A_VALUE`] rows on
+/// average.
 const FEW_VALUES: usize = 5;
 const ROWS_OF_A_VALUE: usize = 20;
 
-/// The smallest mean number of rows per group. With fewer rows, there are almost as many effects as rows.
+/// A column is treated as groups only if it has at least this number of rows per group on average. With fewer rows, the model would have
+/// almost as many effects as rows.
 const ROWS_OF_A_GROUP: usize = 3;
 
 /// Guesses the use of a column. `place` is its position in the file.

@@ -24,7 +24,7 @@ pub enum OutputLikelihood {
     TwoTexts,
     /// Three or more classes.
     Classes,
-    /// Counts whose mean has this logarithm.
+    /// Counts. The logarithm of their mean is given.
     Poisson(f64),
     /// Counts with more variance than a Poisson distribution. The logarithm of their mean is given.
     NegativeBinomial(f64),
@@ -211,7 +211,7 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
 fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
     let (low, high) = facts.extent();
     let plain = facts.moments(|x| x);
-    // An output whose values differ by less than a factor of two is skewed around an offset, not on the logarithmic scale.
+    // If the largest value is at most twice the smallest, the values are skewed above an offset, and their logarithms are skewed too.
     if low > 0.0 && high > 2.0 * low && plain.skewness > 1.0 {
         let log = facts.moments(f64::ln);
         let ends = (log.mean, log.sd());
@@ -306,7 +306,7 @@ mod tests {
     fn positive_numbers_are_chosen_by_the_skewness_of_their_logarithm() {
         let grid =
             |of: fn(f64) -> f64| ArrayValues::Real((1..200).map(|i| of(f64::from(i) / 200.0)).collect());
-        // Quantiles of a logistic variable, exponentiated, and of an exponential variable.
+        // The exponentials of the quantiles of a logistic variable, and the quantiles of an exponential variable.
         assert!(matches!(
             of(grid(|p| p / (1.0 - p))),
             OutputLikelihood::LogNormal(..)

@@ -46,8 +46,8 @@ impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
         let normal = |location: f64, scale: f64| {
-            // Rounding moves a location by less than a tenth of the scale, because a prior that is centred away from the data
-            // would dominate the fit.
+            // The location keeps so many digits that rounding moves it by less than a tenth of the scale: a prior centred
+            // away from the data would dominate the fit.
             let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
             let location = rounded(location, digits.max(2.0) as usize);
             format!("Normal({location}, {})", number(scale))

@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The largest number of elements of a parameter for which each element has a name.
+/// Only the first elements of a parameter, up to this number, have names.
 const NAMED: usize = 1000;
 
 /// Runs inference blocks in this process.

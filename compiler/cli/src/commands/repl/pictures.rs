@@ -15,7 +15,7 @@ const WIDEST: usize = 100;
 /// The largest number of elements of an array that are drawn.
 const ELEMENTS: usize = 40;
 
-/// The marks of densities in plots of characters, and their style classes in SVG.
+/// The characters that draw densities in character plots, and the style classes of these densities in SVG.
 const DENSITIES: [(char, &str); 4] = [('*', "ranks0"), ('o', "ranks1"), ('x', "ranks2"), ('+', "ranks3")];
 
 /// A density as a function of the horizontal axis.
@@ -265,7 +265,7 @@ fn trace_axes(chains: &[Vec<f64>]) -> (PlotAxis, PlotAxis) {
     )
 }
 
-/// Returns the name of a trace. If there is only one trace, it may hold the draws of several chains, one after the other.
+/// Returns the name of a trace. If there is only one trace, it may contain the draws of several chains, one after the other.
 fn trace_name(number: usize, count: usize) -> String {
     match count {
         1 => "draws, chain after chain".to_owned(),

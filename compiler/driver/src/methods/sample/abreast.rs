@@ -24,11 +24,11 @@
 //!
 //! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), or if the lockstep program
 //! needs matrix products and the program for one chain does not. Chains run separately if most of the time is spent in elementwise functions of rows,
-//! in a recurrence, or in products that are matrix products even for one chain. Sums of products are rounded differently in lockstep. Therefore
-//! lockstep and the number of lanes depend on the program, the data and the number of chains, but never on the number of threads. A thread that has
-//! fewer chains than lanes still computes the unused lanes. Compared with separate chains, a gradient in lockstep takes 1.0 to 1.9 times as long if
-//! every chain has its own thread, and 0.5 to 0.9 times as long if two chains share a thread. The number of lanes is therefore small if there may be
-//! a thread for every chain.
+//! in a recurrence, or in products that are matrix products even for one chain. Sums of products are rounded differently in lockstep. So that results
+//! do not depend on the number of threads, lockstep and the number of lanes depend only on the program, the data and the number of chains. A thread
+//! that has fewer chains than lanes still computes the unused lanes. Compared with separate chains, a gradient in lockstep takes 1.0 to 1.9 times as
+//! long if every chain has its own thread, and 0.5 to 0.9 times as long if two chains share a thread. The number of lanes is therefore small if there
+//! may be a thread for every chain.
 
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;

@@ -12,8 +12,9 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about unselected positions. There is at most one warning per axis. It names a position that no row selects although a larger
-/// position is selected, along an axis of a parameter or layer that integer columns index. An axis that is also indexed in other ways is skipped.
+/// Returns warnings about unselected positions. The axes are those of parameters and layers that integer columns index, and each axis gets at
+/// most one warning. The warning names a position that no row selects although a row selects a larger position. An axis that is also indexed in
+/// other ways is skipped.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
