@@ -240,7 +240,7 @@ pub fn is_square(left: &TypedExpr, right: &TypedExpr) -> bool {
     matches!((&left.kind, &right.kind), (TypedExprKind::Local(a), TypedExprKind::Local(b)) if a == b)
 }
 
-/// Widens the range of a positive function whose upper end underflows to zero.
+/// Widens the range of a positive function if the computed upper end has underflowed to zero.
 fn positive((low, high): Range) -> Range {
     (low, high.max(f64::MIN_POSITIVE))
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct BackendOptions {
     /// The addresses of the runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
-    /// Where the code is stored.
+    /// The place where the code is stored.
     pub form: CodePlacement,
     /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend that generates GPU
     /// code; `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
-/// Where code is stored.
+/// The place where code is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodePlacement {
     /// The code is in the memory of this process.

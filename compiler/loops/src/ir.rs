@@ -119,7 +119,7 @@ pub enum InstOp {
 /// A value that the body writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutput {
-    /// Where the value is stored. Along reduced axes, the stride is 0.
+    /// The address at which the value is stored. Along reduced axes, the stride is 0.
     pub access: Access,
     /// The value.
     pub value: InstId,

@@ -29,7 +29,7 @@ const CHEAP: u32 = 7;
 const CHEAP_REPEATED: u32 = 3;
 /// The depth at which chains of tensors are cut by storing a tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// The largest number of loads with which a tensor is computed twice instead of being stored.
+/// A tensor that several kernels need is stored if computing it again would take more loads than this.
 const FEW_LOADS: usize = 2;
 
 /// Decides which tensors are stored, and groups the tasks that compute them into kernels. `ports` are the

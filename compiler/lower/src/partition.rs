@@ -109,7 +109,7 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups in which every group would have to precede every other group, in order.
+    /// Returns the sets of groups in which every group would have to precede every other group. Each set is sorted.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);

@@ -12,7 +12,7 @@ const SMALL: usize = 1024;
 /// The largest number of points along the static axes of a small domain with symbolic sizes.
 const SMALL_ROW: usize = 32;
 
-/// Which tensors have memory, and which of these are in a port of the plan.
+/// The tensors that have memory, and those among them that are in a port of the plan.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
     /// For each tensor, true if it is loaded instead of being evaluated in place.
@@ -30,7 +30,7 @@ pub struct Root {
     pub value: TensorId,
     /// The tensor that is written: the value itself, or the tensor of which the value is a part.
     pub tensor: TensorId,
-    /// Where elements are written: one coordinate per axis of the written tensor.
+    /// The position at which elements are written: one coordinate per axis of the written tensor.
     pub to: Vec<Coordinate>,
     /// How elements are combined with stored elements.
     pub combine: Option<Combine>,
@@ -80,7 +80,7 @@ impl FusedTask {
     }
 }
 
-/// Returns the tasks that fill the live stored tensors. In the order of the tasks, true dependences lead forward.
+/// Returns the tasks that fill the live stored tensors. A task follows the tasks whose results it reads.
 pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Vec<FusedTask>, Fault> {
     let mut tasks = Vec::new();
     for id in tensors.ids() {

@@ -51,7 +51,7 @@ impl Coordinate {
     }
 }
 
-/// How a tensor is defined.
+/// The definition of a tensor.
 #[derive(Clone, Debug)]
 pub enum TensorDef {
     /// The content of a buffer that is filled before the first step.

@@ -45,7 +45,7 @@ impl Session {
 }
 
 impl CompletionTable {
-    /// Completes an entry. `earlier` holds its lines before the line of the cursor; `line` is that line up to the cursor.
+    /// Completes an entry. `earlier` contains its lines before the line of the cursor; `line` is that line up to the cursor.
     pub fn complete(&self, earlier: &str, line: &str) -> Completed {
         let start = start(line);
         let word = &line[start..];
@@ -229,7 +229,7 @@ mod tests {
             ["warmup"]
         );
         assert!(words("data d = csv(\"x\") {\n", "  ta").contains(&"target".to_owned()));
-        // After `=` stands a value.
+        // A value follows `=`.
         assert_eq!(words("", "infer fit = vi(Q, d) { epochs = ta"), ["tan", "tanh"]);
     }
 }

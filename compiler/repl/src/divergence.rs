@@ -22,9 +22,9 @@ use std::sync::Arc;
 pub enum NoDivergence {
     /// One of the distributions has no draws or no table.
     Draws(NoDraws),
-    /// The second distribution, which is named, is improper.
+    /// The second distribution is improper. The field is its name.
     Improper(String),
-    /// The log density of a distribution is NaN at a draw; the names of both distributions are given.
+    /// The log density of one of the distributions is NaN at a draw. The fields are the names of both distributions.
     NotANumber(String, String),
     /// The search for a closed form fails.
     Search(Fault),

@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
 const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams. Each entry takes the draw with number `line`; the sites of named layers keep their draw, so that their weights stay the same.
+/// The random streams. Each entry uses the draw with the number `line`; the sites of named layers keep their draw, so that their weights stay the
+/// same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.

@@ -172,7 +172,7 @@ impl Session {
         reply
     }
 
-    /// States the number of columns of the terminal.
+    /// Sets the number of columns of the terminal.
     pub fn set_width(&mut self, width: usize) {
         self.world.width = width;
     }

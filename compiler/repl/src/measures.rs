@@ -143,7 +143,7 @@ fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Repl
     }
 }
 
-/// Rounds to four significant digits, because a sample is not more precise.
+/// Rounds to four significant digits, because the mean of a sample is not more precise.
 pub fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

@@ -107,9 +107,8 @@ pub struct SitePrior {
     pub members: Vec<(Site, SitePrior)>,
 }
 
-/// Splits `model` into functions. Returns diagnostics if a prior depends on an example, or if the model has
-/// local sites, no observation, a point as a density, or random quantities inside loops that cannot be
-/// separated.
+/// Splits `model` into functions. Returns diagnostics if a prior depends on an example, or if the model has local sites, observes nothing, needs the
+/// density of a point, or has random quantities inside loops that cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let densities = Split::new(model).densities(model);

@@ -132,7 +132,7 @@ impl Separation {
     }
 }
 
-/// Where the draws of a family lie relative to the support of the site.
+/// The position of a family's draws relative to the support of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The draws lie in the support.

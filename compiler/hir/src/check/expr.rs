@@ -270,7 +270,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the narrowest element type that contains the values of both types.
+/// Returns an element type that contains the values of both types, if there is one.
 pub fn join(a: &Elem, b: &Elem) -> Option<Elem> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     match (a, b) {

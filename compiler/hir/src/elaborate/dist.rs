@@ -51,7 +51,7 @@ pub fn dtype(elem: &Elem) -> DType {
     }
 }
 
-/// Which values the functions of an instance receive.
+/// The kind of values that the functions of an instance receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledWith {
     /// Values that lie in the support, because a bijection or a sampler produced them. Densities do not check these values.
@@ -344,7 +344,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// Adds the parameter that holds the value. The elements of the value lie in `support` if the caller guarantees this.
+    /// Adds the parameter for the value. If the caller guarantees that the elements of the value lie in `support`, this bound is recorded.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {

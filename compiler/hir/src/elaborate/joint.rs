@@ -1,8 +1,8 @@
 //! Builds a joint family of several sites. The parameters of the family are assembled from one tensor per site.
 //!
-//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor holds the
-//! rows that belong to the site's elements. The name of the tensor is the one it would have if the site had its own family. Reports, files, starting
-//! values from other inference runs and fixed sites are therefore the same for joint and for separate families.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor contains
+//! the rows that belong to the site's elements, and has the same name as if the site had a family of its own. Reports, files, starting values from
+//! other inference runs and fixed sites are therefore the same for joint and for separate families.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
@@ -11,7 +11,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::FamilyParam;
 use std::sync::Arc;
 
-/// How one parameter is divided among the members of a group.
+/// The division of one parameter among the members of a group.
 pub enum Share {
     /// Each member has rows of its own, with these shapes.
     Rows(Vec<Shape>),

@@ -96,7 +96,7 @@ fn named(stmt: &TypedStmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<s
     }
 }
 
-/// Returns the declared support of an output. The support of integers is left to their distribution.
+/// Returns the declared support of an output. For integers, the distribution determines the support.
 pub fn declared(ty: &Ty) -> Support {
     match ty {
         Ty::Tensor(Elem::Real(support), _) => *support,

@@ -34,7 +34,7 @@ pub static TOO_LARGE: Code = Code {
               Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
 };
 
-/// How sites without a line in the posterior are handled.
+/// The rule for sites without a line in the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// A site without a line is an error: every site needs a line.

@@ -1,4 +1,4 @@
-//! Tests of the checker: the programs that it accepts, the diagnostics for programs that it rejects, and that it never panics.
+//! Tests of the checker: it accepts valid programs, reports the expected diagnostics for invalid programs, and never panics.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 /// Declares tests, each with a program and its expected diagnostics, one per line.

@@ -13,7 +13,7 @@ const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n
 
 fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
     let mut sources = SourceMap::default();
-    // A source id that coincides with one of the library or the program affects only messages.
+    // This source may have the same id as a source of the library or the program, which affects only messages.
     let (value, _) = parse_expr(&sources.add("--set", value));
     let mut context = context();
     context.overrides.push(Override {

@@ -36,8 +36,8 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
     }
 }
 
-/// Returns the size of the innermost axis, if it is known. If there are several axes, a launch may contain
-/// only a part of the outermost axis.
+/// Returns the size of the innermost axis, if it is known. If the kernel has no other axis, a launch may
+/// contain only a part of this axis.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
         Some(LoopSize::Fixed(size)) => Some(*size),

@@ -19,8 +19,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept. Along the innermost axis, the kernel generates noise that depends on the second-to-last axis only through the
-/// coordinates of the noise, and an output sums over the second-to-last axis.
+/// Returns whether a kernel is swept. A swept kernel generates noise along the innermost axis, and one of its outputs sums over the second-to-last
+/// axis. The noise depends on the second-to-last axis only through the coordinates of the noise.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => {

@@ -11,9 +11,9 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 impl Densities {
-    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far
-    /// as the ops bound the mean: the mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if
-    /// the distribution does not state a mean, if the bounds are infinite, or if the mean is a single number.
+    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far as the ops bound the mean: the mean
+    /// of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if the distribution does not state a mean, if neither end of the interval is
+    /// finite, or if the interval is a single point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = format!("{output}.mean");
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
@@ -87,7 +87,7 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
         }
     }
     let power = |(factor, times): (Value, usize)| {
-        // All factors precede the product, so their bounds are known. The bounds of the reals are always valid.
+        // All factors precede the product, so their bounds are known. The fallback, all reals, is valid for every value.
         let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
         let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
         match times % 2 == 0 && base.contains(0.0) {

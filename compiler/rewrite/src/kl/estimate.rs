@@ -1,5 +1,5 @@
-//! KL divergences estimated by draws. Separated terms become products of functions of parameters with means
-//! of noise; all other terms are averaged over draws.
+//! KL divergences estimated by draws. A separated term becomes a function of parameters times a mean of noise; all other terms are averaged over
+//! draws.
 
 use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::closed::{held_at, prepared};
@@ -15,7 +15,7 @@ use bnnc_graph::model::SitePosterior;
 use bnnc_graph::op::Op;
 use bnnc_graph::types::Type;
 
-/// The product of a mean of noise with a function of parameters.
+/// A function of parameters times a mean of noise.
 #[derive(Clone, Debug)]
 pub struct NoiseProduct {
     /// The coefficient, which does not vary with the draw.

@@ -6,8 +6,8 @@
 //! of the squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end is used instead of the
 //! distance. Every entropy of the library is finite.
 //!
-//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must start where
-//! it is finite. Numbers that depend on other sites are unknown, but they rarely affect the result.
+//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must start at a
+//! value for which the divergence is finite. Numbers that depend on other sites are unknown, but they rarely affect the result.
 
 mod decide;
 mod ends;

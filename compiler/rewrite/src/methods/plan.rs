@@ -1,4 +1,4 @@
-//! The plan for each site of a model: where its draws come from, and how its KL divergence is computed.
+//! The plan for each site of a model: the source of its draws, and the computation of its KL divergence.
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, dependences, prefix_noise};
@@ -26,7 +26,7 @@ pub struct SitePlan<'a> {
     pub posterior: &'a SitePosterior,
     /// The prior of the site.
     pub prior: &'a SitePrior,
-    /// Where the draws lie relative to the support of the site.
+    /// The position of the draws relative to the support of the site.
     pub placement: Placement,
     /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,

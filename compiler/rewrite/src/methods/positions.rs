@@ -38,7 +38,7 @@ pub struct RowPositions {
     pub checks: Vec<PositionCheck>,
 }
 
-/// Which values determine a position.
+/// The values that determine a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Data alone.

@@ -15,7 +15,7 @@ use bnnc_graph::model::{Model, Site};
 use std::sync::Arc;
 pub use uniform::{Selects, uniform};
 
-/// Where the values of a site come from.
+/// The origin of a site's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// All values come from the prior.

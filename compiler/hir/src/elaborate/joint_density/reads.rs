@@ -76,7 +76,7 @@ impl<'m> ElementReader<'m> {
         self.steps > self.most_steps
     }
 
-    /// Collects the reads of an expression. `is_certain` is false if the expression may not be evaluated.
+    /// Collects the reads of an expression. `is_certain` is false if the expression is possibly never evaluated.
     pub fn visit<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,

@@ -23,7 +23,7 @@ struct Visit {
     edges: Vec<Edge>,
     /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position on the path whose output differs from that of the position before.
+    /// The last position on the path at which the output differs from the output at the previous position.
     changed: usize,
 }
 

@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Returns the reason why the function is not affine between its kinks, if the derivative shows that.
+    /// If the derivative shows that the function is not affine between its kinks, returns the reason.
     fn curved(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         let mut flows = self.derivative.results.iter().skip(1);
         if !flows.any(|(_, flow)| self.dependent.contains(flow)) {

@@ -29,7 +29,7 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The largest number of elements for which weights get a dense block when their gradient is not an outer product.
+/// Weights whose gradient is not an outer product get a dense block if they have at most this number of elements.
 pub const WHOLE: usize = 4096;
 
 const COTANGENTS: &str = "cotangents";

@@ -122,7 +122,7 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Which derivatives of the log-likelihood with respect to an argument in `f` are zero, according to symbolic differentiation.
+/// The derivatives of the log-likelihood, with respect to an argument in `f`, that symbolic differentiation shows to be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
     /// The first derivative is zero: the argument changes the likelihood only where it moves an end of the support, if at all.

@@ -16,7 +16,8 @@ pub const MOST: usize = 12;
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// The identifier of the variates. If two tensors have equal numbers, their variates are equal in every element.
+    /// The identifier of the variates. If two tensors of variates have the same identifier, their variates are equal
+    /// in every element.
     pub id: usize,
     /// The variances of the variates.
     pub variance: Value,
@@ -203,9 +204,9 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
     }
 }
 
-/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z /
-/// 2 + log 2`, which is `-log cosh(z / 2)`. The next coefficient after `order` bounds the error, because the Fourier
-/// transform of each even derivative of the logistic density has a constant sign, so this derivative is largest at
+/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z / 2 +
+/// log 2`, which is `-log cosh(z / 2)`. The coefficient that follows `order` bounds the error: the Fourier transform
+/// of each even derivative of the logistic density has a constant sign, and therefore this derivative is largest at
 /// zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
     // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating this series gives the
