@@ -105,12 +105,12 @@ impl Expected<'_> {
         self.has("name") && !self.value()
     }
 
-    /// Returns whether the construct could end here, so that a new line, a new item or a closing brace may follow.
+    /// Returns whether the construct could end here. If it could, a new line, a new item or a closing brace may follow.
     pub fn complete(&self) -> bool {
         self.has("return") || self.has("model") || (self.has("}") && self.name()) || self.0.is_empty()
     }
 
-    /// Returns whether a complete expression precedes this place, so that an operator may follow.
+    /// Returns whether a complete expression precedes this place. If it does, an operator may follow.
     pub fn after_expression(&self) -> bool {
         self.has("+") && !self.value()
     }

@@ -1,8 +1,8 @@
 //! The formatter: prints a tree and its comments in the canonical style.
 //!
-//! The style has an indentation of two blanks per level, lines of at most 110 characters, and never two consecutive blank lines. `=` and
-//! `~` are aligned in runs of consecutive lines of the same kind. A blank line surrounds each item of several lines and separates items of
-//! different kinds. A comment inside an expression moves to the line above it.
+//! The style has an indentation of two blanks per level, lines of at most 110 characters, and never two consecutive blank lines. `=` and `~`
+//! are aligned in runs of consecutive lines of the same kind. Blank lines surround each item of several lines, and separate items of different
+//! kinds. A comment inside an expression moves to the line above the expression.
 
 use crate::ast::{Expr, Setting, SourceFile};
 use crate::layout::{self, Flat, STEP, WIDTH};
@@ -57,7 +57,7 @@ struct Printer<'a> {
     indent: usize,
     /// The position in the source at which the most recently printed text ends.
     last: usize,
-    /// True if nothing has been printed in this block yet, so that no blank line may come first.
+    /// True if nothing has been printed in this block yet. A block does not begin with a blank line.
     fresh: bool,
     /// True if the next line follows a blank line, even if the source does not have one there.
     apart: bool,
@@ -97,7 +97,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the comments above a row. If a row contains comments but cannot be printed with them inside, these comments come first, above the
-    /// documentation of the row. There, comments do not document anything, even if they begin with three slashes.
+    /// documentation of the row. At that place, comments do not document anything, even if they begin with three slashes.
     fn comments_of(&mut self, row: &SourceRow<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {

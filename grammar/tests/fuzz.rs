@@ -4,7 +4,7 @@
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
 
-/// SplitMix64 (Steele, Lea and Flood 2014), so that every run tests the same programs.
+/// The generator SplitMix64 (Steele, Lea and Flood 2014), with which every run tests the same programs.
 struct Random(u64);
 
 impl Random {

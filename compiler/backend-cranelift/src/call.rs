@@ -79,7 +79,7 @@ struct NoiseBlock {
 }
 
 impl Emitter<'_, '_> {
-    /// Returns the address of a scratch slot, which holds one block.
+    /// Returns the address of a scratch slot. Each slot has room for one block.
     pub fn home(&mut self, slot: usize) -> Value {
         let block = self.source.schedule.block * self.source.precision.bytes() as i64;
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)

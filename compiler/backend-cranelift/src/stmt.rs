@@ -40,7 +40,7 @@ struct Pass<'s> {
 /// Neighbouring elements that one iteration of a pass computes.
 struct Group<'s> {
     pass: Pass<'s>,
-    /// The offset of the group from the start of the span: the number of bytes of the reals before the group.
+    /// The offset of the group from the start of the span, in bytes of reals.
     at: Value,
     /// For each access that moves in the pass, its address.
     moving: Vec<Option<Value>>,

@@ -88,7 +88,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the address of a scratch slot, which holds one block.
+    /// Returns the address of a scratch slot. Each slot has room for one block.
     pub fn home(&mut self, home: usize) -> Value {
         let block = BLOCK as usize * self.source.precision.bytes();
         self.text.skip(self.scratch, SINGLE_BYTES + home * block)
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         self.text.store(value, address, &scope);
     }
 
-    /// Converts a value to its representation in memory. There, Booleans are reals.
+    /// Converts a value to its representation in memory, where Booleans are reals.
     pub fn storable(&mut self, value: Value) -> Value {
         match value.ty {
             Type::Truth => crate::scalar::real_of(self.text, value, Type::Real(self.source.precision)),

@@ -1,5 +1,5 @@
-//! Defines elementary functions and noise as MLIR functions. They are made from recordings: lists of the operations that the runtime's
-//! primitives perform. The functions give the same numbers as the primitives, but are inlined into loops and vectorised with them.
+//! Defines elementary functions and noise as MLIR functions. These functions are made from recordings: lists of the operations that the
+//! runtime's primitives perform. The functions give the same numbers as the primitives, but are inlined into loops and vectorised with them.
 
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};

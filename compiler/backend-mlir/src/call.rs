@@ -36,7 +36,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
-/// The addresses of the results and of the gamma shapes of a block of noise, and the number of elements of the block.
+/// For a block of noise, the addresses of its results and of its gamma shapes, and the number of its elements.
 struct NoiseAddresses {
     out: Value,
     shapes: Value,

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The maximum size of a response in bytes, even if the worker's memory limit would allow more.
+/// A response of more bytes than this is an error, even if the worker's memory limit would allow it.
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// Longer diagnostics of the worker are cut off after this number of bytes.
 const LONGEST_COMPLAINT: u64 = 1 << 16;

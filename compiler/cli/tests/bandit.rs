@@ -61,7 +61,7 @@ fn mushrooms_have_one_value_of_each_attribute() {
     }
 }
 
-/// The late regret per play is below 1.25. This is half of the regret of eating nothing (2.5), and a quarter of the regret of random choices (5).
+/// The late regret per play is below 1.25, which is half of the regret of eating nothing (2.5) and a quarter of the regret of random choices (5).
 #[test]
 fn the_regret_of_thompson_sampling_falls() {
     let settings = Settings {

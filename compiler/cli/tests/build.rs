@@ -427,7 +427,7 @@ fn runtime_options_are_set_when_an_executable_starts() {
             assert_eq!(is_same, ["mode", "apart"].contains(&&**name), "{name}");
         }
     }
-    // The run folder records the settings. It is the same as the run folder of `bnnc run`.
+    // The run folder records the settings, and is the same as the run folder of `bnnc run`.
     let executable = folder.join("curve");
     let words = ["--only", "mode", "--set", "mode.epochs=4"];
     let outs = ["one", "other"].map(|name| folder.join(name));

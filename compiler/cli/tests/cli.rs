@@ -751,7 +751,7 @@ fn the_cost_of_a_step_is_linear_in_its_batch() {
         assert_eq!(more - some, some - few);
         let [wide_few, wide_some] = [8, 16].map(|batch| with(15, batch)[which]);
         assert_eq!((wide_some - wide_few) - (some - few), 8 * 4 * 10);
-        // These batches have all rows, 40 rows, and more rows than exist.
+        // The three batches have all rows, 40 rows, and more rows than the data.
         let [all, forty, fifty] = [0, 40, 50].map(|batch| with(5, batch));
         assert_eq!((all[which], forty[which]), (forty[which], fifty[which]));
         assert_eq!(few + 4 * (some - few), forty[which]);

@@ -201,7 +201,7 @@ fn malformed_requests_do_not_stop_the_server() {
         let mut ended = garbage.clone();
         ended.extend(b"\r\n\r\n");
         assert!(!server.send(&ended).contains("200 OK"));
-        // This request ends in the middle.
+        // The request breaks off in the middle of its head.
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).expect("it listens");
         let _ = (&stream).write_all(&garbage);
     }

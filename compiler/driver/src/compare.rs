@@ -151,8 +151,8 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, if there is one. They require draws of a posterior given
-    /// all rows.
+    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, if there is one. Leave-one-out estimates require draws
+    /// of a posterior given all rows.
     fn left_out(&self) -> Option<Why> {
         let help =
             "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data item".to_owned();

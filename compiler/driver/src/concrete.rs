@@ -11,7 +11,7 @@ use bnnc_rewrite::density::prefix_noise;
 use std::fmt;
 use std::sync::Arc;
 
-/// The largest number of values of a discrete distribution for which probabilities are tabulated.
+/// The probabilities of a discrete distribution without a largest value are tabulated for at most this number of values.
 const LONGEST_TABLE: usize = 1 << 20;
 
 /// The probability that a table may omit.
@@ -20,9 +20,9 @@ const LEFT_OUT: f64 = 1e-13;
 /// The reason why draws of the named distribution are not possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoDraws {
-    /// It does not define a sampler.
+    /// The distribution does not define a sampler.
     NoSampler(String),
-    /// It is discrete, and has too many values for a table of their probabilities.
+    /// The distribution is discrete, and has too many values for a table of their probabilities.
     TooWide(String),
 }
 

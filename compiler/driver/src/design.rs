@@ -1,8 +1,8 @@
 //! The linear part of a model: the parameters that are multiplied by columns of the data.
 //!
 //! The coefficients of linearly dependent columns are not identifiable if the model uses them only as factors of these columns in sums. The analysis
-//! therefore follows the model element by element. It starts from the values that some operation uses non-linearly, and goes back through sums and
-//! products with data.
+//! therefore follows the model element by element. The analysis starts from the values that some operation uses non-linearly, and goes back through
+//! sums and products with data.
 
 mod elements;
 
@@ -19,13 +19,13 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The largest number of elements of a value whose parameters are analysed.
+/// The analysis gives up at a value with more elements than this.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The largest number of terms of a sum whose parameters are analysed. Checks of columns compare at most this number of terms.
+/// The analysis gives up at a sum with more terms than this. Checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The largest number of operations that are followed for all sums together; following them takes some tenths of a second.
+/// The analysis gives up after following this number of operations, over all sums together, which takes some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, `selected_by` is the value that selects, and the index along this axis is 0.

@@ -1,4 +1,5 @@
-//! Finds the page of the book about a word of the language, of the library or of a method.
+//! Finds the page of the book that describes a word, which may be part of the language, the library
+//! or a method.
 
 use crate::program::library;
 use bnnc_abi::method::{self, MethodDef};

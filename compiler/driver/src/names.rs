@@ -17,8 +17,8 @@ use bnnc_rewrite::density::Densities;
 
 /// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text column,
 /// its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions along `d`. The names
-/// also apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from it. This holds inside
-/// layers too, and for axes of constant size.
+/// also apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from it. Axes inside layers
+/// and axes of constant size get names in the same way.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);

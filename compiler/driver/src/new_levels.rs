@@ -37,7 +37,8 @@ pub struct SelectedAxis {
 /// An offset that makes the sizes that [`apart`] returns larger than all sizes of the run, so that no other axis has the same size by coincidence.
 const APART: usize = 1009;
 
-/// Returns the axes of an inference that may have new levels: named dimensions whose positions are the levels of columns that inputs take.
+/// Returns the axes of an inference that may have new levels. Each is a named dimension whose positions are the levels of a column that is bound to
+/// an input.
 pub fn axes(
     program: &CheckedProgram,
     infer: &str,

@@ -92,8 +92,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input of a model for which an entry with another name was probably intended. This is the input with the name of the entry's only
-/// column, or the input with the most similar name. Inputs that another entry feeds are not considered.
+/// Returns the input of a model for which an entry with another name was probably intended: the input with the name of the entry's only column,
+/// or the input with the most similar name. Inputs that another entry feeds are not considered.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,

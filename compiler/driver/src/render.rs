@@ -6,7 +6,7 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// The largest number of bytes of a source line that is shown.
+/// A source line of more bytes than this is not shown.
 const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in the style of rustc.

@@ -1,7 +1,7 @@
 //! The questions of the explorer: the KL divergence between two distributions of the library, computed by the compiler.
 //!
-//! A question becomes a small program. This program passes through the same stages as every other program. These stages give the properties
-//! that the explorer shows. The caller runs the code.
+//! A question becomes a small program. This program passes through the same stages as every other program. The stages of its compilation
+//! give the properties that the explorer shows. The caller runs the code.
 
 pub mod answers;
 pub mod chosen;

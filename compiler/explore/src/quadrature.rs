@@ -34,7 +34,7 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// The bound on the transformed coordinate. Beyond this bound, points overflow double precision.
+/// The transformed coordinate lies between minus and plus this number. Beyond these ends, points overflow double precision.
 const REACH: f64 = 6.4;
 
 /// Beyond this transformed coordinate, points are more than about 1e50 widths away. If such points still contribute, the integral is treated

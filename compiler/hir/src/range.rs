@@ -17,7 +17,7 @@ pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// The maximum number of expressions that are visited while calls of functions are followed.
+/// After visiting this number of expressions (including those in called functions), the analysis uses the range of the declared type.
 const MOST_STEPS: usize = 2000;
 
 /// Returns the range of a value's elements. `known` has the ranges of variables whose range is narrower than their type.
@@ -287,8 +287,8 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether no value of the range lies in the support. The support excludes the end of a half-line. It includes the ends of a finite interval,
-/// as limits (`momentum: real(0, 1) = 0`).
+/// Returns whether no value of the range lies in the support. The support excludes the end of a half-line, but includes the ends of a finite
+/// interval, as limits (`momentum: real(0, 1) = 0`).
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

@@ -89,8 +89,7 @@ fn layers(module: &Module, value: &TypedExpr, name: &str, known: &Known, paths: 
     }
 }
 
-/// Returns the sites that a path in a posterior matches. These are the site itself or, for a path that ends in `.*`, all sites below a
-/// layer or list.
+/// Returns the sites that a path in a posterior matches: the site itself or, for a path that ends in `.*`, all sites below a layer or list.
 pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     let found = |site: &&String| match pattern.strip_suffix(".*") {
         Some(prefix) => below(prefix, site).is_some(),

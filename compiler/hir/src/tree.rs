@@ -219,11 +219,11 @@ pub struct DistItem {
     pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
-    /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
-    /// elementwise operations, because the elaborator evaluates them on whole tensors.
+    /// True if the value and every parameter are scalars. The distribution then also applies to arrays. The definitions then use only elementwise
+    /// operations, because the elaborator evaluates them on whole tensors.
     pub elementwise: bool,
-    /// True if a line with several sites in a posterior gives all of them one joint distribution. This holds for a distribution on `real[n]` without
-    /// `per_tensor = true`.
+    /// True if a line with several sites in a posterior gives all of them one joint distribution. Distributions on `real[n]` without `per_tensor =
+    /// true` are of this kind.
     pub groups: bool,
     /// The other parameterisations: later items with the same name and different parameters.
     pub others: Vec<DistId>,

@@ -65,8 +65,8 @@ pub struct Access {
     pub dynamic: Vec<Dynamic>,
 }
 
-/// A computed position along one axis of the buffer. It is clamped to `0..limit`, so that no address lies
-/// outside the buffer.
+/// A computed position along one axis of the buffer. The position is clamped to `0..limit`, so that no
+/// address lies outside the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamic {
     /// The integer instruction with the position.

@@ -171,9 +171,9 @@ fn symbols(plan: &Plan, launch: &Launch) -> Vec<Symbol> {
 /// The values of each symbol for which addresses are checked.
 ///
 /// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol are equal if they agree on all combinations of
-/// five values. This proves the equality of trip counts. The distance of an address from an end of its buffer is linear in a symbol that stands for
-/// one axis, so it is smallest at the smallest or the largest value. The values in between cover symbols that stand for several axes. Products of six
-/// of the largest values fit into 64 bits.
+/// five values. Comparing all combinations therefore proves the equality of trip counts. The distance of an address from an end of its buffer is
+/// linear in a symbol that stands for one axis, so it is smallest at the smallest or the largest value. The values in between cover symbols that
+/// stand for several axes. Products of six of the largest values fit into 64 bits.
 const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
 
 /// Returns all combinations of [`VALUES`] in which a batch has at most as many rows as there are examples.

@@ -12,7 +12,7 @@ use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
-/// The largest number of multiplications for which a contraction with static sizes does not become a call.
+/// A contraction with static sizes does not become a call if it has at most this number of multiplications.
 pub const TINY: usize = 128;
 
 /// The letters of a contraction.

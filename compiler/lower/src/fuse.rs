@@ -2,9 +2,9 @@
 //!
 //! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of calls, operands of reshapes that are
 //! not index maps, and data that are read at computed positions. Any other tensor is stored if computing it again would cost more than storing and
-//! loading it. These are tensors with a cost of more than a few operations that several kernels evaluate or that are repeated along an axis. In a
-//! chain of tensors that each have a single consumer, only the last tensor is stored. Storing a tensor can change the grouping, so both steps
-//! alternate until no further tensor is stored.
+//! loading it. Such a tensor costs more than a few operations, and either several kernels evaluate it or it is repeated along an axis. In a chain
+//! of tensors that each have a single consumer, only the last tensor is stored. Storing a tensor can change the grouping, so both steps alternate
+//! until no further tensor is stored.
 //!
 //! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. For a tensor that has elements for every such draw, a
 //! high cost is therefore not a reason to store it. Instead, each kernel computes such tensors again from the noise. Draws of weights are stored

@@ -1,12 +1,12 @@
 //! Groups tasks into kernels by a greedy search that never creates cycles, and orders the kernels.
 //!
 //! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task reads memory that another task writes, it
-//! reads at each point only the element that the other task writes at the same point. Such reads then use the computed value. Second, there must be
-//! no path from one group to the other through a third group. Paths follow true dependences and the order that states impose: a task that reads the
-//! old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. First, tasks that overwrite data
-//! that another of these tasks reads: if they do not become one kernel, one of them must write to other memory, which is copied at the end. Second,
-//! consumers with the producers of the elements that they read. Third, readers of the same elements. Last, kernels whose launch costs more than
-//! their work.
+//! reads at each point only the element that the other task writes at the same point. After the merge, the reading task uses the computed value.
+//! Second, there must be no path from one group to the other through a third group. Paths follow true dependences and the order that states impose:
+//! a task that reads the old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. First,
+//! tasks of which one overwrites data that another reads: unless they become one kernel, one of them must write to other memory, whose content is
+//! copied at the end. Second, consumers with the producers of the elements that they read. Third, readers of the same elements. Last, kernels whose
+//! launch costs more than their work.
 //!
 //! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs
 //! takes quadratic time, and in a deep network most pairs cannot be merged because a path leads from one to
@@ -23,12 +23,12 @@ use std::collections::{BTreeSet, HashMap};
 /// The number of groups with which a merge of a task is tried. The latest groups come first. In all examples, a task joins one of the three latest
 /// groups. In chains of hundreds of layers, a task joins the latest group.
 const NEAR: usize = 16;
-/// The largest number of tasks of a kernel whose tasks do not read each other's elements. In larger kernels, other costs exceed that of the launch,
-/// and code generators take more than linear time per kernel. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this
-/// limit, it takes 0.3 s.
+/// A kernel whose tasks do not read each other's elements has at most this number of tasks. In larger kernels, other costs exceed that of the
+/// launch, and code generators take more than linear time per kernel. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with
+/// this limit, it takes 0.3 s.
 const MOST: usize = 64;
-/// The largest number of tasks of a kernel whose tasks read each other's elements. Cranelift allocates registers in quadratic time: with the updates
-/// of 2000 scalar parameters in one kernel, this took 10 s of 12 s.
+/// A kernel whose tasks read each other's elements has at most this number of tasks. Cranelift allocates registers in quadratic time: with the
+/// updates of 2000 scalar parameters in one kernel, this took 10 s of 12 s.
 const MOST_LINKED: usize = 256;
 
 /// The tasks, and their partition into kernels and calls.

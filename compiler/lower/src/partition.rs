@@ -70,9 +70,9 @@ impl Partition {
         }
     }
 
-    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates between both ends. It therefore takes about
-    /// twice the time of a search from the end with fewer reachable groups. Most groups that are far apart are updates of parameters, which have no
-    /// successors.
+    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates between both ends. The search therefore
+    /// takes about twice the time of a search from only that end from which fewer groups can be reached. Most groups that are far apart are updates
+    /// of parameters, which have no successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];

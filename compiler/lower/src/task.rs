@@ -7,9 +7,9 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 
-/// The largest number of points of a small domain with static sizes.
+/// A domain with static sizes is small if it has at most this number of points.
 const SMALL: usize = 1024;
-/// The largest number of points along the static axes of a small domain with symbolic sizes.
+/// A domain with symbolic sizes is small if it has at most this number of points along its static axes.
 const SMALL_ROW: usize = 32;
 
 /// The tensors that have memory, and those among them that are in a port of the plan.

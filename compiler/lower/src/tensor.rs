@@ -92,7 +92,7 @@ pub enum TensorDef {
     Loop(Box<Loop>),
 }
 
-/// The part of an assembled tensor that one kernel writes. It determines where the element at each point of the operand is written.
+/// The part of an assembled tensor that one kernel writes. The part determines where the element at each point of the operand is written.
 #[derive(Clone, Debug)]
 pub struct AssembledPart {
     /// The operand. Its axes are the domain.

@@ -83,8 +83,8 @@ impl Uses {
         tasks.iter().enumerate().map(one).collect()
     }
 
-    /// Returns, for each task, the tasks that must follow it: tasks that read what it writes, and tasks that
-    /// write a port that it reads.
+    /// Returns, for each task, the tasks that must come later: those that read memory that this task writes,
+    /// and those that write a port that this task reads.
     pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
         let mut after = vec![Vec::new(); self.reads.len()];
         for (at, reads) in self.reads.iter().enumerate() {

@@ -21,7 +21,7 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// The maximum number of draws that are tried to find one inside a declared type.
+/// A draw inside a declared type is searched for among at most this number of draws.
 const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes that the values of a distribution must have.

@@ -24,7 +24,7 @@ pub trait RunHost {
     /// Draws a picture as an SVG document.
     fn svg(&self, picture: &Picture) -> String;
 
-    /// Writes a file. It must not be `source`, the file from which its content was computed.
+    /// Writes a file. The file must not be `source`, from which the content was computed.
     ///
     /// # Errors
     /// Fails if the file cannot be written or is the source.

@@ -7,8 +7,8 @@ use bnnc_grammar::token::Token;
 
 /// The lines of an entry so far.
 ///
-/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at the end of the last line, prove that it is
-/// incomplete. They are checked first, so that a long entry is not parsed again after each line.
+/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at the end of the last line, prove that the
+/// entry is incomplete. Brackets and operators are checked first, so that a long entry is not parsed again after each line.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,

@@ -19,13 +19,14 @@ use std::path::Path;
 /// The largest number of densities in one picture.
 const MOST: usize = 4;
 
-/// The number of draws that determine the range of a distribution or represent the output of a model.
+/// The range of a plotted distribution is determined from this number of draws, and the output of a model is plotted from this
+/// number of draws.
 const DRAWS: usize = 4000;
 
 /// The number of points of the curve of a density.
 const POINTS: usize = 240;
 
-/// The fraction of the largest probability below which the tails of a discrete distribution are cut off.
+/// The tails of a discrete distribution are cut off where the probability is below this fraction of the largest probability.
 const SMALLEST: f64 = 1e-3;
 
 /// One thing to plot.

@@ -19,13 +19,13 @@ use bnnc_hir::tree::{Locals, SampleStmt, TypedExpr, TypedExprKind};
 use bnnc_hir::types::Elem;
 use std::sync::Arc;
 
-/// The largest number of reals that the draws of one expression take (128 MiB).
+/// The draws of one expression may have at most this number of reals in total (128 MiB).
 const MOST_NUMBERS: usize = 1 << 24;
 
-/// The largest number of elements of an array that are shown.
+/// Only the first elements of an array are shown, up to this number.
 const SHOWN: usize = 40;
 
-/// The functions that summarise draws by one value, with their names. They summarise each element of an array.
+/// The names of the functions that summarise draws by one value. For an array, each element is summarised.
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {

@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// The number of draws.
 const DRAWS: usize = 4000;
 
-/// With fewer draws, the ends of a 90 % interval are imprecise.
+/// If memory allows only fewer draws than this, the command fails: the ends of a 90 % interval would be imprecise.
 const FEWEST_DRAWS: usize = 400;
-/// The largest number of reals that the draws take (128 MiB).
+/// The draws may have at most this number of reals in total (128 MiB). For large parameters, fewer draws are made.
 const MOST_NUMBERS: usize = 1 << 24;
 
 impl Session {

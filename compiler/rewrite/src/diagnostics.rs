@@ -114,7 +114,7 @@ Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
 Right: a parameter of the type `real`; or `nuts` or `vi`, which do not linearise the model.",
 };
 
-/// A family with neither an entropy nor a density, so that its KL divergence cannot be estimated.
+/// A family whose KL divergence cannot be estimated, because it has neither an entropy nor a density.
 pub static NO_DENSITY: Code = Code {
     id: "E0310",
     title: "family without entropy or density",

@@ -183,7 +183,8 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. They are zero at the elements to which the cotangent of the result does not apply.
+/// Returns the cotangents of the operands of an elementwise op. These cotangents are zero at the elements to which the cotangent of the result does
+/// not apply.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,

@@ -71,8 +71,8 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     builder.finish(named)
 }
 
-/// Returns the function that computes `results`. It has only the parameters that the results need. The time
-/// is proportional to the size of the new function, not to that of `function`.
+/// Returns the function that computes `results`. The new function has only the parameters that the results need. The time is proportional to the
+/// size of the new function, not to that of `function`.
 pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut needed: BTreeSet<Value> = BTreeSet::new();
     let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();

@@ -173,6 +173,6 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
 // Note: backward scans
 //
 // Let the carries be c_t = f(c_{t-1}, x_t, z), and let k_t be the cotangent of c_{t-1} that flows through position t. Then k_t = f_c(c_{t-1}, x_t,
-// z)^T (dc_t + k_{t+1}). This is a scan from the last position to the first, and the k of the first position is the cotangent of the initial carry.
-// The total cotangent of c_t is dc_t + k_{t+1}. Once these totals are known for every t, the cotangents of x and z at different t are independent of
-// each other. They are computed as a batch. Those of z are summed over t, because all positions share z.
+// z)^T (dc_t + k_{t+1}). The recurrence for k is a scan from the last position to the first, and the k of the first position is the cotangent of the
+// initial carry. The total cotangent of c_t is dc_t + k_{t+1}. Once these totals are known for every t, the cotangents of x and z at different t are
+// independent of each other and can be computed as a batch. The cotangents of z are summed over t, because all positions share z.

@@ -32,7 +32,7 @@ pub struct Rule {
     /// The cases of the rule, in the order in which they are tried. No case may make a function more
     /// expensive.
     pub cases: fn() -> Vec<Case>,
-    /// Functions in which the rule fires. They are used by the tests.
+    /// Functions in which the rule fires, as examples for the tests.
     pub examples: fn() -> Vec<Function>,
 }
 

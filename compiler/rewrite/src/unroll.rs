@@ -25,7 +25,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
         let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
         if call.op.is_one_of(which) {
             let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-            // Batching an inner loop can leave loops in the result. These are expanded too.
+            // Batching an inner loop can leave loops in the result, which are expanded too.
             let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
             builder.inline(&carried_out, args)[0]
         } else {

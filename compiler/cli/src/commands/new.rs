@@ -119,7 +119,7 @@ fn check_free(
 /// The format of files with an unknown extension, and of the table of complete rows.
 const TEXT: &str = "csv";
 
-/// Extensions of files that are not tables, in addition to those of formats that consist of pairs of files.
+/// Files with these extensions are not tables. Formats that consist of pairs of files are not tables either.
 const OTHER_FILES: &[&str] = &["bnn", "npz", "xls", "xlsx"];
 
 /// Returns the format of a file by its extension.

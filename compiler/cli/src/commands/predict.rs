@@ -231,8 +231,8 @@ fn recompiled(
     if program.has_errors() {
         return Err(display.show(&program.diagnostics, &program.sources));
     }
-    // The schemas of the run are used and not those of the current files, because the draws have one parameter for each level and column of the data
-    // at the time of the run.
+    // The schemas of the run are used, not those of the current files: the draws have one parameter for each level and column that the data had at
+    // the time of the run.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;

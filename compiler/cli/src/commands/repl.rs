@@ -15,7 +15,7 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// The limit on the size of an entry in bytes, because a device file may be endless.
+/// An entry of more bytes than this is rejected, because a device file may be endless.
 const LONGEST: u64 = 1 << 24;
 
 /// The exit status for input that cannot be read.

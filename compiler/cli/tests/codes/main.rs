@@ -1,9 +1,9 @@
 //! Diagnostics as a terminal shows them, one case for each code: `snapshots/CODE.snap`.
 //!
-//! The tables beside this file hold the cases. A line `== CODE` begins a case. A line that begins with `$ ` belongs to the shell script of the case.
-//! A line `-- NAME` begins a file of its folder, which ends at the next line `-- NAME` or `== CODE`. Files above the first case belong to every case
-//! of the table. Two options may follow the code. `masked` shows `#` for numbers whose last digits differ between processors. `needs FEATURE` omits
-//! the case from builds without that cargo feature.
+//! The tables beside this file contain the cases. A line `== CODE` begins a case. A line that begins with `$ ` belongs to the shell script of the
+//! case. A line `-- NAME` begins a file of its folder, which ends at the next line `-- NAME` or `== CODE`. Files above the first case belong to
+//! every case of the table. Two options may follow the code. `masked` shows `#` for numbers whose last digits differ between processors. `needs
+//! FEATURE` omits the case from builds without that cargo feature.
 //!
 //! `INSTA_UPDATE=always` writes the snapshots anew.
 

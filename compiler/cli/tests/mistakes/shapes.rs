@@ -345,7 +345,7 @@ fn standardised_targets_under_a_bounded_mean_are_advised_against() {
 
 #[test]
 fn bottlenecks_and_levels_without_intercept_raise_no_warning() {
-    // One model has two columns behind a bottleneck for three outputs. The other has levels without an intercept.
+    // One model has two columns behind a bottleneck for three outputs, and the other model has levels without an intercept.
     let heads = "
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {

@@ -70,14 +70,15 @@ impl Drop for Trial {
 }
 
 impl Output {
-    /// Panics unless standard error holds the error with this code, and each of the texts.
+    /// Panics unless standard error contains the error with this code, and each of the texts.
     #[track_caller]
     pub fn assert_error(&self, code: &str, status: i32, texts: &[&str]) {
         self.assert_diagnostic(&format!("error[{code}]"), texts);
         assert_eq!(self.status, status, "{}", self.stderr);
     }
 
-    /// Panics unless the run succeeded, and standard error holds the warning with this code and each of the texts.
+    /// Panics unless the run succeeded, and standard error contains the warning with this code and each of the
+    /// texts.
     #[track_caller]
     pub fn assert_warning(&self, code: &str, texts: &[&str]) {
         self.assert_diagnostic(&format!("warning[{code}]"), texts);

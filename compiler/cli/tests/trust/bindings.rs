@@ -848,7 +848,7 @@ infer fit = map(M, d)
     let gap = two_groups(|row| [0, 1, 3][row as usize % 3], |row| row % 3);
     check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h")
         .assert_warning("E0265", &["no row has the value 2 in `g`"]);
-    // Here, positions on the second axis are checked.
+    // The next check concerns positions along the second axis.
     check(&from_one, "  a: real[3, 9] ~ Normal(0, 1)", "a[h, g]")
         .assert_warning("E0265", &["element 0 of `a`"]);
 }

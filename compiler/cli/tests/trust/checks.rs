@@ -50,7 +50,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     let check = &result["infer"]["fit"]["checks"]["y"];
     near(&check["observed"]["mean"], 3.0, 1e-12);
     near(&check["observed"]["sd"], 1.0, 1e-12);
-    // This is the mean of 40 data sets. The mean of each data set has the variance of mu plus 0.1^2.
+    // The value is an average over 40 data sets, and the mean of each data set has the variance of mu plus 0.1^2.
     near(
         &check["posterior"]["mean"]["mean"],
         3.0,

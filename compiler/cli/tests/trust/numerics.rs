@@ -47,8 +47,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// The samples of priors that are truncated far out in their tails have the right means. The expected means were computed by quadrature (mpmath). The
-/// same holds for a truncated `StudentT`.
+/// The samples of priors that are truncated far out in their tails have the right means. The expected means were computed by quadrature (mpmath). A
+/// truncated `StudentT` is tested in the same way.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)

@@ -196,9 +196,9 @@ compare still, gaussian by elpd_loo",
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
 
-/// The bound is relative to the number of parameters that the rows inform. Here there are 40 means of four rows each, and the variance of
-/// their prior is a hundred times the variance of the noise, so there are about 40 effective parameters. A Gaussian with 1/50 of the
-/// variances of the posterior gives about 0.8 effective parameters. This would be enough for one parameter, but is too few for 40.
+/// The bound is relative to the number of parameters that the rows inform. The model has 40 means of four rows each, and the variance of their
+/// prior is a hundred times the variance of the noise, so there are about 40 effective parameters. A Gaussian with 1/50 of the variances of the
+/// posterior gives about 0.8 effective parameters, which would be enough for one parameter but is too few for 40.
 #[test]
 fn spread_is_compared_to_the_number_of_informed_parameters() {
     let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);

@@ -67,7 +67,7 @@ fn planes(infers: &str) -> (Trial, f64) {
     (trial, sigma)
 }
 
-/// 200 steps of at most 0.001 move a parameter by at most 0.2. This is not enough, because the intercept is 3 and the noise is 0.3.
+/// 200 steps of at most 0.001 move a parameter by at most 0.2. The training is therefore too short for an intercept of 3 and a noise of 0.3.
 const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
 
 #[test]

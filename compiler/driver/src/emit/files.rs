@@ -133,7 +133,8 @@ impl Text {
     }
 }
 
-/// Returns the function with only ops that kernels compute. Such a function is returned unchanged.
+/// Returns the function with only ops that kernels compute. A function that already has this form is
+/// returned unchanged.
 fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());

@@ -57,8 +57,8 @@ impl Method for Ensembles {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or members: the training step of `map`, and predictions and sites at many
-    /// positions, as for samplers. `made` takes the training and the names of the moving states. It returns the work, and the name of the
-    /// family that the reports give for the sites.
+    /// positions, as for samplers. The arguments of `made` are the training and the names of the moving states. `made` returns the work,
+    /// and the name of the family that the reports give for the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,

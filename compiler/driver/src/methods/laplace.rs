@@ -26,7 +26,7 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
 use std::sync::Arc;
 
-/// The limit below which a number in `structure` must lie.
+/// A number in `structure` must be below this limit.
 const MOST: f64 = 1e9;
 
 /// The method `laplace`: a Gaussian around a maximum.
@@ -232,8 +232,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood without the derivatives from which the curvature of the weights is computed. These are the derivatives with respect to
-    /// the arguments that the weights affect. Also checks that a subnetwork is not larger than the number of weights that affect an output with
+    /// Rejects a likelihood that lacks a derivative from which the curvature of the weights is computed. Derivatives are needed with respect to the
+    /// arguments that the weights affect. Also checks that a subnetwork is not larger than the number of weights that affect an output with
     /// curvature.
     fn curved(
         &self,

@@ -24,9 +24,9 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
-/// The largest dimension at which `dense` is the default metric, for a model without layers. Up to this dimension, a dense metric costs little
-/// compared with the gradient, and a warm-up of the usual length suffices to learn it. It then gives at least as many effective samples per gradient
-/// as a diagonal metric, and many times more if parameters are correlated.
+/// For a model without layers, `dense` is the default metric if the dimension of a position is at most this. Up to this dimension, a dense metric
+/// costs little compared with the gradient, and a warm-up of the usual length suffices to learn it. A dense metric then gives at least as many
+/// effective samples per gradient as a diagonal metric, and many times more if parameters are correlated.
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.

@@ -11,7 +11,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// The largest number of optimised scalars for which a gradient descent checks whether a training run has converged.
+/// With more optimised scalars than this, no gradient descent checks whether a training run has converged.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.

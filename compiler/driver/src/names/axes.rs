@@ -54,7 +54,7 @@ pub fn met(function: &Function) -> Vec<Met> {
     found
 }
 
-/// Adds the axes of parameters that become the only axis of a vector of scores for the classes of an output.
+/// Adds each axis of a parameter that becomes the only axis of a vector of class scores.
 fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Met>) {
     found.extend(meeting(function, scores, 0, output));
     let NodeKind::Apply { op, args, attrs } = &function.nodes[scores].kind else {

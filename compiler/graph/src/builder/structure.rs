@@ -129,10 +129,10 @@ operations! {
     log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
     /// A new last axis with size `dim`. The element along this axis is 1 at the position `index`, and 0 at all other positions.
     one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
-    /// Random numbers of a stream. There is an array of this shape for each triple of coordinates `(draw, example, step)`.
+    /// Random numbers of a stream. Each triple of coordinates `(draw, example, step)` has its own array of this shape.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
         [Attr::name(kind.name()), Attr::name(site), Attr::Shape(shape.clone())];
-    /// Gamma variates of a stream at coordinates `(draw, example, step)`. There is one variate for each element of `shape`.
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`. Each element of `shape` has its own variate.
     gamma_noise(site: &str, coordinates: [Value; 3], shape: Value) = ops::gamma_noise::GAMMA_NOISE,
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }

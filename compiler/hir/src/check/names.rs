@@ -90,7 +90,7 @@ impl ItemNames {
         own.or_else(|| self.library.get(name)).copied()
     }
 
-    /// Looks up a name in an expression. There, inference blocks and data items do not hide functions.
+    /// Looks up a name in an expression. In expressions, inference blocks and data items do not hide functions.
     pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         let value = |found: &&(Def, Option<Span>)| found.0.is_value();

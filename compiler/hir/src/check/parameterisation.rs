@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 /// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// Fails for a name that no parameterisation has, and for names that no single parameterisation has together.
+/// Fails for an argument name that no parameterisation has, and for a combination of names that no single parameterisation has.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());

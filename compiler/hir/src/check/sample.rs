@@ -184,8 +184,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the type of the drawn value. This is the declared type, which must lie within the support of the distribution; without a declaration,
-    /// it is the type of the distribution's values.
+    /// Returns the type of the drawn value: the declared type, which must lie within the support of the distribution, or, without a declaration, the
+    /// type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);

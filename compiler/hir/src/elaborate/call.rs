@@ -328,7 +328,7 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// Multiplies the two halves of the array repeatedly until one element is left. This method needs few nodes, and it is exact for
+    /// Multiplies the two halves of the array repeatedly until one element is left. Repeated halving needs few nodes, and it is exact for
     /// factors that are zero or negative.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();

@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// The smallest and the largest value of an integer.
 pub type Integers = (i64, i64);
 
-/// The largest number of elements for which a list of numbers is built as one node per element.
+/// A list of numbers is built as one node per number only if it has at most this number of elements.
 const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {

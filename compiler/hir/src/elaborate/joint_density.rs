@@ -20,13 +20,13 @@ use scope::ReadScope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The maximum number of expressions visited with symbolic counters.
+/// The analysis with symbolic counters stops after visiting this number of expressions.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The maximum number of expressions visited element by element. This number of visits takes about a second.
+/// The analysis element by element stops after visiting this number of expressions, which takes about a second.
 const MOST_STEPS: usize = 5_000_000;
 
-/// The maximum number of output elements that are visited one by one.
+/// If the outputs have more elements than this, their elements are not visited one by one.
 const MOST_ELEMENTS: i64 = 1_000_000;
 
 /// A statement that assigns a distribution to elements of an output.

@@ -44,8 +44,8 @@ impl Densities {
     }
 }
 
-/// The largest number of nodes that are visited to expand one product into factors. Repeated squaring would double the count
-/// at each level.
+/// A product is not expanded into further factors after this number of nodes has been visited. Repeated squaring would double the count at each
+/// level.
 const MOST_FACTORS: usize = 64;
 
 /// Computes bounds of every value by the rules of the ops. The bounds of a product come from the powers of its factors: `x * x` is not negative for

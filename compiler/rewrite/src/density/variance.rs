@@ -14,7 +14,7 @@ const OTHERS: [f64; 2] = [0.7, 1000.0];
 /// The range of an argument in which the threshold between infinite and finite variances is searched.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
-/// The largest number of elements of an argument for which a variance is evaluated.
+/// A variance is evaluated only if each argument of the distribution has at most this number of elements.
 const ELEMENTS: usize = 64;
 
 impl Densities {

@@ -104,13 +104,13 @@ pub struct NoPriorDraws {
 /// A property of a distribution that makes draws impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undrawable {
-    /// It is improper.
+    /// The distribution is improper.
     Improper,
-    /// It is a joint distribution of all elements, but only the new elements are drawn.
+    /// The distribution is a joint distribution of all elements, but only the new elements are drawn.
     Joint,
-    /// It does not define a sampler.
+    /// The distribution does not define a sampler.
     NoSampler,
-    /// It is truncated, and has too many elements for rejection sampling.
+    /// The distribution is truncated, and has too many elements for rejection sampling.
     Truncated,
 }
 

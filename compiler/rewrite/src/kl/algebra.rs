@@ -20,11 +20,10 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// The largest number of terms. A value with more terms becomes one atom, because the separate means of its terms are not
-/// worth their cost.
+/// A value with more terms than this becomes one atom, because the separate means of its terms are not worth their cost.
 const MOST_TERMS: usize = 64;
 
-/// The highest power to which sums are expanded.
+/// A power of a sum is expanded only up to this exponent.
 const MOST_POWERS: f64 = 16.0;
 
 /// Powers of atoms, sorted by atom. Each atom occurs once, and no power is zero.

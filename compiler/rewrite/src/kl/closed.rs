@@ -47,7 +47,7 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns `function` with expanded loops and folded constants, so that `x ^ 2` becomes a square.
+/// Returns `function` with expanded loops and folded constants. For example, `x ^ 2` becomes a square.
 ///
 /// # Errors
 /// The errors of [`simplify`].

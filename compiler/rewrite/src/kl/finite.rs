@@ -1,10 +1,10 @@
 //! Detects infinite KL divergences from the ends of supports and from the tails that distributions declare.
 //!
-//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. It is also infinite where `-log p` grows too fast
-//! towards an end of the support. Growth like a power of the distance is too fast if q has no moment of that order. Growth like an exponential is too
-//! fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the divergence infinite, because the mean
-//! of the squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end is used instead of the
-//! distance. Every entropy of the library is finite.
+//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite where `-log p`
+//! grows too fast towards an end of the support. Growth like a power of the distance is too fast if q has no moment of that order. Growth like an
+//! exponential is too fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the divergence
+//! infinite, because the mean of the squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end
+//! is used instead of the distance. Every entropy of the library is finite.
 //!
 //! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must start at a
 //! value for which the divergence is finite. Numbers that depend on other sites are unknown, but they rarely affect the result.

@@ -15,7 +15,7 @@ use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// The largest whole exponent for which a power is expanded into repeated products.
+/// A power with a whole exponent up to this number is expanded into repeated products.
 const LARGEST_WHOLE: f64 = 16.0;
 
 /// Coefficients of the powers of the distance from the centre. Missing coefficients are zero.
@@ -245,7 +245,7 @@ pub struct DensitySeries {
     pub radius: f64,
 }
 
-/// The order up to which coefficients are computed to estimate the radius of convergence.
+/// The radius of convergence is estimated from the coefficients up to this order.
 const LOOKED_AT: usize = 24;
 
 /// Returns the Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. If the

@@ -61,8 +61,8 @@ pub struct OptionalPrograms {
     pub smaller: bool,
 }
 
-/// Programs that never store a whole Jacobian. They are used for subnetworks (whose weights are chosen among all weights) and for diagonal
-/// precisions.
+/// Programs that never store a whole Jacobian. The smaller programs are used for subnetworks (whose weights are chosen among all weights) and for
+/// diagonal precisions.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.

@@ -9,8 +9,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
 use bnnc_graph::tensor::Tensor;
 
-/// The largest number of elements for which the prior of a site is examined. No table of the report shows
-/// larger sites.
+/// The prior of a site is examined only if the site has at most this number of elements. No table of the report shows larger sites.
 const ELEMENTS: usize = 64;
 
 /// A value is plausible if its log density is at most this much lower than the log density at the mean. This limit is 4.9 standard deviations for a

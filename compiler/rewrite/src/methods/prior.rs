@@ -91,7 +91,7 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws>
 /// inside the support, the probability that no draw lies inside is 2e-12. If no draw lies inside, the value is NaN.
 const TRIES: usize = 256;
 
-/// The largest number of elements that are drawn by rejection: all tries are in memory at the same time.
+/// A site with more elements than this is not drawn by rejection, because all tries are in memory at the same time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {

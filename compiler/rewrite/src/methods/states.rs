@@ -70,8 +70,8 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file. This requires that the state of the site is its position. A site in
-/// `noncentred` does not qualify, because its state is the noise of the prior.
+/// Returns the sites of `model` whose values can be loaded from a file. The state of such a site is its position. A site in `noncentred` does not
+/// qualify, because its state is the noise of the prior.
 ///
 /// # Errors
 /// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
@@ -167,8 +167,8 @@ fn has_deviation(family: &Instance) -> bool {
     family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
-/// The limit on the absolute value of a start, on the unconstrained scale. Beyond this limit, every map onto
-/// a support is flat in both precisions. A start at the end of a support is moved to the limit.
+/// On the unconstrained scale, the absolute value of a start is limited to this number. Beyond this limit, every map onto a support is flat in both
+/// precisions. A start at the end of a support is moved to the limit.
 const FAR: f64 = 40.0;
 
 fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {

@@ -46,18 +46,18 @@ pub struct TrainingSettings<'a> {
     pub samples: usize,
     /// The number of draws for KL divergences that need draws; 0 means that the draws of the likelihood are used.
     pub kl_draws: usize,
-    /// The options of how KL divergences are computed.
+    /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
     /// The layers for which the user requests a gradient estimator.
     pub layers: Layers<'a>,
-    /// True if the log-Jacobians of optimised points are part of the objective, so that the result is the mode on the unconstrained scale.
+    /// True if the log-Jacobians of optimised points are part of the objective. The result is then the mode on the unconstrained scale.
     pub jacobians: bool,
     /// True if the prior is tuned during training by an evidence; see [`states::tuned`].
     pub online: bool,
     /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
     pub scaled: Option<&'a (Function, f64)>,
-    /// The largest number of optimised scalars for which the gradient of the loss is also a separate program; `None` never builds this
-    /// program.
+    /// If there are at most this number of optimised scalars, a separate program for the gradient of the loss is built; `None` never builds
+    /// this program.
     pub gradient: Option<usize>,
 }
 

@@ -23,7 +23,7 @@ use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
 pub use product::{LetterSizes, LetteredProduct};
 use std::collections::HashSet;
 
-/// The largest number of products into which a value is split.
+/// A value is not split if the result would have more products than this.
 const MANY: usize = 16;
 
 /// The reason why these rules are not terms.
@@ -388,8 +388,7 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// Returns the pair of factors for which the number of elements grows the least: the size of the contraction
-/// minus the sizes of the two factors.
+/// Returns the pair of factors for which the size of the contraction minus the sizes of the two factors is smallest.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;

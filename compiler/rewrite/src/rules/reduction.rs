@@ -1,5 +1,5 @@
-//! Rules that make sums smaller. They sum the source of a broadcast instead of the broadcast, and move common
-//! factors out of sums.
+//! Rules that make sums smaller, by summing the source of a broadcast instead of the broadcast, and by moving
+//! common factors out of sums.
 
 use crate::rule::{Rule, equal};
 use crate::term::{A, P, Q, ROW, X, Y};

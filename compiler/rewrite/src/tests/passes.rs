@@ -1,4 +1,4 @@
-//! Tests which passes pipelines run, skip, time and verify.
+//! Tests that pipelines run, skip, time and verify the right passes.
 
 use super::inputs::{assert_close, evaluate};
 use crate::pass::{Pass, PassContext, PassRun};

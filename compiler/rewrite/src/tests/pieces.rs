@@ -1,4 +1,4 @@
-//! Tests which functions are recognised as affine or as piecewise affine.
+//! Tests that exactly the affine and the piecewise affine functions are recognised as such.
 
 use crate::diagnostics::NoExactIntegral;
 use crate::methods::collapse::pieces::{KinkedFunction, pieces};

@@ -1,4 +1,4 @@
-//! Tests factorised KL divergences with known noise: the values, the gradients, and which computation is chosen.
+//! Tests factorised KL divergences with known noise: the values, the gradients, and the choice of the computation.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,

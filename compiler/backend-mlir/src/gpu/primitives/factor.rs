@@ -8,8 +8,8 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. A thread reads a row of a block many times, so the rows that the 32 threads of a warp read should fit
-/// into the nearest cache. This argues for small blocks. Larger blocks, however, leave fewer and larger matrix products, which are more efficient.
+/// The number of rows of a diagonal block. The number is a compromise. A thread reads a row of a block many times, and in small blocks the rows
+/// that the 32 threads of a warp read fit into the nearest cache. Larger blocks leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.

@@ -152,7 +152,7 @@ fn store(
     }
 }
 
-/// Returns the position of the first element of each operand and of the result, for one matrix product of the batch.
+/// Returns the positions at which both operands and the result of one matrix product of the batch begin.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;

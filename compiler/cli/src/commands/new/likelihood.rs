@@ -68,7 +68,8 @@ pub type LikelihoodChoice = (OutputLikelihood, String);
 /// An output with more different values than this is not treated as classes.
 const MOST_CLASSES: usize = 50;
 
-/// The largest mean of positive integers that are treated as counts. If the mean is larger, the gaps between integers are negligible.
+/// Positive integers are treated as counts only if their mean is at most this large. If the mean is larger, the gaps between integers
+/// are negligible, and the integers are treated as reals.
 const LARGEST_COUNT: f64 = 100.0;
 
 /// Counts of events rarely vary less than this, relative to their mean; ratings and bounded counts often do.

@@ -30,7 +30,8 @@ const MANY_INPUTS: usize = 20;
 const MANY_NAMES: usize = 12;
 /// With more groups than this, the scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
-/// With fewer rows per parameter than this, a centred parameterisation leads to a funnel.
+/// With fewer rows per parameter than this, parameters are non-centred, because a centred parameterisation would lead to
+/// a funnel.
 const ROWS_OF_A_PARAMETER: usize = 20;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
@@ -46,8 +47,8 @@ impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
         let normal = |location: f64, scale: f64| {
-            // The location keeps so many digits that rounding moves it by less than a tenth of the scale: a prior centred
-            // away from the data would dominate the fit.
+            // Rounding the location moves it by less than a tenth of the scale. Otherwise, a prior centred away from the
+            // data would dominate the fit.
             let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
             let location = rounded(location, digits.max(2.0) as usize);
             format!("Normal({location}, {})", number(scale))

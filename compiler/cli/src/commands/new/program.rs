@@ -16,7 +16,7 @@ pub struct NamedColumn {
 }
 
 impl NamedColumn {
-    /// Returns whether the two names are the same, so that the model finds the column by its name.
+    /// Returns whether the two names are the same. If they are, the model finds the column by its name.
     fn is_same(&self) -> bool {
         self.column == self.name
     }
@@ -69,10 +69,10 @@ pub struct ProgramPlan {
     pub remarks: Vec<String>,
 }
 
-/// The largest number of columns that are described one by one.
+/// Only this number of columns is described one by one; for the other columns, only their number is given.
 const MOST_DESCRIBED: usize = 40;
 
-/// If each step of the sampler reads more numbers than this, a run takes minutes.
+/// If each step of the sampler reads more numbers than this, a comment warns that a run takes minutes.
 const MANY_NUMBERS: usize = 300_000;
 
 impl ProgramPlan {

@@ -9,10 +9,10 @@ use bnnc_report::svg::{Plot, PlotAxis, Swatch, standalone};
 /// The size of a picture of densities or traces, in pixels.
 const SIZE: (f64, f64) = (560.0, 340.0);
 
-/// The largest width of a character plot in columns; larger plots are not clearer.
+/// A character plot has at most this number of columns; wider plots are not clearer.
 const WIDEST: usize = 100;
 
-/// The largest number of elements of an array that are drawn.
+/// Only the first elements of an array are drawn, up to this number.
 const ELEMENTS: usize = 40;
 
 /// The characters that draw densities in character plots, and the style classes of these densities in SVG.

@@ -1,4 +1,4 @@
-//! The sentence of the report about sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
+//! The sentence with which the report describes sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
 
 use bnnc_abi::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,

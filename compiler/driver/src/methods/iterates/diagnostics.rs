@@ -27,8 +27,8 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
-/// Reports an earlier inference that samples a site in its non-centred parameterisation, so that the iterates of the state are not values of the
-/// site.
+/// Reports an earlier inference that samples a site in its non-centred parameterisation. The iterates of the site's state are then not values of
+/// the site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(

@@ -40,7 +40,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::methods::sample::SamplingPrograms;
 
-/// The largest number of operations per gradient for which the kernel launches take longer than the arithmetic.
+/// Up to this number of operations per gradient, the kernel launches take longer than the arithmetic.
 const FEW: u64 = 5_000;
 
 /// Returns the number of chains that run in lockstep (the lanes) if lockstep saves time, given the number of chains of the inference.

@@ -5,7 +5,7 @@ use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;
 
-/// The largest number of entries that a suggestion lists one by one.
+/// If `inputs` has more entries than this, a suggestion does not list them one by one.
 const LISTED: usize = 6;
 
 impl Binder<'_> {

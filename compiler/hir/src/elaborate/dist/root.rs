@@ -3,8 +3,9 @@
 //! Note \[Root\]. Let `y` be the coordinate of a value (see `truncated`). `H(y) = -log beyond(y)` is the cumulative hazard, measured from the end.
 //! `log H` is nearly linear in `y`: next to the end, its slope is 1 if the density is finite there, and for an exponential distribution the slope is
 //! 1 everywhere. From every point in a tail, Newton's method for `log H` therefore converges in a few steps. Elsewhere, the search starts at a
-//! quantile of the whole distribution. The distribution declares this quantile, or its moments suggest it. Each step keeps a bracket. If Newton's
-//! step leaves the bracket, or is longer than half of the previous step, the bracket is bisected instead. The search therefore never diverges.
+//! quantile of the whole distribution. The distribution declares this quantile, or its moments suggest it. Each step maintains a bracket, that is, an
+//! interval that contains the solution. If Newton's step leaves the bracket, or is longer than half of the previous step, the bracket is bisected
+//! instead. The search therefore never diverges.
 
 use super::InstanceBuilder;
 use super::truncated::{Interval, Origin, finite};

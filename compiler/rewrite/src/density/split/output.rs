@@ -38,8 +38,8 @@ impl Split {
         })
     }
 
-    /// Returns whether the model has several outputs, so that the name of a result begins with the name of
-    /// its output.
+    /// Returns whether the model has several outputs. The name of a result then begins with the name of its
+    /// output.
     fn has_several(&self) -> bool {
         self.outputs.len() > 1
     }

@@ -222,9 +222,9 @@ impl Algebra<'_> {
         self.product(term.coefficient, monomial)
     }
 
-    /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute
-    /// value is taken factor by factor. Any other form is multiplied by its stop-gradient sign. This is
-    /// exact, because the derivative of the sign is zero almost everywhere.
+    /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute value is taken factor by factor. Any other
+    /// form is multiplied by its stop-gradient sign. The stop-gradient does not change the derivative, because the derivative of the sign is zero
+    /// almost everywhere.
     pub fn abs(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if self.is_non_negative(x.value) {
             return x.clone();

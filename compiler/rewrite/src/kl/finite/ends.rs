@@ -71,7 +71,7 @@ impl SupportInterval {
     }
 }
 
-/// The largest number of elements that are examined one by one.
+/// An array with more elements than this is not examined element by element.
 const LARGE: usize = 1 << 20;
 
 /// The known elements of a parameter.

@@ -24,7 +24,7 @@ use bnnc_graph::op::{Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// The largest number of rounds. Each round may find new kinks: the kinks of the functions that locate the known kinks.
+/// The search for kinks ends after this number of rounds. Each round may find new kinks: the kinks of the functions that locate the known kinks.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.

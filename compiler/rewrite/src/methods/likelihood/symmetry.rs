@@ -211,7 +211,7 @@ fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     result
 }
 
-/// Returns the split of a sum of products of pairs of odd elements, such as a squared norm.
+/// Returns the split of a sum whose terms are products of two odd elements, such as a squared norm.
 fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
     let labels = ops::contract::parsed(attrs);
     let (x, y) = (operands[0], operands[1]);

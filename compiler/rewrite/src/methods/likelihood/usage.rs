@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub enum Usage {
     /// The site is an operand of products that sum over these axes of the site.
     Products(Vec<usize>),
-    /// The site is a scalar or a vector, so that every example may have its own draw.
+    /// Every example may have its own draw, because the site is a scalar or a vector.
     Small,
 }
 

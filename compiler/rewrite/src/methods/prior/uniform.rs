@@ -1,4 +1,5 @@
-//! Checks whether a model treats all levels of an axis alike, so that a new level does not affect the others.
+//! Checks whether a model uses all levels of an axis in the same way. If it does, a new level does not affect
+//! the other levels.
 
 use crate::diagnostics::LevelMixing;
 use crate::unroll::expand_maps;

@@ -24,15 +24,15 @@ use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The smallest number of operations per element of a hoisted value. If there are fewer operations,
-/// recomputing an element costs less than reading it.
+/// A value is hoisted only if computing one of its elements takes at least this number of operations. With fewer operations, recomputing an element
+/// costs less than reading it.
 const WORTH: u64 = 4;
 
-/// The smallest number of operations of a hoisted value without an axis of rows. Such a value is computed
-/// once per evaluation and not once per row.
+/// A value without an axis of rows is hoisted only if computing it takes at least this number of operations. Without hoisting, such a value is
+/// computed once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The number of elements per row by which hoisted values may exceed the data, which they often replace.
+/// In each row, hoisted values may have this number of elements more than the data, which they often replace.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
@@ -237,8 +237,7 @@ fn side(function: &Function, args: &[Value]) -> u64 {
     dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)
 }
 
-/// Returns the number of multiplications of a contraction, which is the product of the sizes of all its
-/// letters.
+/// Returns the number of multiplications that a contraction needs: the product of the sizes of all its letters.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     let labels = ContractionLabels::checked(labels);
     let size = |letter: &char| {
