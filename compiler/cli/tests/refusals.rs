@@ -168,7 +168,7 @@ fn nothing_to_prune() {
     );
 }
 
-/// Errors in programs with samplers, which are reported before a sampler starts, and chains with too few draws.
+/// In programs with samplers: errors that are reported before a sampler starts, and the diagnostic for chains with too few draws.
 #[test]
 fn samplers() {
     let model = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n m = exp(w)\n y ~ Normal(w * a, m)\n}\n";

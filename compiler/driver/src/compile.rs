@@ -199,7 +199,7 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
     infers.iter().filter_map(warning).collect()
 }
 
-/// Warns about outliers in the data of inferences without classes, whose predictions have no entropy.
+/// Warns about outliers in the data of inferences whose predictions are not classes and therefore have no entropy.
 fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let item = program

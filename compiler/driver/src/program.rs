@@ -11,8 +11,8 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. Even a text of this size is
-/// read in a moment.
+/// A program of more bytes than this is rejected. Programs that people or generators write are far smaller. Even a text of this size is read in a
+/// moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.

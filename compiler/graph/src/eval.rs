@@ -69,7 +69,7 @@ pub(crate) fn only_result(function: &Function, inputs: &[&Tensor]) -> Tensor {
         .unwrap_or_else(|| unreachable!("`{}` has one result", function.name))
 }
 
-/// Returns the sizes of the only result of a function, which is an attribute of a node.
+/// Returns the sizes of the only result of a function that is an attribute of a node.
 pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
     function
         .results

@@ -83,7 +83,7 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns the strides of an operand in the memory of its [`strided_base`], which are 0 for axes of size 1.
+/// Returns the strides of an operand in the memory of its [`strided_base`]. The strides are 0 for axes of size 1.
 pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {

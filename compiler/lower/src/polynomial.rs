@@ -123,7 +123,7 @@ impl SizePolynomial {
     }
 }
 
-/// Returns the strides of a row-major tensor, which are 0 for axes of size 1.
+/// Returns the strides of a row-major tensor. The strides are 0 for axes of size 1.
 pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
     let mut strides = vec![SizePolynomial::default(); dims.len()];
     let mut stride = SizePolynomial::fixed(1);

@@ -9,7 +9,8 @@ use bnnc_graph::spec::{DENSITY, Spec};
 /// One step of a compilation.
 #[derive(Debug)]
 pub struct Pass {
-    /// The name on the command line. `bnnc emit` accepts it, and `--without` accepts it unless the pass is required.
+    /// The name on the command line. `bnnc emit` accepts the name of every pass, and `--without` accepts the name of
+    /// a pass that is not required.
     pub name: &'static str,
     /// The specification of the pass's input.
     pub from: Spec,

@@ -19,7 +19,7 @@ use walk::Walk;
 /// The number of bytes of shared memory that hold one number for each thread of a block, until the numbers are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The number of bytes reserved for a block's partial result, which is enough for every type of result.
+/// The number of bytes reserved for a block's partial result. This number is enough for every type of result.
 const PIECE: i64 = 8;
 
 /// Returns the number of bytes of scratch memory in which blocks store partial results.

@@ -30,8 +30,8 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
 /// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation. It is the largest error of the inlined approximations, as tested for the array
-/// primitives, which use the same approximations.
+/// The tolerated relative error of a single operation. The tolerance is the largest error of the inlined approximations, as tested for
+/// the array primitives, which use the same approximations.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

@@ -138,7 +138,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 /// Links objects with the static library `runtime`, and returns the size of the executable in bytes.
 ///
 /// # Errors
-/// Fails if a linker cannot be found, if it fails, or if a file cannot be written.
+/// Fails if a linker cannot be found, if the linker fails, or if a file cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
@@ -190,7 +190,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file in the folder of the executable, which is removed unless the executable is completed.
+/// A temporary file in the folder of the executable. The file is removed unless the executable is completed.
 struct Draft {
     path: PathBuf,
 }
@@ -239,7 +239,7 @@ fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary folder for objects, which is removed at the end.
+/// A temporary folder for objects. The folder is removed at the end.
 struct Workshop(PathBuf);
 
 impl Workshop {

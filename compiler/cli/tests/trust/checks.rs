@@ -135,7 +135,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
         (100, &Value::from(3.0))
     );
     assert_eq!(early[0][0], 1.0);
-    // The loss at the maximum is half the logarithm of 2 pi, plus half the mean squared deviation of the validation rows, which is about 1.
+    // The loss at the maximum is half the logarithm of 2 pi, plus half the mean squared deviation (about 1) of the validation rows.
     near(&free[99][1], 0.9189 + 0.5, 0.1);
     assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
     assert!(

@@ -209,7 +209,7 @@ infer fit = INFER
         .program(&program)
 }
 
-/// The root mean square error of a constant function is the standard deviation of the target, which is about 0.71 for a sine.
+/// The root mean square error of a constant function is the standard deviation of the target (about 0.71 for a sine).
 #[test]
 fn a_network_whose_maximum_is_a_constant_is_reported() {
     for infer in [

@@ -521,7 +521,7 @@ compare chain, fit by rmse",
     }
 }
 
-/// The ages are 20, 22, .., 58. Their mean is 39, and their squared deviations sum to 2660, which is divided by n.
+/// The ages are 20, 22, .., 58. Their mean is 39, and their variance is the sum of their squared deviations, 2660, divided by n.
 #[test]
 fn reports_show_the_mean_and_deviation_of_zscore() {
     let rows: String = (0..20).map(|at| format!("{},{at}\n", 20 + 2 * at)).collect();

@@ -278,8 +278,8 @@ fn a_parameter_that_laplace_holds_has_no_standard_deviation() {
     assert!(!row.contains("e-"), "{row}");
 }
 
-/// The slope of the line is 2, but the slope of the model is -5 times an element of a simplex, which is negative. The posterior of the element is
-/// therefore nearly exponential at 0.
+/// The slope of the line is 2, but the slope of the model is negative: -5 times an element of a simplex. The posterior of the element is therefore
+/// nearly exponential at 0.
 #[test]
 fn an_element_of_a_simplex_at_its_end_needs_the_whole_second_derivative() {
     let trial = |at: usize, options: &str| {

@@ -115,7 +115,7 @@ operations! {
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
     contract(x: Value, y: Value, labels: &str) = ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
-    /// Cumulative sums along an axis, which begin at the end of the axis if `reverse` is true.
+    /// Cumulative sums along an axis. If `reverse` is true, the sums begin at the end of the axis.
     cumsum(x: Value, axis: usize, reverse: bool) = ops::cumsum::CUMSUM, [x],
         [Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.

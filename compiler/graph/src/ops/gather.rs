@@ -73,8 +73,8 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// The rule if both operands are mapped: a sum of slices under an equality mask, which fuses into one reduction. The axis number `axis` includes the
-/// mapped axis.
+/// The rule if both operands are mapped: a sum of slices under an equality mask. Mask and sum fuse into one reduction. The axis number `axis`
+/// includes the mapped axis.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
     let rank = places.rank() - 1;

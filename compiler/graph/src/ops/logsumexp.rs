@@ -87,8 +87,8 @@ impl Shifted {
     }
 }
 
-/// The weights are computed from differences from the largest element, which keep their precision even if
-/// elements are large.
+/// The weights are computed from the differences between the elements and the largest element, because
+/// these differences keep their precision even if elements are large.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);

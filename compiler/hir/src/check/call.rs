@@ -39,8 +39,8 @@ pub enum Lifts<'s> {
     Yes,
     /// The callee does not apply elementwise, because it has array parameters itself.
     No,
-    /// The callee does not apply elementwise because of the construct at this position in the program, which
-    /// the text describes.
+    /// The callee does not apply elementwise because of a construct. The fields are the position of the construct in the program,
+    /// and a description of the construct.
     But(Span, &'s str),
 }
 

@@ -127,7 +127,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. The dropped warnings are those from
+    /// Drops the warnings about the arguments of a discrete distribution. The distribution itself is an error. The dropped warnings are those from
     /// index `since` on.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;

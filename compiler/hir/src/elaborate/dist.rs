@@ -27,7 +27,7 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. If the number of classes is not constant, it is given as 0, because it is not known here.
+/// Returns the support of an element type. A number of classes that is not constant is given as 0, because its value is not known here.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -228,8 +228,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler. Sites cannot use it, because
-    /// its draws are found by a search and have no gradients.
+    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler. Sites cannot use a truncated
+    /// sampler, because its draws are found by a search and have no gradients.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {

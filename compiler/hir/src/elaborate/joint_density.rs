@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The analysis with symbolic counters stops after visiting this number of expressions.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The analysis element by element stops after visiting this number of expressions, which takes about a second.
+/// The analysis element by element stops after visiting this number of expressions. These visits take about a second.
 const MOST_STEPS: usize = 5_000_000;
 
 /// If the outputs have more elements than this, their elements are not visited one by one.

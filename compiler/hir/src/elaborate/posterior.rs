@@ -382,7 +382,7 @@ impl<'a> Line<'a> {
     }
 
     /// Returns whether the values of the family are bounded. The positive parameters of a bounded family are not scales, so they start at
-    /// one, which is the uniform distribution for a beta or a Dirichlet family.
+    /// one. A beta or a Dirichlet family with these parameters is uniform.
     fn is_bounded(&self) -> bool {
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),

@@ -202,7 +202,7 @@ impl Machine<'_> {
     }
 }
 
-/// Returns numbers in an interval, which are rounded down for integers and Booleans.
+/// Returns numbers in an interval, rounded down for integers and Booleans.
 pub fn numbers(ty: &Type, (lo, hi): (f64, f64), stream: u32, sizes: &Sizes) -> Tensor {
     let shape = ty.shape.resolve(sizes);
     let count = shape.iter().product::<usize>();

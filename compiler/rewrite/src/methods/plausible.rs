@@ -16,7 +16,7 @@ const ELEMENTS: usize = 64;
 /// normal prior, and 13 means for an exponential prior. Fewer than one draw in 100,000 lies beyond the limit.
 const DROP: f64 = 12.0;
 
-/// The number of bisections of the interval around a limit, which give six digits.
+/// The interval around a limit is bisected this number of times, which gives six digits.
 const HALVINGS: usize = 20;
 
 /// Returns the properties of a site's prior by which the runtime judges the posterior.

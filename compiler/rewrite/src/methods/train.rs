@@ -34,7 +34,7 @@ use bnnc_graph::types::Type;
 use elements::map_elements;
 use std::sync::Arc;
 
-/// The name of the divergence term of the loss, which is a separate result if the prior is tuned.
+/// The name of the divergence term of the loss. This term is a separate result if the prior is tuned.
 const DIVERGENCE: &str = "divergence";
 
 /// The user's training options that affect the compiled program.

@@ -88,7 +88,7 @@ pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<
     Ok(builder.inline(&function, &params))
 }
 
-/// Returns the sum of terms with this shape, which is zero if there are no terms.
+/// Returns the sum of terms with this shape, or zero if the list of terms is empty.
 pub fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
     let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
     sum.unwrap_or_else(|| builder.splat(0.0, shape))

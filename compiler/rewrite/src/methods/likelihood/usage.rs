@@ -46,7 +46,7 @@ impl VaryingSite {
     }
 }
 
-/// Returns how the likelihood uses a site, which is the parameter `param` of the row function.
+/// Returns how the likelihood uses a site. The site is the parameter `param` of the row function.
 ///
 /// # Errors
 /// The error is a use of the site that the estimator `way` does not support.

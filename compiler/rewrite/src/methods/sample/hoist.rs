@@ -32,7 +32,8 @@ const WORTH: u64 = 4;
 /// computed once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// In each row, hoisted values may have this number of elements more than the data, which they often replace.
+/// In each row, hoisted values may have this number of elements more than the data. Hoisted values often replace the data, and the limit therefore
+/// depends on the size of the data.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
