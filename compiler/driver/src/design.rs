@@ -25,7 +25,7 @@ const MOST_ELEMENTS: usize = 4096;
 /// The analysis gives up at a sum with more terms than this. Checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The analysis gives up after following this number of operations, over all sums together, which takes some tenths of a second.
+/// The analysis gives up after following this number of operations, over all sums together. Following them takes some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, `selected_by` is the value that selects, and the index along this axis is 0.

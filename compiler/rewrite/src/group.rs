@@ -2,8 +2,8 @@
 //!
 //! The site of a group is a vector of reals: the free coordinates of its members, one member after another, each in row-major order. A bijection
 //! transforms the coordinates of a constrained member. The prior of the group is the density of these coordinates: the product of the members' priors
-//! times the Jacobians of the bijections. The parameters of one member's prior may depend on another member, because this density computes them from
-//! the values of the members: a scale and the weights that it scales may share a family.
+//! times the Jacobians of the bijections. The density computes the parameters of each member's prior from the values of the members, so these
+//! parameters may depend on another member. For example, a scale and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};

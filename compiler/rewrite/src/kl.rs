@@ -1,8 +1,14 @@
 //! Chooses how to compute the KL divergence from an approximation to a prior, and records the reason for the choice.
 //!
-//! The choices, in order of preference, are: a closed form ([`closed`]); draws of noise ([`estimate`], with stop-gradient signs in place of
-//! absolute values), if the divergence separates, that is, depends on the draws only through means of functions of the noise; a Taylor series,
-//! if requested ([`taylor`]); the plain mean over draws. An infinite divergence is an error ([`finite`]).
+//! The choices, in order of preference:
+//!
+//! - a closed form ([`closed`]);
+//! - draws of noise ([`estimate`], with stop-gradient signs in place of absolute values), if the divergence separates, that
+//!   is, depends on the draws only through means of functions of the noise;
+//! - a Taylor series, if requested ([`taylor`]);
+//! - the plain mean over draws.
+//!
+//! An infinite divergence is an error ([`finite`]).
 
 pub mod algebra;
 pub mod closed;

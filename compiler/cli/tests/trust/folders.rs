@@ -571,7 +571,7 @@ fn outcomes_of_new_rows_may_be_missing() {
     }
 }
 
-/// New rows need not have columns that are in `inputs` but that the model does not read, and cells of such columns may be empty.
+/// If the model does not read a column that is listed in `inputs`, new rows need not have this column, and its cells may be empty.
 #[test]
 fn new_rows_need_only_the_columns_that_the_model_reads() {
     let program = "data d = csv(\"train.csv\") {

@@ -207,7 +207,7 @@ fn a_training_under_noise_that_has_converged_is_silent() {
 }
 
 /// If the learning rate falls to zero, the losses are flat at the end of any training. 1000 and 3000 steps are too few: with 20,000 steps, the ELBO
-/// is higher by at least the last number of a case, in nats per row.
+/// (in nats per row) is higher by at least the number at the end of each case.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     for (file, target, gain) in [

@@ -282,8 +282,8 @@ infer fit = map(Line, rows)
     );
 }
 
-/// If the prior is flat compared to the data and the noise is 1, the posterior of a normal mean is centred at the mean of the n observations, with
-/// the standard deviation `1 / sqrt(n)`. If one element of a series is observed outside of a `for` loop, the other elements must not count as
+/// The prior is flat compared to the data, and the noise is 1. The posterior of a normal mean is then centred at the mean of the n observations, and
+/// has the standard deviation `1 / sqrt(n)`. If one element of a series is observed outside of a `for` loop, the other elements must not count as
 /// observed.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {

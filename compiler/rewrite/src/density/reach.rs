@@ -11,9 +11,9 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 impl Densities {
-    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far as the ops bound the mean: the mean
-    /// of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if the distribution does not state a mean, if neither end of the interval is
-    /// finite, or if the interval is a single point.
+    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far as the ops bound the mean. For
+    /// example, the mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if the distribution does not state a mean, if neither end of
+    /// the interval is finite, or if the interval is a single point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = format!("{output}.mean");
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);

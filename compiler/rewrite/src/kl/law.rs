@@ -2,10 +2,10 @@
 //!
 //! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The sum of squares around the mean is
 //! independent of the sum, and chi-squared with M - 1 degrees of freedom. Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z
-//! is a standard normal variate and G a gamma variate of shape (M - 1) / 2: a chi-squared variate is twice a gamma variate whose shape is half the
-//! degrees of freedom. If only the mean square is needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a gamma
-//! variate of shape M, and the sum of M gamma variates of shape k is a gamma variate of shape M k. The joint distribution of several means, such as
-//! those of the logarithm and of the value, is not easier to draw from than the variates themselves.
+//! is a standard normal variate and G is a gamma variate of shape (M - 1) / 2. (A chi-squared variate is twice a gamma variate whose shape is half
+//! the degrees of freedom.) If only the mean square is needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a
+//! gamma variate of shape M, and the sum of M gamma variates of shape k is a gamma variate of shape M k. The joint distribution of several means,
+//! such as those of the logarithm and of the value, is not easier to draw from than the variates themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;

@@ -212,7 +212,7 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    // Entries of a lookup table that does not depend on the example are not dropped, but the values that are looked up are.
+    // The entries of a lookup table that does not depend on the example are not dropped. Values that are looked up in the table are dropped.
     if is_application(row, value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }
