@@ -113,7 +113,7 @@ fn cells(line: &str) -> Vec<&str> {
 fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     match import {
         "nothing" => Vec::new(),
-        // These are the compiler crates above the importer in the table, so that the driver and the command line are excluded.
+        // These words mean the compiler crates above the importer in the table. The driver and the command line stand below it.
         "all compiler crates" => all
             .iter()
             .take_while(|(name, _)| *name != importer)

@@ -102,7 +102,7 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Resu
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// For each place, the stamp of its rows. From the second use of the rows on, also the rows.
+    /// For each place, the stamp of its rows and, from their second use on, the rows themselves.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }
 

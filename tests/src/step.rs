@@ -176,7 +176,7 @@ pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, pr
     valid(feed.write(machine, &all));
 }
 
-/// Returns the feed of a program of an inference by chains. It includes the values that are computed once for these states.
+/// Returns the feed of a program of an inference that samples. The feed includes the values that are computed once for these states.
 fn sampling_feed(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -195,7 +195,7 @@ fn sampling_feed(
     rows
 }
 
-/// Returns the outputs of the two programs of an inference by chains, at a position and for the first `rows` training rows.
+/// Returns the outputs of the two programs of an inference that samples, at a position and for the first `rows` training rows.
 ///
 /// # Panics
 /// The inference does not sample.
@@ -250,7 +250,7 @@ pub fn predictions(
     let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
     let feed = feed(infer, &dataset.train, dataset, &mut machine, &infer.predict);
     for (name, values) in states {
-        // In an inference by chains, the states differ between draws.
+        // If the inference samples, the states differ between draws.
         let copies = if machine.is_per_draw(name) { draws } else { 1 };
         valid(ports::real(&mut machine, name, &values.repeat(copies)));
     }

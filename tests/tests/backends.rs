@@ -81,7 +81,7 @@ impl Pair<'_> {
 }
 
 /// Compares two steps, a run of [`STEPS`] steps, and the predictions. The states after the reference run do not depend on the precision of the other
-/// backend. The first comparison of an inference stores them in `later`, and the next comparison reads them from there.
+/// backend. The first comparison of an inference stores these states in `later`, and the next comparison reads them from there.
 fn compare(
     reference: &InferenceBlock,
     native: &InferenceBlock,

@@ -306,7 +306,7 @@ fn one_weight_has_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
-        // The table of predictions has the same numbers. Their error estimates are of the order of rounding errors, but not 0.
+        // The table of predictions has the same numbers. The error estimates in the table are of the order of rounding errors, but not 0.
         close(column(&done, "log_density")[row], want, 1e-10);
         close(
             column(&done, "cdf")[row],
@@ -838,8 +838,8 @@ fn second_is_inputs_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default()) == [6, 1]
 }
 
-/// With fewer weights, or with the weights of fewer units, the integral is exact. The option `units` counts units of the first layer after the
-/// weights.
+/// If the integral covers fewer weights, or the weights of fewer units, it is exact. The option `units` counts the units whose incoming weights the
+/// integral covers.
 #[test]
 fn fewer_weights_or_units_are_exact() {
     let with =

@@ -179,7 +179,8 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // There are two chains of 1000 draws. The bound is four standard errors of 1000 independent draws, that is half of the 2000 draws.
+    // The two chains have 2000 draws together. The bound is four standard errors of 1000 independent draws, because the draws of a chain are
+    // correlated.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();

@@ -1,4 +1,4 @@
-//! The files of draws that an inference by chains writes for other tools have the right values, order and units, and the same bytes in every run.
+//! The files of draws that a sampler writes for other tools have the right values, order and units, and the same bytes in every run.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_run::out;

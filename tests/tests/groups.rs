@@ -33,8 +33,8 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// A group with every kind of member, in the order of its line in the posterior. Inside the group, `tau` scales `w`. Outside of the group, `m`
-/// depends on the group, and `v` depends on `m`.
+/// A group with every kind of member. The members have the order in which the posterior lists them. Inside the group, `tau` scales `w`. Outside of
+/// the group, `m` depends on the group, and `v` depends on `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)

@@ -114,7 +114,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Below this number of bytes, names, tables of ports and the like are more than a tenth of the memory.
+/// The memory of names, tables of ports and the like is not predicted. In a run below this number of bytes, it is more than a tenth of the memory.
 const SMALL: u64 = 2 << 20;
 
 /// Returns a description of a wrong prediction.
@@ -194,7 +194,7 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The bytes of small results of which several chunks of draws may hold copies.
+/// The number of bytes by which a run may exceed the prediction because several chunks of draws hold copies of small results.
 const COPIES: u64 = 512 << 10;
 
 /// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the weights would take 80 megabytes.

@@ -54,8 +54,8 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
-/// The files of rules that may have more lines around the entries than [`MOST`], each with its own limit. Each of these files holds one algorithm.
-/// Its rules state a reason why they are not written as terms.
+/// The files of rules that may have more lines around the entries than [`MOST`], each with its own limit. Each of these files contains one
+/// algorithm, and its rules state why they are not written as terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
     ("outer/product.rs", 105),

@@ -309,7 +309,7 @@ infer given = nuts(Given, rows) { draws = 2000 }
         .unwrap();
     let taken = sampled(&result, "given")["theta/loc"][0];
     assert!((taken - theta.mean).abs() < 1e-9, "{taken} is not {}", theta.mean);
-    // The mean of `mu` given `theta` weights the two with their precisions, 1 and 4.
+    // The mean of `mu` given `theta` is the average of the prior mean and `theta`, weighted by their precisions, 1 and 4.
     assert_exact(
         &result,
         "given",

@@ -98,7 +98,7 @@ impl Blas {
     pub fn load(paths: &[PathBuf]) -> Result<Blas, NoLibrary> {
         let library = library(paths)?;
         /// # Safety
-        /// The type must be that of the entry point, which must not outlive the library.
+        /// `T` must be the type of the entry point. The result must not be used after the library is unloaded.
         unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, NoLibrary> {
             // SAFETY: the caller's promise.
             let found = unsafe { library.get::<T>(name.as_bytes()) };

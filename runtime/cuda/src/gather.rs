@@ -25,7 +25,7 @@ const LEFT: usize = 4;
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// The memory on the device for row indices. `chosen` has the row indices that it holds.
+    /// The memory on the device for row indices. It currently holds the row indices in `chosen`.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }

@@ -5,7 +5,7 @@
 //! `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, cuBLAS computes `c = a b`. The stride of an axis with a single
 //! element does not matter.
 
-/// The maximum number of cuBLAS calls per call of the primitive. Our own kernels are faster than a loop of more calls.
+/// If a call of the primitive needs more calls of cuBLAS than this, our own kernels are used, because they are faster.
 const MOST: i64 = 64;
 
 /// One call of a strided batched product, in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -= op(a[i]) op(b[i])`.

@@ -22,15 +22,14 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// The maximum number of sizes whose schedules are kept, and of exchanges that are kept.
+/// A session keeps the schedules of at most this number of sizes, and at most this number of exchanges.
 const REMEMBERED: usize = 8;
-/// The maximum number of launches of a run that is captured as a graph. For more launches, the memory of the graph is not worth the time
-/// that it saves.
+/// A run with more launches than this is not captured as a graph, because the time that the graph saves is not worth its memory.
 const LONGEST: u64 = 20_000;
-/// The bytes of page-locked memory for copies.
+/// The number of bytes of page-locked memory for copies that are not part of a graph.
 const STAGING_BYTES: usize = 1 << 20;
-/// The maximum number of bytes of an exchange that is captured as a graph. For a larger exchange, the copies themselves take far longer
-/// than enqueueing them, and page-locked memory is scarce.
+/// An exchange of more bytes than this is not captured as a graph: its copies take far longer than enqueueing them, and page-locked memory is
+/// scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
 /// The alignment of the parts of the allocation, in bytes.
 const ALIGN: usize = 256;
@@ -246,7 +245,7 @@ impl CudaSession {
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
-            // The run works without a graph, because it then needs no further page-locked memory.
+            // Without a graph, the run does not need further page-locked memory.
             self.exchanges[0].refused = true;
             return Ok(());
         };
@@ -317,8 +316,8 @@ impl DeviceSession for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // An exchange without results does not wait, so the next step could overwrite page-locked memory before the device has read it. An
-        // exchange without results is therefore not replayed.
+        // An exchange without results is not replayed: it does not wait for the device, so the next step could overwrite page-locked memory
+        // that the device has not read yet.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {

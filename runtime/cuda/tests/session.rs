@@ -253,7 +253,8 @@ fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     for batch in 1..=7 {
         step(batch, 7, LAUNCH_FAILED);
     }
-    // The ninth size replaces the first size after the first has finished: the graph of its evaluation and the graph of its run are destroyed.
+    // The ninth size replaces the first size, once the runs of the first have finished. The two graphs of the first size, of its evaluation and of
+    // its run, are destroyed.
     assert_eq!(step(9, 8, LAUNCH_FAILED).1, lost);
     assert_eq!(step(9, 9, 0).1, lost + 2);
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(9, 9)));
@@ -413,7 +414,7 @@ fn machines_move_between_threads() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The entry points that release an object. If one fails, the failure is not reported, but the object is never released.
+/// The entry points that release an object. If one of them fails, the object stays allocated, and the failure is not reported.
 const RELEASES: [&str; 8] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",

@@ -82,7 +82,8 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena. Buffers that always live are placed one after the other. Then scratch buffers are placed by first fit, with the largest first.
+/// Plans the arena. Buffers that live during the whole run are placed one after the other. Then each scratch buffer, from the largest to the
+/// smallest, is placed in the first gap that fits.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -136,7 +137,7 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Returns the largest number of bytes that the copies of one launch need.
+/// Returns the number of bytes for the copies of partial reductions in the launch that needs the most.
 fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     let of = |step: &PlanStep| match step {
         PlanStep::Launch(launch) => {
@@ -220,7 +221,7 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A buffer that is bound to several slots may be read through another slot.
+                        // A reduction fills its buffer before any read only if no other slot reads the same buffer.
                         let all = launch
                             .buffers
                             .iter()

@@ -5,11 +5,12 @@ use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// The smallest number of scalar operations that makes a separate chunk worthwhile.
+/// A launch is divided into at most one chunk per this number of scalar operations.
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
-/// The maximum total number of elements in all chunks' copies of partial reductions. A launch may always have [`FEW`] chunks, even above this limit.
+/// The copies of partial reductions of all chunks of a launch have at most this number of elements in total, unless the launch has at most [`FEW`]
+/// chunks.
 const COPIED: usize = 65_536;
 /// The number of chunks that a launch may have regardless of the size of its copies.
 const FEW: usize = 4;
@@ -28,8 +29,7 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     if copied == 0 {
         return chunks;
     }
-    // Combining a copy costs about one operation per element. This cost must be much smaller than the work of
-    // a chunk.
+    // Combining a copy costs about one operation per element. This cost must be much smaller than the number of operations of a chunk.
     let worthwhile = work as usize / copied.saturating_mul(4);
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }

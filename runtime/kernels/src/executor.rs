@@ -168,8 +168,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Sets the sizes of later runs. No size may be above the capacity. With these sizes, the elements of each buffer are contiguous. Does not
-    /// allocate.
+    /// Sets the sizes of later runs. No size may be above the capacity. The elements of each buffer are laid out contiguously for these sizes, not
+    /// for the capacity. Does not allocate.
     ///
     /// # Errors
     /// Fails if a size is above the capacity.
@@ -221,13 +221,13 @@ impl Machine {
     /// Executes all steps. Does not allocate, except for the workspace to which matrix products copy operands.
     ///
     /// # Errors
-    /// Fails if a device runs the steps and reports an error.
+    /// Fails only if the steps run on a device and the device reports an error.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.run_for(&[])
     }
 
-    /// Like [`Machine::run`]. If a device runs the steps, the contents of these ports are copied back during the run, so that reading them does not
-    /// wait again.
+    /// Like [`Machine::run`]. If the steps run on a device, the contents of these ports are copied back during the run, so that a later read does not
+    /// wait for the device again.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -288,7 +288,7 @@ impl Machine {
         let mut buffers = launch.buffers.as_ptr();
         if chunk > 0 && launch.copy_bytes > 0 {
             let slots = self.workers.slots(worker);
-            // SAFETY: this worker's slots have room for those of any launch, and the copies of a chunk are its own.
+            // SAFETY: this worker's slots have room for the slots of any launch, and no other chunk uses the copies of this chunk.
             unsafe {
                 std::ptr::copy_nonoverlapping(buffers, slots, launch.buffers.len());
                 for reduce in &launch.reduces {
@@ -308,7 +308,7 @@ impl Machine {
             end: bounds.end,
             scratch: self.workers.scratch(worker),
         };
-        // SAFETY: the addresses are those of the plan's live buffers, resolved with the sizes that the integers hold.
+        // SAFETY: the addresses are those of live buffers of the plan, and addresses and integers were resolved for the same sizes.
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 

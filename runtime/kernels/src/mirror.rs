@@ -49,7 +49,7 @@ pub struct HostSpan {
 }
 
 impl Mirror {
-    /// Creates a mirror of `bytes` bytes, all of which are zero on both sides.
+    /// Creates a mirror of `bytes` bytes, all of which are zero on the host and on the device.
     pub fn new(session: Box<dyn DeviceSession>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
@@ -90,7 +90,8 @@ impl Mirror {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
         let apart = range.start > unsent.end || unsent.start > range.end;
         if !unsent.is_empty() && apart && !self.is_current(id) {
-            // The bytes between the two ranges are current only on the device.
+            // One range will cover the earlier unsent bytes, `range` and the bytes between them. Those between are current only on the device, so
+            // the earlier bytes are sent now.
             // SAFETY: the caller's promise.
             unsafe { self.send(id, span.start)? };
         }
@@ -176,8 +177,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Collects in `sent` the bytes that only the host has, and joins adjacent ranges. The gap after the unsent bytes of an input may be sent too,
-    /// because only the host writes inputs.
+    /// Collects in `sent` the bytes that only the host has, and joins adjacent ranges. A joined range also includes the gap behind the earlier
+    /// bytes. This is allowed behind an input, because only the host writes inputs, so its copy of the gap is current.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -258,7 +259,8 @@ fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
-/// Sorts the ranges to be read, and joins neighbours. There must be no unsent bytes, so that the bytes between two ranges can be read too.
+/// Sorts the ranges to be read, and joins neighbours. Call this only if no bytes are unsent: a joined range includes the bytes between two ranges,
+/// and reading these from the device would overwrite what the host wrote there.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

@@ -27,7 +27,7 @@ const INSIDE: u64 = OPEN - 1;
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// The lock of the caller whose section is running.
+    /// Locked by the caller whose section is running.
     caller: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Methods by which the host reads and writes a machine's ports, with the port names of the plan.
+//! Methods by which the host reads and writes a machine's ports. A port is identified by its name in the plan.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -10,7 +10,7 @@ use bnnc_base::shape::{Dim, Symbol};
 
 /// A Rust type in which elements are stored.
 pub trait Stored: Copy {
-    /// The stored form.
+    /// The stored form of the type.
     const ELEMENT: StoredElement;
 }
 
@@ -56,7 +56,7 @@ impl Machine {
     /// Writes some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// Fails if the port has fewer elements.
+    /// Fails if these elements are not all inside the port.
     pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.store(port.0, first, values.iter().copied())
@@ -65,7 +65,7 @@ impl Machine {
     /// Reads some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// Fails if the port has fewer elements.
+    /// Fails if these elements are not all inside the port.
     pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.load(port.0, first, values)
@@ -142,7 +142,7 @@ impl Machine {
         Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Returns the elements of a port in place, for changes.
+    /// Returns the elements of a port in place; the caller may change them.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::view`].
@@ -233,7 +233,7 @@ impl Machine {
         self.store(id, 0, values.iter().copied())
     }
 
-    /// Stores values from element `first` on; their number has been checked.
+    /// Stores values from element `first` on. The caller has checked that they fit.
     fn store(
         &mut self,
         id: BufferId,

@@ -11,10 +11,10 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The largest number of written elements that are first compared with the current elements, because unchanged elements need not be sent.
+/// A write of at most this many elements is first compared with the current elements: if all are equal, nothing is sent to the device.
 const COMPARED: usize = 8;
 
-/// Rows of a port that the host keeps.
+/// Rows on the host, from which [`Machine::gather`] fills a port.
 #[derive(Clone, Copy, Debug)]
 pub struct StampedRows<'a, T> {
     /// A number that identifies these rows.
@@ -26,7 +26,7 @@ pub struct StampedRows<'a, T> {
 }
 
 impl Machine {
-    /// Returns the span of `count` elements of a buffer in the mirror.
+    /// Returns the span of `count` elements of a buffer, from element `first` on.
     fn span(&self, id: BufferId, first: usize, count: usize) -> HostSpan {
         let start = self.start();
         let bytes = element_bytes(&self.plan, self.plan.buffers[id].storage);
@@ -59,7 +59,8 @@ impl Machine {
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
 
-    /// Returns whether the device already has these few elements.
+    /// Returns true if the device is known to have these values already. Only writes of at most [`COMPARED`] elements are compared; for longer ones
+    /// the result is false.
     pub(crate) fn is_sent(
         &self,
         id: BufferId,

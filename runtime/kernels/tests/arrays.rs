@@ -22,7 +22,7 @@ fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> V
         }
         Precision::F32 => {
             let mut both: Vec<f32> = x.iter().map(|v| *v as f32).collect();
-            // SAFETY: the array holds `n` elements and may be its own result.
+            // SAFETY: the array holds `n` elements, and a primitive may write its result to its operand.
             unsafe { function(both.as_mut_ptr().cast(), both.as_ptr().cast(), n) };
             both.into_iter().map(f64::from).collect()
         }
@@ -321,7 +321,7 @@ fn gamma_variates_agree_with_the_reference() {
     let mut double = shapes.clone();
     let function = arrays::noise(NoiseKind::Gamma, Precision::F64);
     let base = double.as_mut_ptr().cast::<u8>();
-    // SAFETY: the array holds 5000 elements and may be its own result.
+    // SAFETY: the array holds 5000 elements, and a primitive may write its result to its operand.
     unsafe { function(base, base, 5000, key, 11, 3, 5, 7) };
     for (at, value) in double.iter().enumerate() {
         assert_eq!(*value, want(at, shapes[at]));

@@ -13,7 +13,8 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True if this thread belongs to the pool; the thread that waits for the test may allocate at any time.
+    /// True if the allocations of this thread are counted, which is the case for the threads of the pool. The
+    /// thread that waits for the test is not counted, because it may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -198,7 +198,7 @@ fn batches_with_shared_operands_are_exact() {
             let size = random.below(4);
             let mut axis = vec![size as i64];
             for (at, buffer) in buffers.iter_mut().enumerate() {
-                // The matrices of a batch follow one another, sometimes with a gap. All of them may share an operand.
+                // The matrices of a batch follow one another, sometimes with a gap. In some cases, all of them share an operand.
                 let shared = at < 2 && random.below(3) == 0;
                 let stride = if shared { 0 } else { buffer.len() + random.below(2) };
                 let reach = buffer.len() + size.saturating_sub(1) * stride;

@@ -149,12 +149,12 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
         };
     }
     let near = 1e-14 * (high - low);
-    // The rounding error of the value. Steps that correct less are noise, and in a narrow bracket they are longer than `near`.
+    // A bound on the rounding error of the value. A smaller difference is noise, although the step that it leads to may be longer than `near`.
     let noise = 8.0 * f64::EPSILON * probability;
     let mut x = 0.5 * (low + high);
     for _ in 0..200 {
         let (value, slope) = function(x);
-        // Where the slope is zero, the value stays the same up to the next atom.
+        // Where the slope is zero, the function is constant up to the next atom, so the search continues.
         if slope > 0.0 && (value - probability).abs() <= noise {
             return x;
         }

@@ -13,8 +13,8 @@ pub use tuning::{EvidenceTerms, Tuning, evaluate, groups};
 
 use std::f64::consts::TAU;
 
-/// The largest factor on the precision of the prior; the smallest is its inverse. The marginal likelihood does not have a maximum in the precision of
-/// weights on which the data have no effect.
+/// The largest factor on the precision of the prior; the smallest factor is the inverse of this number. Bounds are needed because the marginal
+/// likelihood does not have a maximum in the precision of weights that the data do not inform.
 pub const LARGEST_FACTOR: f64 = 1e8;
 
 /// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"): the log joint

@@ -144,8 +144,8 @@ impl GaussianPosterior {
 
     /// Returns the log of the ratio of two determinants, of `P` and of the precision of the prior; `None` if the prior is not positive definite.
     ///
-    /// Some forms cannot represent the prior exactly: all except `Full` for a dense prior, and `Kronecker` for a prior that varies within a block.
-    /// The ratio then uses the prior precision that the form represents, so that the result without data is zero.
+    /// Only `Full` represents a dense prior exactly, and `Kronecker` does not represent a prior exactly that varies within a block. In these cases,
+    /// the ratio uses the prior precision that the form does represent, so that the result without data is zero.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)

@@ -1,9 +1,9 @@
 //! Roots of the curvature of a row's likelihood with respect to its outputs. Jacobians are multiplied by these roots.
 //!
-//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first: it takes a third of `K^3`
-//! operations and ends early if `H` is singular, as the curvature of the softmax always is. The remaining matrix shows whether `H` has a negative
-//! eigenvalue: by the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most that of `H`. Only rows with a
-//! negative eigenvalue need an eigendecomposition, whose negative eigenvalues are replaced by zero.
+//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first: it takes `K^3 / 3` operations and
+//! ends early if `H` is singular, as the curvature of the softmax always is. The remaining matrix shows whether `H` has a negative eigenvalue: by the
+//! minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most that of `H`. Only rows with a negative
+//! eigenvalue need an eigendecomposition, whose negative eigenvalues are replaced by zero.
 
 use bnnc_base::dtype::Precision;
 use faer::diag::DiagMut;

@@ -33,7 +33,8 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork whose size is stated as a number from 1 or as a fraction below 1 of all `parameters`; at least 1.
+/// Returns the number of weights in a subnetwork, at least 1. `stated` is this number if it is 1 or more, and otherwise the fraction of all
+/// `parameters`.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
         stated * parameters as f64
@@ -120,8 +121,8 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// Returns the inputs `STATE/index` and `STATE/chosen`, for one array, of a program that computes selected columns. For each column, they are the
-/// index of the element and 1 if the array contains it, and 0 and 0 otherwise.
+/// Returns the inputs `STATE/index` and `STATE/chosen`, for one array, of a program that computes selected columns. The two numbers of a column are
+/// the index of its element and 1 if the array contains this element, and 0 and 0 otherwise.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
         if element.array == array {

@@ -1,4 +1,5 @@
-//! Elementary functions and random numbers by arithmetic alone, without branches, for interpreted numbers and for code generators.
+//! Elementary functions and random numbers, computed by arithmetic alone and without branches. The runtime applies them to numbers, and
+//! code generators translate them.
 //!
 //! Note \[One source\]. The functions are written once, generic over the element type [`Lane`]. With numbers as elements they are the
 //! bodies of the runtime's array primitives, whose loops become vector code of each instruction set. With [`recorded`] values as elements

@@ -33,7 +33,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
             continue;
         }
         let (cube, square, uniform) = (root * root * root, normal * normal, philox::unit(third));
-        // The first test implies the second and avoids most of its logarithms.
+        // A variate that passes the first test also passes the second; the first avoids most logarithms.
         if uniform < 1.0 - 0.0331 * square * square
             || uniform.ln() < 0.5 * square + d * (1.0 - cube + cube.ln())
         {
@@ -94,7 +94,8 @@ fn series(shape: f64, g: f64) -> f64 {
 /// An integral is cut off where the logarithm of its integrand is this much lower than at the start.
 pub(crate) const DEPTH: f64 = 38.0;
 
-/// Integrates from 0 to `side` times infinity by the Gauss-Legendre rule, up to the point at which the integrand vanishes.
+/// Returns the derivative as `g` times the integral from 0 to `side` times infinity. The Gauss-Legendre rule is applied up to the point at which
+/// the integrand vanishes.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
     let exponent = |w: f64| (shape - g) * w - g * (w.exp_m1() - w);
     let offset = log_minus_mean(shape, g);

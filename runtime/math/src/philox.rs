@@ -31,7 +31,7 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     words
 }
 
-/// Returns the key of a site: the FNV-1a hash of the site's bytes plus `seed` times the golden ratio of 64 bits, passed through the
+/// Returns the key of a site. `seed` times [`GOLDEN`] is added to the FNV-1a hash of the site's bytes, and the sum is passed through the
 /// finaliser of splitmix64. The low half is the first key word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
@@ -66,7 +66,7 @@ fn mix(mut mixed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Inverts [`mix`]: takes the steps of `mix` in reverse, with the inverses of the factors modulo 2^64.
+/// Inverts [`mix`]: undoes its steps in reverse order, with the inverses of the factors modulo 2^64.
 fn unmix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
     mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);

@@ -32,7 +32,7 @@ pub fn softplus(x: f64) -> f64 {
 }
 
 /// Returns `log |Gamma(x)|`, by Stirling's series above 10, by the recurrence below, and by reflection for negative `x` (Abramowitz and
-/// Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms.
+/// Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms that are added.
 pub fn lgamma(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -145,7 +145,7 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function: by the series below 3/4 (Abramowitz and Stegun 7.1.6), from the complement above.
+/// Returns the error function: below 3/4 by its series (Abramowitz and Stegun 7.1.6), and above from its complement.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {

@@ -114,7 +114,7 @@ impl Warmup {
         self.done < self.length
     }
 
-    /// Returns whether a step size must be searched before the first iteration.
+    /// Returns whether a step size must be searched for before the first iteration.
     pub fn searches(&self) -> bool {
         self.fixed.is_none()
     }

@@ -43,7 +43,7 @@ pub struct TrajectoryOutcome {
     pub steps: u32,
     /// True if a step failed or its energy error was above [`DIVERGENCE`].
     pub diverging: bool,
-    /// The energy error with the largest magnitude.
+    /// The energy error with the largest magnitude of all steps.
     pub energy_error: f64,
 }
 

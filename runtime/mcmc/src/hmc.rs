@@ -36,7 +36,7 @@ pub struct Static {
     size: f64,
     start: PointSlot,
     end: PointSlot,
-    /// The energy error with the largest magnitude.
+    /// The energy error with the largest magnitude so far.
     worst: f64,
     /// True if an error was a divergence.
     diverged: bool,

@@ -133,7 +133,7 @@ impl Metropolis {
         }
     }
 
-    /// Begins an iteration. A proposal that is not finite is rejected without a request.
+    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected, and its density is never requested.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {

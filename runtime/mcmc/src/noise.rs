@@ -16,7 +16,7 @@ pub enum Purpose {
     Choice,
     /// The rows of the batches whose losses are compared.
     Rows,
-    /// The rows of the batch whose gradient makes the proposal.
+    /// The rows of the batch whose gradient determines the proposal.
     GradientRows,
     /// The start of the chain.
     Start,
@@ -29,7 +29,7 @@ pub enum Purpose {
 pub struct TrialStep(u32);
 
 impl TrialStep {
-    /// The largest number of trial steps that have numbers of their own.
+    /// The largest number of trial steps that have different random numbers.
     const MOST: u32 = (1 << 24) - 1;
 
     /// Returns the trial step that follows this number of others.
@@ -52,8 +52,9 @@ impl ChainNoise {
         }
     }
 
-    /// Returns the coordinates of an iteration. The second word holds bits 32 to 39 of the iteration in its low byte; its other bytes are those of
-    /// [`ChainNoise::trial_coordinates`], and zero here. Bits 40 to 63 of the iteration stand above the byte of the purpose in the first word.
+    /// Returns the coordinates of an iteration. The first word has the purpose in its low byte, and bits 40 to 63 of the iteration in the other
+    /// bytes. The second word has bits 32 to 39 of the iteration in its low byte; its other bytes are zero here, and hold the trial step in
+    /// [`ChainNoise::trial_coordinates`]. The third word has bits 0 to 31.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
         let above = (iteration >> 40) as u32;
         let middle = u32::from((iteration >> 32) as u8);

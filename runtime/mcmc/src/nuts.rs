@@ -48,7 +48,7 @@ pub struct Doubling {
     trees: Trees,
     steps: u32,
     acceptance: f64,
-    /// The energy error with the largest magnitude.
+    /// The energy error with the largest magnitude so far.
     worst: f64,
     /// True if an error was a divergence.
     diverged: bool,
@@ -101,8 +101,7 @@ impl Doubling {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
-        // The choice is biased towards the new tree: the chain moves further than with a choice by weights alone, and remains
-        // exact.
+        // The choice is biased towards the new tree. The chain then moves further than with a choice by weights alone, and is still exact.
         let uniform = scene
             .noise
             .uniform(Purpose::Accept, scene.iteration, self.depth as usize);

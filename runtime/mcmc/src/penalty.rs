@@ -62,7 +62,7 @@ enum Stage {
     Differences,
 }
 
-/// The rows whose gradient makes the proposal.
+/// The rows whose gradient determines the proposal.
 #[derive(Clone, Debug)]
 struct Gradients {
     /// `None` if all rows are used.

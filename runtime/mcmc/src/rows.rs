@@ -200,8 +200,8 @@ pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Gives one row to every shard that has rows but contributes none. The row is taken from the shard that contributes the most, as long as it
-/// contributes more than one.
+/// Gives one row to every shard that has rows but does not contribute any. The row is taken from the largest contribution, as long as this is more
+/// than one row.
 fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {

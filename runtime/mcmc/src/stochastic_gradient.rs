@@ -126,7 +126,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Fills `normals` for a step, with zeros if it explores.
+    /// Fills `normals` with the noise of a step, or with zeros if the step only explores.
     fn draw_normals(&mut self, step: ScheduledStep) {
         if step.explores {
             self.normals.fill(0.0);
@@ -214,7 +214,8 @@ impl StochasticGradient {
         })
     }
 
-    /// Proposes a candidate, and rejects it without a request if it is not finite.
+    /// Proposes a candidate, and requests its gradient. If an element of the candidate is not finite, rejects it without requesting its
+    /// gradient.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {

@@ -264,7 +264,7 @@ fn dense_metrics_remove_correlations_near_one() {
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {
-        // The covariance is `1 + shared`; its inverse is `1 - shared / (1 + dimension * shared)`.
+        // The covariance is the identity plus `shared` in every element. Its inverse is the identity minus `taken` in every element.
         let taken = shared / (1.0 + dimension as f64 * shared);
         let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
             let sum: f64 = at.iter().sum();

@@ -99,7 +99,8 @@ fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
             factor[i][j] = if i == j { rest.sqrt() } else { rest / factor[j][j] };
         }
     }
-    // d factor = factor lower(factor^-1 (d covariance) factor^-T), where `lower` is the lower triangle with half of the diagonal.
+    // The derivative of the Cholesky factor is factor lower(factor^-1 (d covariance) factor^-T), where `lower` takes the lower triangle with half
+    // of the diagonal.
     let solve = |matrix: &mut Matrix| {
         for column in 0..PLACES {
             for i in 0..PLACES {

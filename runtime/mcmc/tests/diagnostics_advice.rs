@@ -576,7 +576,7 @@ fn fewer_parameters_are_advised_if_rows_are_few() {
         let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
-    // The number of parameters is about the number of rows, or about a tenth of it.
+    // With as many parameters as rows, the advice names this as the cause. With a tenth as many, it recommends heavier tails.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

@@ -85,7 +85,7 @@ fn acceptance_agrees_with_the_integral() {
     }
 }
 
-/// A second implementation of the algorithm, with or without the densities of the proposals.
+/// A second implementation of the algorithm. If `ratio` is false, the acceptance probability ignores the densities of the proposals.
 fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     let noise = ChainNoise::new(5, "naive", 0);
     let (mut at, mut slope, mut slope_there) = ([0.5], [0.0], [0.0]);
@@ -108,7 +108,8 @@ fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     positions
 }
 
-/// Returns the largest difference, in standard errors, between the first, second and fourth moments of draws and 0, `second` and `fourth`.
+/// Returns the largest distance, in standard errors, of a moment of draws from its expected value. The first, second and fourth moments should be 0,
+/// `second` and `fourth`.
 fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
     let of = |power, want| {
         deviation(
@@ -142,8 +143,8 @@ fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&without, 2.0 / 3.0, 3.0 * 4.0 / 9.0) < 4.5);
 }
 
-/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution: an exponential, with moments
-/// 1 and 2.
+/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution. The rest is an exponential
+/// distribution, whose first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {

@@ -1,4 +1,4 @@
-//! Random-walk Metropolis agrees with closed forms of moments, and of its acceptance rate on normal distributions.
+//! The moments of random-walk Metropolis, and its acceptance rates on normal distributions, agree with closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -79,8 +79,8 @@ fn acceptance_agrees_with_the_closed_form() {
     }
 }
 
-/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution: an exponential, with moments
-/// 1 and 2.
+/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution. The rest is an exponential
+/// distribution, whose first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {

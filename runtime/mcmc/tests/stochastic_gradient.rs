@@ -63,8 +63,7 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// Returns the distance of the mean of a sequence from `centre`, and that of its variance from the variance of a distribution, both in standard
-/// errors.
+/// Returns two distances in standard errors: of the mean of a sequence from `centre`, and of its variance from the variance of a distribution.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -361,7 +360,7 @@ fn draws_are_points_with_a_density() {
     }
 }
 
-/// Positions that overflow because of large steps are rejected without a request.
+/// If a large step makes a position overflow, the position is rejected, and its log density and gradient are never requested.
 #[test]
 fn overflowing_positions_are_rejected() {
     for transition in [sgld(0, 1e300), sghmc(0, 1e300, 0.3)] {

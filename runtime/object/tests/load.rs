@@ -259,7 +259,7 @@ fn objects_of_a_c_compiler_load_in_every_model() {
 
 #[test]
 fn kernels_run_through_the_code_trait() {
-    // `affine` does not read its argument, so it can be called as a kernel. The call must return.
+    // `affine` does not read memory through its argument, so it can be called as a kernel. The test only checks that the call returns.
     let object = Object {
         bytes: sample(true),
         features: Vec::new(),

@@ -46,8 +46,8 @@ impl Measure {
         }
     }
 
-    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. It takes
-    /// one window average per width.
+    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. The
+    /// computation averages over a sliding window once per width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths
             .iter()

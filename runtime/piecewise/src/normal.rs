@@ -99,7 +99,7 @@ impl Measure {
     }
 }
 
-/// The smallest mass in exponents. Smaller masses are replaced by this one, so that exponentials stay finite.
+/// A smaller mass is replaced by this one before its logarithm is used as an exponent, so that exponentials stay finite.
 const LEAST: f64 = 1e-280;
 /// The number of standard deviations beyond which a Normal has no mass in `f64`.
 const REACH: f64 = 9.0;

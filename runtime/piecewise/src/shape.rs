@@ -27,7 +27,7 @@ pub enum Representation {
     },
     /// Exact pieces for the wide uniforms, and a series for all other summands.
     Blend(Box<Blend>),
-    /// Very many pieces, and Normal noise. The series serves where most of the mass is, and the pieces serve in the tails.
+    /// Very many pieces, and Normal noise. Densities are computed by the series where most of the mass is, and by the pieces in the tails.
     Tabulated {
         /// An estimate of the relative error of the masses of the series.
         accuracy: f64,
@@ -49,7 +49,7 @@ pub enum Representation {
 const MOST_WIDE: usize = 13;
 /// The maximum number of pieces of a sum.
 const MOST_PIECES: f64 = 8192.0;
-/// The maximum number of products of a mass and a term for a series.
+/// A series is used only if it takes at most this number of products of a mass and a term.
 const MOST_INNER: f64 = 1e7;
 /// If the phase of an oscillating factor changes by at most this angle (in radians) over a panel, a quadrature rule with 16 more nodes than the
 /// polynomial needs is accurate up to rounding.

@@ -19,12 +19,12 @@ const MOST_EXACT: usize = 4;
 const SHORT: usize = 2000;
 /// If the series is long, the exact spline is used for at most this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;
-/// The maximum number of panels over a whole distribution. A distribution that needs more is integrated only where the logistic function bends.
+/// A distribution that needs more panels than this is integrated only where the logistic function bends.
 const MOST_PANELS: f64 = 2000.0;
 /// Above this logit the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit that is this far below the largest logit, or below saturation, adds nothing to a mean in `f64`. The only exception is a mean below the
-/// least positive number.
+/// A logit that is this far below the largest logit, or below saturation, adds nothing to a mean in `f64`, unless the mean itself is below the least
+/// positive number.
 const FADED: f64 = 800.0;
 
 /// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if `offset + sum terms` lies in `[v, v + D]`, the

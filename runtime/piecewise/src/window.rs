@@ -1,4 +1,4 @@
-//! Adds an independent uniform to a distribution, which averages it over a sliding window.
+//! Adds an independent uniform to a variable. The density of the sum is the average of the variable's density over a sliding window.
 //!
 //! Every coefficient is a sum of non-negative terms, so that no digits cancel. Integrals from an end are running sums, and restrictions use
 //! de Casteljau's algorithm. If the window is inside one piece, a Gauss-Legendre rule averages over the positions in the window.

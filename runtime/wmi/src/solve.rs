@@ -62,8 +62,8 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Returns the natural logarithm of the magnitude of an exactly known integral, if the magnitude is below the smallest normal number or above the
-    /// largest number, so that `value` cannot represent it.
+    /// Returns the natural logarithm of the magnitude of an exactly known integral that `value` cannot represent, because the magnitude is below the
+    /// smallest normal number or above the largest number.
     pub fn log_value(&self) -> Option<f64> {
         let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
         (!self.value.is_normal()).then(|| ln_abs(exact))

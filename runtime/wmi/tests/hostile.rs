@@ -477,7 +477,7 @@ fn zeros_need_no_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // The effort does not allow any region. The integral is known to be 0, and only the reason remains unknown.
+    // The limits do not allow any region. The integral is still known to be 0, and only the reason remains unknown.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = IntegrationLimits {
         regions: 0,

@@ -16,7 +16,7 @@ const EXACT: IntegrationLimits = IntegrationLimits {
     memory: u64::MAX,
     deadline: None,
 };
-/// An effort that never falls back to rationals, so that the floating-point bounds are tested.
+/// Limits whose tolerance is never exceeded. Results are therefore not computed again in rationals, and the floating-point bounds are tested.
 const ROUNDED: IntegrationLimits = IntegrationLimits {
     tolerance: f64::INFINITY,
     exact: false,
@@ -403,7 +403,7 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
 }
 
 /// The dual of a cyclic polytope has the largest number of corners for its number of rows n (McMullen 1970): n (n - 3) / 2 in four dimensions
-/// (Ziegler, Lectures on Polytopes, theorem 8.23). The integral is computed if the effort allows enough steps, and abandoned otherwise.
+/// (Ziegler, Lectures on Polytopes, theorem 8.23). The integral is computed if the limits allow enough steps, and abandoned otherwise.
 #[test]
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {

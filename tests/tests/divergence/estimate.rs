@@ -41,12 +41,12 @@ pub struct Subject<'a> {
     densities: Densities,
 }
 
-/// The allowed methods for a KL divergence, and the method for means of noise.
+/// The permitted estimators of a KL divergence, and how it computes averages over noise.
 pub type Way = (Estimator, Statistics);
 
-/// The best estimate. Means of noise are sums over the draws.
+/// The best estimate. An average over noise is computed from the draws of the noise.
 pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
-/// The best estimate. If the distribution of a mean of noise is known, the mean itself is drawn from it.
+/// The best estimate. If the distribution of an average over noise is known, the average is drawn directly from this distribution.
 pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
 /// The plain mean over draws.
 pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);

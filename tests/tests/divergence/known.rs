@@ -134,7 +134,7 @@ fn radial_kl_divergences_have_the_published_numbers() {
     });
 }
 
-/// Checks that sums of noise and the plain mean give the same results for the given noise, and returns these results.
+/// Checks that the estimate from averages over noise and the plain mean over draws are the same for the given noise, and returns the results.
 fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summed> {
     let draws = noise.len();
     let mut evaluated = [DIRECT, SUMS].map(|way| {

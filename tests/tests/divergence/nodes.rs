@@ -5,7 +5,7 @@ use super::finite;
 use super::none;
 use super::pairs::Expected;
 
-/// The number of nodes with a gradient is the same for any number of draws.
+/// The graph of a KL divergence and its gradient has the same number of nodes for any number of draws above one.
 #[test]
 fn the_number_of_nodes_does_not_depend_on_the_draws() {
     finite(|_, mut subject| {
@@ -20,7 +20,7 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
         if many.iter().any(|count| *count != many[0]) {
             return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
         }
-        // One draw does not need an axis of draws, so it needs at most the nodes of several draws.
+        // The graph for one draw has no axis of draws, so it must not have more nodes than the graph for several draws.
         let one = nodes(1, SUMS)?;
         if one <= many[0] {
             Ok(())

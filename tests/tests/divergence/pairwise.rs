@@ -9,7 +9,8 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::{Tensor, advance};
 use std::collections::HashMap;
 
-/// A result, and the largest mean, over draws, of the absolute values of terms that contribute to it.
+/// A result, and the magnitude of its terms: the largest mean over draws of the absolute values of the terms that
+/// are summed.
 pub struct Summed {
     pub values: Vec<f64>,
     pub magnitude: f64,

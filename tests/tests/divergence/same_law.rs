@@ -1,4 +1,5 @@
-//! If means of noise are drawn from their own distribution, estimates have the same distribution as estimates that sum their draws.
+//! Estimates of KL divergences have the same distribution whether an average over noise is drawn directly from its distribution, or computed
+//! from draws of the noise.
 
 use super::estimate::{LAW, SUMS, Subject, Table, states};
 use super::none;
@@ -26,10 +27,11 @@ fn smaller() -> Vec<Pair> {
     pairs::all().into_iter().filter(finite).map(with_two).collect()
 }
 
-/// The values of the KL divergence and of the elements of its gradient. Each of them has a list over the steps.
+/// The values of the KL divergence and of each element of its gradient, each as a list over the steps.
 type Samples = Vec<Vec<f64>>;
 
-/// Returns samples from sums over draws and samples from the distributions of means of noise, or `None` if both are computed in the same way.
+/// Returns samples of the estimates that compute averages over noise from draws, and samples of the estimates that draw the averages
+/// directly. `None` if both estimates are computed in the same way.
 fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     let ways = [SUMS, LAW].map(|way| subject.divergence(draws, way).ok());
     let [Some(sums), Some(law)] = &ways else {

@@ -1,4 +1,4 @@
-//! Estimates by sums of noise agree with the plain mean over the same draws, with pairwise summation.
+//! Estimates that use averages over noise agree with the plain mean over the same draws, which is computed by pairwise summation.
 
 use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;

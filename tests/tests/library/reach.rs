@@ -93,9 +93,9 @@ fn declared_tails_match_the_densities() {
     });
 }
 
-/// Facts about a distribution. For each bound of the support: the bound, the power of the distance to which the negative log density is proportional
-/// (0 for a logarithm), and the order up to which moments of the distance exist. At a finite bound, the inverse of the distance replaces the
-/// distance.
+/// Facts about a distribution. The arrays have an entry for each bound of the support. `ends` has the bounds. Towards a bound, the negative log
+/// density grows like the distance to the power `order` (or like its logarithm if `order` is 0), and moments of the distance exist below the order
+/// `moments`. For a finite bound, the inverse of the distance takes the place of the distance.
 struct Known {
     name: &'static str,
     values: &'static [f64],

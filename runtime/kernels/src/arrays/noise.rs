@@ -71,8 +71,8 @@ unsafe fn fill<N: NoiseLaw, A: Arch, T: Number>(out: *mut u8, n: i64, stream: St
     while at < n {
         let element = first + at as u64;
         let (skip, left) = ((element % 4) as usize, n - at);
-        // SAFETY: the direct forms are taken only where all their elements are inside `out`; the last form writes `taken`
-        // elements, which are at most `left`.
+        // SAFETY: the first two branches write directly to `out` only if all elements of their blocks are inside it; the last branch copies
+        // `taken` elements, at most `left`.
         unsafe {
             if skip == 0 && left >= 4 * LARGE {
                 blocks::<N, A, T, LARGE>(out.add(at), stream, element / 4);

@@ -9,7 +9,7 @@ use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The number of columns of a sweep along one row. A sweep of this length leaves the row in the L1 cache.
+/// The maximum number of columns of a sweep along one row. After a sweep of this length, the row is still in the L1 cache.
 const SWEEP: usize = 4096;
 /// The smallest number of columns for which a copy of the left operand is worthwhile.
 const WORTH: usize = 64;
@@ -59,7 +59,7 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     (form, turn)
 }
 
-/// Estimates the cost of a product, in units of half a vector operation per lane.
+/// Estimates the cost of a product. The unit is such that an operation on a whole vector costs `lanes`, and one on half a vector costs half of this.
 fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     let Extents { m, n, k, .. } = *extents;
     let lanes = kernels.lanes;
@@ -256,8 +256,8 @@ impl<T: MatmulElement> Piece<'_, T> {
         }
     }
 
-    /// Copies a block of the left operand, whose rows or columns hold adjacent elements, so that they do not evict each other from the
-    /// cache. Returns `(copy, strides)`.
+    /// Copies a block of the left operand whose rows (or columns) have adjacent elements. In the copy, the rows (or columns) do not evict each other
+    /// from the cache. Returns `(copy, strides)`.
     ///
     /// # Safety
     /// `from` must hold the block.
@@ -395,7 +395,7 @@ impl<T: MatmulElement> Strip<T> {
     /// Like [`Strip::compute`], but for a result whose columns have the stride `c_n`; each tile is computed in `(tile, stride)` and then copied.
     ///
     /// # Safety
-    /// The operands must hold the rows, and the tile must have room for any rows.
+    /// The operands must hold the rows, and the tile must have room for the tallest tile.
     unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
         let TileJob {
             a,
@@ -413,7 +413,7 @@ impl<T: MatmulElement> Strip<T> {
                 let to = c.wrapping_offset((top + row) as isize * c_stride);
                 let from = tile.wrapping_add(row * stride);
                 for column in 0..self.columns {
-                    // SAFETY: one element of the result, and one of the tile.
+                    // SAFETY: one address is of an element of the result, and the other of an element of the tile.
                     unsafe { update.apply(to.offset(column as isize * c_n), from.add(column).read()) };
                 }
             }

@@ -6,8 +6,8 @@ use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
 
-/// The possible sides of a tile of the result. The largest side that gives at least [`ENOUGH`] tiles is used; if there is none, the smallest side is
-/// used.
+/// The possible sides of a tile of the result. The largest side that gives at least [`ENOUGH`] tiles is used, or the smallest side if none of them
+/// gives this number.
 const SIDES: [usize; 3] = [256, 128, 64];
 /// The smallest number of tiles with which all threads finish at about the same time.
 const ENOUGH: usize = 16;

@@ -23,7 +23,7 @@ pub use workspace::BYTES as WORKSPACE_BYTES;
 
 /// Products with fewer floating-point operations than this do not become faster with a second thread.
 const PIECE: u64 = 800_000;
-/// The number of pieces of a product that is not large. With this number, threads finish at about the same time.
+/// The maximum number of pieces of a product below the size of [`LARGE`]. With this number, threads finish at about the same time.
 const FEW: u64 = 4;
 /// Products with more floating-point operations per piece than this are divided into more than [`FEW`] pieces.
 const LARGE: u64 = 40_000_000;

@@ -8,9 +8,9 @@ use crate::matrix::Matrix;
 pub struct KroneckerBlock {
     /// The index of the first element of the block among the `D` weights.
     pub start: usize,
-    /// The mean over the rows of the data of `a a'`; 1 if the right factor is the whole block.
+    /// The mean of `a a'` over the rows of the data. If the right factor is the whole block, this factor is the number 1.
     pub left: Matrix,
-    /// The sum over rows and columns of `g g'`.
+    /// The sum of `g g'` over the rows of the data and the columns of the root.
     pub right: Matrix,
     /// The order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or `j * left + i` if
     /// `swapped` is true.

@@ -69,8 +69,8 @@ impl LowRank {
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise from which the search starts. This number is slightly larger than the rank, so that the last pairs
-    /// converge too.
+    /// Returns the number of rows of noise from which the search starts. It is slightly larger than the rank, so that the smallest of the wanted
+    /// pairs converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))

@@ -3,7 +3,7 @@
 use crate::matrix::COLUMNS;
 use bnnc_abi::laplace::{Structure, WeightBlock};
 
-/// Bytes that are allocated at the same time.
+/// The number of bytes that are allocated at the same time, in three phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
     /// While the curvature is summed, without the incoming blocks.

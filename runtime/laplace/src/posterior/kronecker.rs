@@ -14,7 +14,7 @@ use bnnc_kernels::pool::Pool;
 /// `R` maps a block to its eigenbasis and divides by the roots of the eigenvalues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// Standard deviations under the prior for elements outside all blocks, and 1 for elements of blocks.
+    /// The standard deviation under the prior of each element outside all blocks, and 1 for elements of blocks.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }

@@ -23,7 +23,7 @@ pub trait Elementwise {
     }
 }
 
-/// Returns `n` and `r` with `x = n log 2 + r`. [`Lane::rounder`] is added to the returned `n`.
+/// Finds an integer `n` and a small `r` with `x = n log 2 + r`. Returns `n` plus [`Lane::rounder`], and `r`.
 #[inline(always)]
 fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
     let rounded = x.fma::<A>(T::number(std::f64::consts::LOG2_E), T::rounder());

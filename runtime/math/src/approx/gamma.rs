@@ -1,7 +1,7 @@
 //! Gamma variates and their derivative with respect to the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
 //!
-//! A variate takes attempts until one is accepted. The derivative of a variate below the mode is a series, whose terms are added until they
-//! vanish. The caller implements the loops and calls one step after another.
+//! For a variate, the caller makes attempts until one is accepted. For the derivative of a variate below the mode, the caller adds terms of
+//! a series until they vanish. The functions here compute one step of these loops.
 
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
@@ -56,7 +56,7 @@ pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     (series, digamma(shape + T::one()) - log::<Fused, T>(g))
 }
 
-/// Returns the derivative. Where the series computes it, `sum` is the sum of the series.
+/// Returns the derivative. `sum` is the sum of the series, and is ignored where [`series_start`] does not select the series.
 pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     let (is_series, _) = series_start(shape, g);
     let above = !(g.at_most(shape) | g.at_most(T::one()));
@@ -68,7 +68,7 @@ pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     value.when(defined, T::number(f64::NAN))
 }
 
-/// Integrates from 0 to `side` times infinity; see [`crate::gamma`].
+/// Returns the derivative as `g` times an integral from 0 to `side` times infinity; see [`crate::gamma::gradient`].
 fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     let exponent = |w: T| (shape - g) * w - g * (expm1::<Fused, T>(w) - w);
     let offset = log_minus_mean(shape, g);

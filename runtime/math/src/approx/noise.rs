@@ -6,7 +6,7 @@ use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Word};
 use std::ops::BitXor;
 
-/// A value that holds one 32-bit word of a counter.
+/// A type for the 32-bit words of a counter.
 pub trait Carrier: Copy + BitXor<Output = Self> {
     /// Returns the wrapping sum.
     fn plus(self, number: u32) -> Self;

@@ -1,8 +1,8 @@
 //! Functions that programs seldom call, in `f64`: powers, the logarithm of the gamma function and its derivatives, sines of large
 //! angles. The formulas are those of [`crate::special`], with a fixed number of steps, and selections instead of branches.
 //!
-//! The errors, where exact references are known, are at most `1e-15` of the value for powers. For the other functions they are at most `4e-15` of the
-//! size of the terms that are added (for negative arguments, the terms of the reflection).
+//! Where exact references are known, the error of a power is at most `1e-15` times its value. The error of any other function is at most `4e-15`
+//! times the size of the terms that are added (for negative arguments, the terms of the reflection).
 
 use super::format::{Double, FloatFormat};
 use super::functions::{log, log1p};
@@ -60,8 +60,8 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// Raises the argument in steps of 1 to at least [`STEPS`]. Returns the raised argument, and the accumulation of `each` over the arguments
-/// before the steps.
+/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the raised argument, and the result of folding `each`, from `start` on, over the
+/// arguments to which 1 was added.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));
@@ -157,7 +157,7 @@ fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     let lost = f - (u - T::number(2.0));
     let s = f / u;
     let z = s * s;
-    // `log m = 2 s + s R(s^2)`, where the rounding error of the quotient matters.
+    // `log m = 2 s + s R(s^2)`. The rounding error of the quotient `s` is too large to be ignored.
     let error = ((-s).fma::<Fused>(u, f) - s * lost) / u;
     let small = (s * z).fma::<Fused>(series(z, super::coefficients::LOG_F64), T::number(2.0) * error);
     let (whole, part) = (k * T::number(Double::LN2_HIGH), T::number(2.0) * s);

@@ -17,8 +17,8 @@
 //! worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. For the Poisson process
 //! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths reveal such a metric: under
 //! the dense metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean.
-//! Under the diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric
-//! under two conditions. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
+//! Under the diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric if
+//! two conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
 //! squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense
 //! metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
 
@@ -116,7 +116,7 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// The smallest number of draws per dimension for a covariance, and the smallest number for a covariance without shrinkage.
+    /// The smallest number of draws per dimension from which a covariance is computed, and the smallest number with which it is not shrunk.
     const ENOUGH: [u64; 2] = [2, 5];
     /// The smallest number of draws from which a metric is computed.
     const LEAST: u64 = 3;
@@ -124,7 +124,7 @@ impl Spreads {
     const SETTLING: usize = 50;
     /// The largest mean squared length of whitened gradients, divided by the dimension, at which a dense metric is kept: see Note \[Lengths\].
     const STIFF: f64 = 2.0;
-    /// The range of scales. Scales outside this range are not updated.
+    /// The valid scales (standard deviations). If the new scale of an element is outside this range, the element keeps its old scale.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
     /// Begins a warm-up of `warmup` iterations. The first 30 % of them have short windows, and the last 15 % adapt only the step size.
@@ -261,7 +261,8 @@ impl Spreads {
     }
 }
 
-/// Makes a metric diagonal, with these variances. Variances that are out of range or not a number leave their element unchanged.
+/// Makes a metric diagonal, with these variances. If a variance is not a number, or its root is outside [`Spreads::RANGE`], the element keeps its old
+/// scale.
 fn scale(whitening: &mut Whitening, variance: impl Fn(usize) -> f64) {
     let set = |at: usize, scale: &mut f64| {
         let deviation = variance(at).sqrt();

@@ -187,7 +187,7 @@ impl RunningMoments {
         sum / (self.count.max(2) - 1) as f64
     }
 
-    /// Writes the metric of these moments: variances (or covariances) that are shrunk towards 0.001 as if by five more observations (Stan,
+    /// Writes the metric of these moments: the variances (or covariances), shrunk towards 0.001 as if five more observations had this variance (Stan,
     /// `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid metric.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
@@ -224,7 +224,7 @@ impl RunningMoments {
 
 impl RunningMoments {
     /// Writes the Cholesky factor of the covariance, with all correlations reduced by a fraction `share`. Leaves `factor` unchanged if the matrix is
-    /// not positive definite. Only for dense moments of at least two positions.
+    /// not positive definite. The moments must be dense and of at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let kept = (1.0 - share) / degrees;
@@ -239,7 +239,7 @@ impl RunningMoments {
 
     /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. It is the sum of the
     /// variances of the correlations, `(1 - r^2)^2 / (n - 1)` for `n` normal draws, divided by the sum of the squared correlations (Schaefer and
-    /// Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
+    /// Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). The moments must be dense and of at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);

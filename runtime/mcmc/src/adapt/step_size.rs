@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Dual averaging of the logarithm of a step size towards a mean acceptance rate (Hoffman and Gelman 2014, equation 6, with
-/// their constants).
+/// Adapts the logarithm of a step size by dual averaging, so that the mean acceptance rate approaches its target (Hoffman and Gelman 2014,
+/// equation 6, with their constants).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DualAveraging {
     target: f64,
@@ -93,7 +93,7 @@ enum Direction {
 impl StepSizeSearch {
     /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
-    /// The search ends outside this range of step sizes. Above the range, the density is flat; below it, no step is accepted.
+    /// The search ends if the step size leaves this range: above it, the density is flat, and below it, no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Begins at a step size.

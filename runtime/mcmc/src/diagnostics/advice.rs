@@ -13,10 +13,10 @@ use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
 
-/// The smallest number of draws of a chain whose halves can be compared.
+/// With fewer draws than this, the halves of a chain cannot be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// The mean variance of loss differences above which their correction is unreliable.
+/// If the mean variance of the loss differences is above this value, the penalty does not reliably correct for their noise.
 const NOISY: f64 = 2.0;
 
 /// The facts about the chains of an inference run. Only iterations after the warm-up count.
@@ -44,7 +44,7 @@ pub struct ChainFacts<'a> {
     pub quantities: &'a [(String, QuantitySummary)],
     /// The Pareto shapes of PSIS-LOO, if it was computed.
     pub shapes: Option<Shapes>,
-    /// The mean variance of the loss differences that the penalty method corrects for.
+    /// The mean of the estimated variances of the loss differences; `None` unless the sampler is the penalty method.
     pub loss_variance: Option<f64>,
     /// The parameters in the non-centred parameterisation.
     pub noncentred: &'a [String],
@@ -390,7 +390,7 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-/// The rows per parameter below which a single row may determine some parameters.
+/// With fewer rows per parameter than this, a single row may determine some parameters.
 const ROWS_EACH: usize = 3;
 
 /// Returns a warning if the Pareto shape is too large for some rows; `parameters` is the number of parameters of the model.

@@ -10,9 +10,9 @@ const SUMMED: usize = 32;
 
 /// Computes the autocovariances of halves, and reuses its memory.
 ///
-/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of its autocovariance is the sum of both. Since
-/// only the mean over all sequences is needed, power spectra are added up and transformed back once. The forward transform leaves its result in
-/// bit-reversed order, and the backward transform reads this order, so no values are moved.
+/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of the autocovariance of this sequence is the sum
+/// of the autocovariances of `a` and `b`. Since only the mean over all sequences is needed, power spectra are added up and transformed back once. The
+/// forward transform leaves its result in bit-reversed order, and the backward transform reads this order, so no values are moved.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
     /// The halves, each minus its mean.
@@ -37,8 +37,9 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// Returns the autocovariance about the mean of the half, divided by the length of the half (Geyer 1992, section 3) and averaged over all halves.
-    /// The first call with a lag of 32 or more takes time `O(n log n)`; later calls take constant time.
+    /// Returns the autocovariance at a lag, averaged over all halves. The autocovariance of a half is the sum of products about the mean of the half,
+    /// divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time `O(n log n)`; later calls take
+    /// constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
             if !self.transformed {
@@ -50,7 +51,7 @@ impl Autocovariance {
         products.sum::<f64>() / self.centred.values().len() as f64
     }
 
-    /// Computes all lags into the real parts.
+    /// Computes the autocovariances at all lags, and writes them to the real parts of `values`.
     fn transform(&mut self) {
         let length = self.centred.length();
         // The padding is long enough to prevent wrap-around.

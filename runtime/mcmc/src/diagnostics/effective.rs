@@ -1,7 +1,7 @@
 //! Effective sample sizes.
 //!
-//! Each function takes one slice of draws per chain. The result is NaN if there are fewer than two draws in half of a chain, if a draw is not finite,
-//! or if all draws are equal.
+//! Each function takes one slice of draws per chain. Each chain is split into two halves. The result is NaN if a half has fewer than two draws, if a
+//! draw is not finite, or if all draws are equal.
 
 use super::autocovariance::Autocovariance;
 use super::halves::{Halves, shortest};
@@ -79,8 +79,8 @@ pub(super) fn average(values: &[f64]) -> f64 {
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
 /// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive, and the sums of pairs are made to decrease
-/// (Geyer 1992, section 3.3). Only the even lag of the last pair is counted, which makes the estimate less noisy for antithetic chains. The result is
-/// at most `S log10 S` for `S` values.
+/// (Geyer 1992, section 3.3). Of the last pair, only the even lag is counted, which makes the estimate less noisy for antithetic chains. The result
+/// is at most `S log10 S` for `S` values.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;

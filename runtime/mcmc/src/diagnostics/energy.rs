@@ -2,9 +2,9 @@
 
 use super::effective::average;
 
-/// Returns the estimated Bayesian fraction of missing information (E-BFMI) of one chain: the mean square of the change of the energy per iteration
-/// over the variance of the energy (Betancourt 2016). Below 0.3, momenta change the energy too little for the chain to reach the tails. The result is
-/// NaN for fewer than two draws, and if the energies are all equal or not finite.
+/// Returns the estimated Bayesian fraction of missing information (E-BFMI) of one chain: the mean squared change of the energy per iteration, divided
+/// by the variance of the energy (Betancourt 2016). Below 0.3, momenta change the energy too little for the chain to reach the tails. The result is
+/// NaN if there are fewer than two draws, if all energies are equal, or if an energy is not finite.
 pub fn fraction_of_missing_information(energies: &[f64]) -> f64 {
     let mut found = Energies::about(average(energies));
     energies.iter().for_each(|energy| found.take(*energy));

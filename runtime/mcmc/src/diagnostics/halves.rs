@@ -29,7 +29,7 @@ impl Halves {
         }
     }
 
-    /// Replaces the content by a function of the values of other halves, and reuses the memory.
+    /// Replaces the content by the values of other halves, each mapped by `function`, and reuses the memory.
     pub fn fill_with(&mut self, others: &Halves, function: impl FnMut(f64) -> f64) {
         self.length = others.length;
         self.values.clear();
@@ -59,7 +59,7 @@ impl Halves {
         self.values.chunks_exact_mut(self.length.max(1))
     }
 
-    /// Returns whether diagnostics are defined: at least `least` draws in each half, all finite and not all equal.
+    /// Returns whether diagnostics are defined: each half has at least `least` draws, all draws are finite, and not all draws are equal.
     pub fn vary(&self, least: usize) -> bool {
         let Some(first) = self.values.first() else {
             return false;

@@ -1,7 +1,7 @@
 //! R-hat: the agreement of chains, and of the two halves of each chain.
 //!
-//! Each function takes one slice of draws per chain. The result is NaN if there are fewer than two draws in half of a chain, if a draw is not finite,
-//! or if all draws are equal. Constant chains that differ from each other give infinity.
+//! Each function takes one slice of draws per chain. The result is NaN if a half has fewer than two draws, if a draw is not finite, or if all draws
+//! are equal. Constant chains that differ from each other give infinity.
 
 use super::effective::{average, pool, variance_of_means};
 use super::halves::Halves;

@@ -20,9 +20,9 @@ impl Pareto {
         }
     }
 
-    /// Fits sorted positive values. `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens (2009). The shape
-    /// is shrunk towards 1/2 as if by ten additional values (Vehtari et al. 2024). Returns `None` if the first quartile is not positive, the largest
-    /// value is not finite, or the fit is not finite.
+    /// Fits sorted positive values. The estimate of `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens
+    /// (2009). The shape is shrunk towards 1/2 as if by ten additional values (Vehtari et al. 2024). Returns `None` if the first quartile is not
+    /// positive, the largest value is not finite, or the fit is not finite.
     pub fn fit(sorted: &[f64]) -> Option<Pareto> {
         let count = sorted.len();
         let largest = *sorted.last()?;
@@ -35,7 +35,7 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Running sums of exp(log likelihood - largest so far), and of this exponential times theta.
+        // Running sums over the grid: of the weights exp(log likelihood - largest so far), and of theta times its weight.
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);
@@ -79,8 +79,8 @@ pub struct Smoother {
 
 impl Smoother {
     /// Fits a generalised Pareto distribution to the `length` largest log ratios (the tail), and replaces them by the logarithms of quantiles of this
-    /// distribution, limited to 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the distribution. If the
-    /// tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
+    /// distribution, but by at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the distribution. If
+    /// the tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {
         if log_ratios.iter().all(|ratio| *ratio == 0.0) {
             return f64::NEG_INFINITY;

@@ -1,8 +1,8 @@
-//! Step sizes of methods with a single step per iteration: stochastic approximation of the acceptance rate.
+//! Step sizes of methods with a single step per iteration, adapted by stochastic approximation so that the acceptance rate approaches its target.
 //!
-//! The acceptance of one step is too noisy for dual averaging, whose gains are made for the mean acceptance over a trajectory: step sizes would vary
-//! by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. The gains shrink
-//! only when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
+//! The acceptance of one step is too noisy for dual averaging, whose gains are chosen for the mean acceptance over a trajectory: step sizes would
+//! vary by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. The gains
+//! shrink only when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct StepSize {
 impl StepSize {
     /// The gain of the first iterations.
     const GAIN: f64 = 1.5;
-    /// The decay of the gains; between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
+    /// The exponent with which the gains decay. It must be between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
     const DECAY: f64 = 0.6;
     /// The rate at which old iterations are forgotten in the mean.
     const FORGETTING: f64 = 0.75;

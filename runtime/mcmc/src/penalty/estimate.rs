@@ -116,7 +116,8 @@ impl Losses {
         &self.chosen
     }
 
-    /// Returns the estimate from the change of the log prior and, for each group of the chosen batches, of the log likelihood of its rows.
+    /// Returns the estimate. `prior` is the change of the log prior. `sums` has the change of the log likelihood of the rows of each group of the
+    /// chosen batches.
     pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> NoisyDifference {
         let mut all = NoisyDifference {
             difference: -prior,

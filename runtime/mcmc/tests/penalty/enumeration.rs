@@ -97,7 +97,8 @@ fn assert_law(law: &Law, [a, b, aa, ab, bb]: [f64; 5]) {
 const FULL: [f64; 5] = [0.21480489, 0.77863725, 0.01138104, -0.00159433, 0.00992162];
 const TEMPERED: [f64; 5] = [0.21121462, 0.75711215, 0.04399345, -0.00598864, 0.03851154];
 
-/// The mean over all 28 batches of two rows is the posterior tempered by 2/8; with the scaled loss it is the ordinary posterior.
+/// The mean of the estimates over all 28 batches of two rows is the difference of log densities of the posterior tempered by 2/8, or of the
+/// ordinary posterior if the loss is scaled.
 #[test]
 fn mean_over_all_batches_is_the_stated_target() {
     let line = eight();

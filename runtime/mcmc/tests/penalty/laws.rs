@@ -86,8 +86,8 @@ fn spread(batches: usize, squares: f64) -> Vec<f64> {
     differences
 }
 
-/// Returns penalties with their probabilities, for batches whose loss differences have variance 1, scaled to `variance`. The sum of squares around
-/// the mean has a chi-square distribution with `M - 1` degrees of freedom.
+/// Returns the nodes of a quadrature over penalties, each with its probability. The loss differences of the `M` batches are normal with the variance
+/// `variance`, so the sum of their squares around their mean is `variance` times a chi-square variable with `M - 1` degrees of freedom.
 fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64, f64)> {
     let (free, nodes) = ((batches - 1) as f64, 60);
     let step = (free / 2.0 + 12.0 * (free / 2.0).sqrt() + 14.0).sqrt() / f64::from(nodes);

@@ -23,7 +23,7 @@ pub enum RealTerm {
     Sum(LinearForm, Vec<(Rational, TermId)>),
     /// The product of powers of terms, ordered by term. None of the terms is a number.
     Product(Vec<(TermId, u32)>),
-    /// The first term where the formula holds, and the second term elsewhere.
+    /// Equals the first term where the formula holds, and the second term elsewhere.
     Choice(FormulaId, TermId, TermId),
 }
 
@@ -46,11 +46,11 @@ pub enum Formula {
     All(Vec<FormulaId>),
     /// The disjunction of several formulas.
     Any(Vec<FormulaId>),
-    /// The second formula where the first formula holds, and the third formula elsewhere.
+    /// Equivalent to the second formula where the first formula holds, and to the third formula elsewhere.
     Choice(FormulaId, FormulaId, FormulaId),
 }
 
-/// The properties of a node that a store keeps with its content.
+/// The properties of a node, which a store keeps together with the node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     /// The length of the longest path to a leaf.
@@ -70,7 +70,7 @@ impl Facts {
         self.has_choice |= part.has_choice;
     }
 
-    /// Combines with the facts of a child that is an alternative to the other children or is added to them, but is not multiplied by them.
+    /// Combines with the facts of a child that is added to its siblings or chosen instead of them, but is not multiplied by them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);

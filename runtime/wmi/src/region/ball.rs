@@ -6,10 +6,10 @@ use dashu_base::Approximation;
 /// Half the distance from 1 to the next number: the relative error of one rounded operation.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// A factor that covers the rounding errors in the computation of a bound. There are at most six.
+/// A factor that covers the rounding errors in the computation of a bound, which rounds at most six times.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
-/// The largest error of a product through underflow.
+/// The largest error that underflow can cause in a product.
 const TINY: f64 = f64::MIN_POSITIVE;
 
 /// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). A margin,

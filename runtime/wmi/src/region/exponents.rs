@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 /// a monomial takes one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
-/// The smallest number of exponents with which a monomial is counted; see [`MOST_EXPONENTS`].
+/// A monomial counts as at least this number of exponents; see [`MOST_EXPONENTS`].
 const FEWEST: usize = 64;
 
 /// A set of monomials that contains all divisors of its members.

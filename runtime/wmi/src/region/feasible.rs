@@ -16,7 +16,7 @@ pub enum Feasibility {
     Empty,
 }
 
-/// Returns whether a non-empty polytope is bounded, so that no direction stays within all of its rows.
+/// Returns whether a non-empty polytope is bounded. It is unbounded if one can move in some direction without ever leaving it.
 pub fn is_bounded(polytope: &Polytope) -> bool {
     let mut cone = polytope.clone();
     cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);

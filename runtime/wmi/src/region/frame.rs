@@ -99,8 +99,8 @@ enum Moves {
     First,
 }
 
-/// Multiplies the entry at `place` by `scale`. Then adds `shift` times the first entry to this entry, or `shift` times its old value to the
-/// first entry. All entries of the result may have a positive common factor.
+/// Multiplies the entry at `place` by `scale`. Then adds either `shift` times the first entry to this entry, or `shift` times the old value
+/// of this entry to the first entry. To keep integers, all entries of the result are also multiplied by a common positive factor.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());

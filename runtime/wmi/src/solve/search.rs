@@ -98,8 +98,8 @@ impl Search {
         }
     }
 
-    /// Computes the integral of a state. `inside` is a point inside a state that contains this state, with one coordinate per real of the
-    /// problem.
+    /// Computes the integral of a state. `inside` is a point inside a region that contains the region of this state, with one coordinate per real of
+    /// the problem. The point may be outside this state.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {

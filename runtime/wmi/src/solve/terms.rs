@@ -82,7 +82,7 @@ fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational
         } else {
             (1, power)
         };
-        // The last product has at least this many terms, with two summands.
+        // Even with two summands, `times` products would lead to more than [`MOST_TERMS`] terms.
         if times as usize > MOST_TERMS / 2 {
             return None;
         }

@@ -110,8 +110,8 @@ impl<'r, K: Kinded> Value<'r, K> {
         Value::new(None, RecordedOperand::Known(K::KIND, bits))
     }
 
-    /// Applies an operation to this value and to `others`, whose recorders are given. If all operands are constants, the operation is
-    /// evaluated immediately.
+    /// Applies an operation to this value and to the operands `others`, which belong to `recorders`. If all operands are constants,
+    /// the operation is evaluated immediately.
     fn record<R: Kinded>(
         self,
         op: RecordedOp,

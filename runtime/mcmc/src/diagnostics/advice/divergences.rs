@@ -22,8 +22,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
 
 /// Returns the warning about divergent iterations, with advice for their cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler that proposes a single point rejects points without a computable density like any other proposal, so it does not miss a part of the
-    // posterior.
+    // A sampler without trajectories rejects a point without a computable density as it rejects any other proposal. Its chains therefore do not
+    // miss a part of the posterior.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
@@ -75,7 +75,7 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 const LARGEST_TARGET: f64 = 0.99;
 
 /// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. Smaller
-/// steps do not help in this case, because no step size explores the energy of a funnel quickly. A parameter about which many rows are informative
+/// steps do not help in this case, because no step size explores the energy of a funnel quickly. If many rows inform a parameter, its posterior
 /// does not have a funnel, and the centred form samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);

@@ -53,7 +53,8 @@ impl Builder {
         self.store.choose_formula(one, other, opposite)
     }
 
-    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. A strict and a weak comparison differ if both sides are equal on a region.
+    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. A strict and a weak comparison differ if both sides are equal on a region with
+    /// a volume.
     fn comparison(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let terms = self.compared(call)?;
         let mut parts = Vec::new();
