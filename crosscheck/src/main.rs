@@ -69,7 +69,7 @@ fn disagreement(left: &[Estimate], right: &[Estimate]) -> f64 {
     left.iter().zip(right).fold(0.0, |largest: f64, (left, right)| {
         let inverse = 1.0 / left.size + 1.0 / right.size;
         let means = (left.mean - right.mean).abs() / (left.sd * inverse.sqrt());
-        // These are the standard errors for a normal distribution. The bound leaves room for heavier tails.
+        // The difference is divided by its standard error for normal distributions. The bound leaves room for heavier tails.
         let spreads = (left.sd / right.sd).ln().abs() / (0.5 * inverse).sqrt();
         largest.max(means).max(spreads)
     })

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 const SIZES: [usize; 9] = [32, 64, 128, 256, 384, 512, 1024, 2048, 4096];
 const BATCHES: [usize; 2] = [1, 16];
-/// The limit on the elements of the matrices of a call.
+/// Calls whose matrices have more elements than this are not measured.
 const MOST: usize = 1 << 26;
 /// The number of runs. The benchmark waits for each run and takes the minimum of the times. The minimum excludes the first runs, which enqueue and
 /// capture the launches.

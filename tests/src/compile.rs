@@ -212,7 +212,7 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     infers.iter().flat_map(&mut of).collect()
 }
 
-/// The number of weights above which a dense covariance takes seconds.
+/// With more weights than this, a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
 /// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are no large

@@ -42,7 +42,7 @@ fn note(asked: Asked) {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
 }
 
-/// Wraps code so that it runs through the interface of devices. This is a [`bnnc_abi::code::Attach`].
+/// Wraps code so that it runs through the interface of devices. The type of this function is [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
 /// None.

@@ -50,7 +50,7 @@ fn compiled(folder: &Path, program: &str) -> Compiled {
     )
 }
 
-/// A model with a product of data and parameters. All chains in lockstep use the same data in it.
+/// A model with a product of data and parameters. All chains in lockstep use the same data in this product.
 const PLANE: &str = "
 model Plane(x: real[d]) -> y: real {
   a ~ Normal(0, 1)

@@ -13,7 +13,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::laplace::Approximation;
 use std::collections::HashMap;
 
-/// The values of ports by name. Each value has its sizes.
+/// The values of ports by name, each as a tensor.
 type Ports = HashMap<String, Tensor>;
 
 fn port(sizes: &[usize], values: &[f64]) -> Tensor {

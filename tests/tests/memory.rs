@@ -253,8 +253,8 @@ infer chain = {infer}
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The memory includes three additional parts: several splits keep the table of the files, early stopping has a separate prediction program, and a
-/// second inference starts from the first.
+/// Three things take additional memory: several splits keep the table of the files, early stopping has a separate prediction program, and a second
+/// inference starts from the first.
 #[test]
 fn splits_validation_and_several_inferences_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -372,10 +372,10 @@ fn iterates_and_members_are_predicted() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The bytes of names, tables of ports and small vectors, which no prediction includes.
+/// The number of bytes by which a run may exceed the prediction, because names, tables of ports and small vectors are not predicted.
 const SLACK: u64 = 512 << 10;
 
-/// In every form, Gaussians around maxima take at most the predicted memory, and not much less. The prediction is as accurate if the factors and
+/// In every form, a Laplace approximation takes at most the predicted memory, and not much less. The prediction is as accurate if the factors and
 /// the noise are tuned during the search.
 #[test]
 fn approximations_are_predicted_in_every_form() {

@@ -141,7 +141,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The table of the words that other tools use for things of ours.
+/// The table of the words of other tools for things that bnnc has under another name.
 const SYNONYMS: &str = "runtime/base/src/synonyms.rs";
 
 fn paths(paths: &[&str]) -> Vec<String> {

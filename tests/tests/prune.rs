@@ -45,7 +45,7 @@ fn compiled(name: &str, program: &str) -> Compiled {
     )
 }
 
-/// The noise of the weights and the learning rate are negligible, so that predictions can be computed by hand.
+/// Both the noise of the weights and the learning rate are negligible, so predictions can be computed by hand.
 const LINEAR: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = splits(\"splits.json\") }
 model Linear(a: real, b: real, c: real) -> y: real {

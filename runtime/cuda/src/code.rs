@@ -12,7 +12,8 @@ use bnnc_base::fault::Fault;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Attaches code to the first device of this system's driver, which is opened once per process. This is a [`bnnc_abi::code::Attach`].
+/// Attaches code to the first device of this system's driver, which is opened once per process. The type of this function is
+/// [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
 /// There is no driver or no device, or the code has no images.

@@ -4,7 +4,7 @@
 //! triangle `u`, and right sides are rows. So `l x = b` becomes `x^T u = b^T`, with the matrix on the right and not transposed, and `l^T x
 //! = b` becomes `x^T u^T = b^T`. The other triangle of the matrix is not read.
 
-/// The maximum number of calls of cuBLAS per call of the primitive.
+/// If a call of the primitive has more systems than this, our own kernel solves them, because cuBLAS needs one call per system.
 const MOST: i64 = 64;
 /// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call. A multiply-add takes about
 /// 20 ns, and a call 10 us. These times are estimates and not measured.

@@ -190,7 +190,7 @@ fn other_factors_are_computed_by_one_kernel() {
     let Some(stub) = Stub::new(&[]) else { return };
     scenario(&stub, Precision::F64, 6).unwrap();
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (2 * 2, 0));
-    // This code lacks the kernels for blocks.
+    // The program of this test lacks the kernels for blocks.
     let Some(stub) = Stub::with_blas() else { return };
     let (plan, mut program) = factoring(Precision::F32);
     program.routines[0].blocked = None;

@@ -15,7 +15,7 @@ pub struct Deviation {
     pub epistemic: f64,
     /// The noise of an observation given the weights.
     pub aleatoric: f64,
-    /// Both together.
+    /// The standard deviation from both sources together.
     pub total: f64,
 }
 
@@ -218,7 +218,7 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
-/// The largest variance of a logit, relative to the sum of all variances, that counts as zero.
+/// A variance of a logit counts as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
 const CERTAIN: f64 = 1e-12;
 
 /// Applies the bridge to logits whose covariance is divided by a function of the mean of its diagonal.

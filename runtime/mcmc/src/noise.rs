@@ -32,7 +32,7 @@ impl TrialStep {
     /// The largest number of trial steps that have different random numbers.
     const MOST: u32 = (1 << 24) - 1;
 
-    /// Returns the trial step that follows this number of others.
+    /// Returns the trial step that follows `others` earlier trial steps.
     pub fn after(others: u32) -> TrialStep {
         TrialStep(others.saturating_add(1).min(TrialStep::MOST))
     }

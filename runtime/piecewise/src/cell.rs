@@ -1,7 +1,7 @@
 //! Convex polytopes inside the unit cube, which can be cut in two and triangulated. A polytope is represented by its vertices, with the
 //! constraints that are tight at each vertex.
 
-/// The maximum number of constraints of one polytope.
+/// A polytope with this number of constraints cannot be cut further, because a vertex has one bit for each constraint.
 const MOST_CONSTRAINTS: u32 = 128;
 
 /// The maximum number of dimensions of a cube.

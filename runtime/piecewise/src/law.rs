@@ -185,10 +185,10 @@ impl Law {
     }
 }
 
-/// The rounding error of a probability.
+/// The estimated rounding error of a probability.
 const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
-/// The maximum number of terms of an exact convolution.
+/// If an exact convolution takes more terms than this, a series or a grid is used instead.
 const MOST_WORK: f64 = 1e7;
 
 /// Computes the distribution of a sum of independent variables, uniforms and a Normal. The distribution consists of exact pieces if there are few of

@@ -47,7 +47,7 @@ pub enum Representation {
 /// The largest number of wide uniforms that [`Representation::new`] tries to add as pieces while a series represents the remaining uniforms. If no such split
 /// works, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
-/// The maximum number of pieces of a sum.
+/// If a sum has more pieces than this, it is not represented by exact pieces.
 const MOST_PIECES: f64 = 8192.0;
 /// A series is used only if it takes at most this number of products of a mass and a term.
 const MOST_INNER: f64 = 1e7;
@@ -56,7 +56,7 @@ const MOST_INNER: f64 = 1e7;
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;
-/// The number of pieces above which a series costs less.
+/// With more pieces than this, a series costs less.
 const MANY: usize = 400;
 /// The density at the centre of a tilted series is at least this fraction of its maximum. The untilted series is not used for densities
 /// below this fraction of the maximum.

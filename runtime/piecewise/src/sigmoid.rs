@@ -15,7 +15,7 @@ use bnnc_math::special::{sigmoid, softplus};
 pub const CUBIC_END_L2: f64 = 3.522_769;
 /// If the series is short, the exact spline is used for at most this number of uniforms.
 const MOST_EXACT: usize = 4;
-/// The maximum number of terms of a short series.
+/// A series is short if it has at most this number of terms.
 const SHORT: usize = 2000;
 /// If the series is long, the exact spline is used for at most this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;

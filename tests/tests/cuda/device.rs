@@ -76,7 +76,8 @@ impl Kernels {
 }
 
 impl KernelCode for Kernels {
-    /// A device runs the whole domain at once, so the first invocation that is not empty runs all of it, and the others do nothing.
+    /// A device runs all iterations of a kernel at once. The first invocation with a non-empty range therefore runs all of them,
+    /// and the other invocations do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         let nothing = self.program.kernels[kernel].dims[0] == LoopSize::Fixed(0);
         if args.start != 0 || args.end == 0 && !nothing {

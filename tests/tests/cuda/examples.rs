@@ -54,7 +54,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// From the same states, compares one step, ten steps, and then one step again. Also compares predictions with the final states.
+    /// Compares single steps from the same states: the first step, and another one after the host has taken [`STEPS`] steps. Also
+    /// compares the predictions from the final states of the host.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());

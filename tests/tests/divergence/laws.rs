@@ -101,7 +101,7 @@ pub static ALL: &[Law] = &[
         name: "LogGamma",
         params: &["shape", "scale"],
         support: reals,
-        // This is the logarithm of a gamma variate.
+        // The logarithm of a gamma variate has this density.
         log_density: |p, x| gamma(p[0], p[1], x.exp()) + x,
     },
     Law {
@@ -151,7 +151,7 @@ pub static ALL: &[Law] = &[
         name: "StandardWald",
         params: &["scale"],
         support: positive,
-        // This is a scale family: `scale` times an inverse Gaussian variate with mean and shape one.
+        // A variate is `scale` times an inverse Gaussian variate with mean and shape one.
         log_density: |p, x| inverse_gaussian(p[0], p[0], x),
     },
     Law {

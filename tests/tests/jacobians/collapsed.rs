@@ -73,8 +73,8 @@ fn the_last_layer_is_affine() {
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
-/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are integrated over, it keeps its
-/// value at the iterate.
+/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are integrated over, the integral
+/// uses the value of the noise at the iterate.
 #[test]
 fn a_head_for_the_noise_is_held() {
     let found = collapsed(TWO_HEADS, OverWeights::LastLayer);

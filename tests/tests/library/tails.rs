@@ -59,7 +59,7 @@ fn power_laws_have_their_orders() {
 #[test]
 fn entropies_are_the_known_ones() {
     let (log, scale) = (0.4f64.ln(), 0.4);
-    // These are the log gamma function and the digamma function at three.
+    // The logarithm of the gamma function, and the digamma function, at three.
     let (gamma, digamma) = (LN_2, 1.5 - EULER);
     let known: [(&str, &[f64], f64); 14] = [
         ("Exponential", &[scale], 1.0 + log),

@@ -11,7 +11,7 @@ use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// The maximum number of columns of a sweep along one row. After a sweep of this length, the row is still in the L1 cache.
 const SWEEP: usize = 4096;
-/// The smallest number of columns for which a copy of the left operand is worthwhile.
+/// If the result has fewer columns than this, a copy of the left operand costs more than it saves.
 const WORTH: usize = 64;
 
 /// The form in which a product is computed. The form is chosen once for the whole product, so that all pieces use the same form.

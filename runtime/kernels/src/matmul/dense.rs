@@ -9,7 +9,7 @@ use crate::pool::Pool;
 /// The possible sides of a tile of the result. The largest side that gives at least [`ENOUGH`] tiles is used, or the smallest side if none of them
 /// gives this number.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// The smallest number of tiles with which all threads finish at about the same time.
+/// With at least this number of tiles, all threads finish at about the same time.
 const ENOUGH: usize = 16;
 
 /// The elements of a result that are computed.

@@ -129,7 +129,7 @@ impl EigenpairSearch {
     }
 }
 
-/// The largest number of blocks in the basis.
+/// The number of blocks in a full basis, from which the search restarts.
 const CAPACITY: usize = 4;
 
 /// An orthonormal basis `[.., D]` and its products with the matrix.
@@ -233,7 +233,7 @@ impl Space {
     }
 }
 
-/// The length below which the orthogonal component of a row of length one counts as zero.
+/// If the orthogonal component of a row of length one is shorter than this, it counts as zero.
 const DEPENDENT: f64 = 1e-10;
 
 fn length(row: &[f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! One factor on the precision of the whole prior, from eigenvalues.
+//! The search for one factor on the precision of the whole prior, by eigenvalues.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 

@@ -353,8 +353,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// The largest accepted ratio of the odds of the acceptance rate to the odds of its target. The smallest accepted ratio is the inverse of this
-/// number.
+/// A warning is reported if the odds of the acceptance rate differ from the odds of its target by more than this factor, in either direction.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {

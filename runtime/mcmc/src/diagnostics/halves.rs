@@ -50,7 +50,7 @@ impl Halves {
         self.length
     }
 
-    /// Returns the halves one by one, or no halves if they are empty.
+    /// Iterates over the halves. If the halves are empty, returns no items.
     pub fn each(&self) -> std::slice::ChunksExact<'_, f64> {
         self.values.chunks_exact(self.length.max(1))
     }

@@ -12,7 +12,7 @@ pub struct Ends {
     pub last: PointSlot,
 }
 
-/// A tree of `2^depth` consecutive points of a trajectory. It holds its ends and the chosen point.
+/// A tree of `2^depth` consecutive points of a trajectory. The tree has a hold on each of its ends and on the chosen point.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     pub depth: u32,

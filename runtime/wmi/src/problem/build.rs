@@ -13,7 +13,8 @@ use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
 use std::collections::BTreeMap;
 
-/// The deepest nesting of terms and formulas, including definitions.
+/// Terms and formulas are rejected if they are nested deeper than this. The definitions that they use count as if they were written
+/// out.
 const DEEPEST: u32 = 400;
 
 /// The meaning of a name or a tree.

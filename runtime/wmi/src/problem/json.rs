@@ -4,7 +4,7 @@ use super::diagnostics::{BAD_TEXT, Flaw};
 use super::number;
 use super::tree::{Characters, Node, Position, Tree, short};
 
-/// The deepest nesting of lists and objects.
+/// Lists and objects that are nested deeper than this are rejected.
 const DEEPEST: usize = 500;
 
 /// Reads one JSON value.

@@ -4,7 +4,7 @@ use super::diagnostics::Flaw;
 use super::tree::{Position, short};
 use crate::rational::{self, Rational};
 
-/// The maximum number of digits of a number.
+/// A number that is written with more characters than this is rejected.
 const DIGITS: usize = 1000;
 
 /// Returns whether a word is meant as a number, even if it is malformed.

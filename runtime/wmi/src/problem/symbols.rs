@@ -3,8 +3,8 @@
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// The deepest nesting of lists. This limit is higher than the limit for formulas, because chains of `let` nest deeply although their formulas do
-/// not.
+/// Lists that are nested deeper than this are rejected. The limit is higher than that for formulas, because a chain of `let` is nested deeply
+/// even if its formulas are not.
 const DEEPEST: usize = 2000;
 
 /// The syntax of words.

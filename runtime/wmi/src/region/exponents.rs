@@ -3,8 +3,8 @@
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The maximum total number of exponents of all monomials, where each monomial counts as at least [`FEWEST`]. An exponent takes about 16 bytes, and
-/// a monomial takes one number on every face.
+/// A region is given up if its monomials have more exponents than this in total, where each monomial counts as at least [`FEWEST`] exponents. An
+/// exponent takes about 16 bytes, and a monomial takes one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
 /// A monomial counts as at least this number of exponents; see [`MOST_EXPONENTS`].

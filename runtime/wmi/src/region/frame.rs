@@ -6,7 +6,7 @@ use crate::polynomial::Polynomial;
 use crate::rational::{Rational, make_primitive, to_f64};
 use dashu_int::IBig;
 
-/// The maximum number of monomials of a weight in new coordinates. A monomial takes about 200 bytes.
+/// A region is given up if its weight has more monomials than this in the new coordinates. A monomial takes about 200 bytes.
 const MOST_MONOMIALS: u64 = 1 << 20;
 
 /// New coordinates `(x - origin) / scale`, with one origin and one scale per variable. The scales are powers of two.

@@ -12,7 +12,8 @@ use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
 
-/// The maximum number of monomials of a polynomial that elimination produces.
+/// A variable is not integrated out if the result has more monomials than this. If the integrand was expanded, four times the number of its monomials
+/// is allowed too.
 const LARGEST_ELIMINATED: usize = 2_000;
 
 /// A state without one of its variables.

@@ -20,23 +20,23 @@ use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The maximum number of solved states that are kept.
+/// The results of at most this number of states are kept.
 const REMEMBERED: usize = 200_000;
 
-/// The number of case distinctions per allowed region.
+/// The search gives up after this number of case distinctions per allowed region, plus [`FREE_DECISIONS`].
 const DECISIONS_PER_REGION: usize = 50;
 
-/// The number of case distinctions that are always allowed.
+/// The number of case distinctions that are allowed in addition, however few regions are allowed.
 const FREE_DECISIONS: usize = 10_000;
 
 /// The reason given if the work took too long.
 const OUT_OF_TIME: &str = "the time limit was reached";
 
-/// The maximum number of nodes of formulas and terms.
+/// The search gives up if the store has more terms and formulas than this.
 const MOST_NODES: usize = 5_000_000;
 
-/// The deepest nesting of case distinctions and eliminations. Each level takes about three thousand bytes of the stack, and several times as many
-/// without optimisation.
+/// The search gives up if case distinctions and eliminations are nested deeper than this. Each level takes about three thousand bytes of the stack,
+/// and several times as many without optimisation.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.

@@ -15,13 +15,13 @@ use dashu_base::{Abs, Signed};
 use dashu_int::{IBig, UBig};
 use std::collections::BTreeMap;
 
-/// The highest degree of a weight.
+/// The method is not used for weights of a higher degree than this.
 const MOST_DEGREE: u64 = 512;
 
-/// The maximum number of corners with different values.
+/// The method is not used if the corners have more different values than this.
 const MOST_CORNERS: usize = 1 << 17;
 
-/// The maximum number of products of coefficients of the weight, over all corners.
+/// The method is not used if it takes more products of coefficients of the weight than this, over all corners.
 const MOST_PRODUCTS: usize = 100_000_000;
 
 /// Computes the integral if the state has this form.
@@ -124,7 +124,7 @@ impl Slab {
     }
 }
 
-/// Returns the values in the corners below `upper`. Each has the sum of the signs of its corners.
+/// Maps each value below `upper` that a corner has to the sum of the signs of the corners with this value. `None` if there are too many values.
 fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
     let mut corners = BTreeMap::from([(start, IBig::ONE)]);
     for width in widths {

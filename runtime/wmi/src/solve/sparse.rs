@@ -8,13 +8,14 @@ use crate::region::echelon::Echelon;
 use dashu_int::IBig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The maximum number of monomials of a polynomial.
+/// A product or power with more monomials than this is not computed.
 const MOST_TERMS: usize = 20_000;
 
-/// The maximum number of products of words for computing the coefficients of a power. This number of products takes a second or two.
+/// A power is not computed if its coefficients take more products of words than this. This number of products takes a second or two.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// The maximum number of powers of a variable for which a form of several terms is substituted.
+/// A form of several terms is substituted for a variable only if the powers of the variable are below this number, or if a single power
+/// occurs.
 const MOST_POWERS: usize = 1024;
 
 /// Powers of forms are kept if they lead to at most this number of monomials (including divisors), even if their expansion would have fewer.

@@ -10,7 +10,7 @@ use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The maximum number of terms of a product of sums that is expanded.
+/// A product of sums is not expanded if it would have more terms than this.
 const MOST_TERMS: usize = 1_000;
 
 /// The formulas that must be decided before a term is a polynomial.

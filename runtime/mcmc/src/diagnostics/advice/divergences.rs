@@ -71,7 +71,7 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The largest target that is recommended. Larger targets lead to very small steps.
+/// The largest target that the advice recommends, because larger targets lead to very small steps.
 const LARGEST_TARGET: f64 = 0.99;
 
 /// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. Smaller

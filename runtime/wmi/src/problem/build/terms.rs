@@ -9,10 +9,11 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// The maximum number of factors of a product, and the highest power. The exact product can have as many digits as one factor, times this number.
+/// A product is rejected if it has more factors than this in total, and so is a higher power. The exact product can have as many digits as one
+/// factor, times this number.
 const MOST_FACTORS: u64 = 4096;
 
-/// The maximum number of bits of a power of a number.
+/// A power of a number is rejected if it would have more bits than this.
 const MOST_BITS: usize = 1 << 16;
 
 impl Builder {
