@@ -4,7 +4,7 @@
 //! The exit status is 1 if the two samplers differ.
 //!
 //! For each density, the program checks that means and standard deviations agree within their errors. It prints the bulk effective sample
-//! size (the smallest over the elements of the position) per thousand gradients, without and with the gradients of the warm-up.
+//! size per thousand gradients (the smallest over the elements of the position), once without and once with the gradients of the warm-up.
 
 mod densities;
 mod other;

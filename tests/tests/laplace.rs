@@ -1029,7 +1029,7 @@ fn the_largest_kernel_that_fits_is_advised() {
         .collect();
     let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
     let whole = compiled(&folder, &wide("structure = functional"));
-    // The memory holds the Jacobian, the factor of the kernel, and one number for each weight.
+    // These are the numbers in memory: the Jacobian, the factor of the kernel, and one number for each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
     let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
     assert!(precision >= kept && precision < 3 * kept, "{precision}");

@@ -113,7 +113,7 @@ impl PageLocked {
         Some(part)
     }
 
-    /// Returns whether a part of this size fits at all.
+    /// Returns whether a part of this size fits if no other part is in use.
     pub fn may_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }

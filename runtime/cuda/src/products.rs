@@ -28,7 +28,7 @@ pub struct BatchedProduct {
 /// One matrix of a product, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixOperand {
-    /// The operand of the primitive: 0, 1 or 2.
+    /// The index of the operand of the primitive that contains the matrix: 0, 1 or 2.
     pub slot: usize,
     /// The offset of the first element.
     pub offset: i64,

@@ -37,7 +37,7 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
 /// Returns the iterations of a chunk. Long chunks begin at the boundaries of blocks of vectors and of random numbers.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
-    // Rounding shifts a boundary by at most an eighth of a chunk.
+    // Boundaries are rounded down to multiples of `unit`, which shifts them by at most an eighth of a chunk.
     let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
     let cut = |at: usize| match at == chunks {
         true => outer,

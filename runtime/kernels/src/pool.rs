@@ -1,9 +1,9 @@
 //! A pool of threads for short parallel sections.
 //!
 //! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes the section's generation to `gate`, whose low
-//! half counts the workers inside. A worker enters by adding one to the gate, provided the gate is open and its generation is one that the worker has
-//! not served. The caller works too. When no piece is left, it closes the gate and waits for the workers inside. If a worker wakes too late, it finds
-//! the gate closed, and the caller does not wait for it. No memory is allocated, and no system call is made as long as workers still spin.
+//! half counts the workers inside. A worker may enter if the gate is open and has a generation that the worker has not served; it enters by adding
+//! one to the gate. The caller works too. When no piece is left, it closes the gate and waits for the workers inside. If a worker wakes too late, it
+//! finds the gate closed, and the caller does not wait for it. No memory is allocated, and no system call is made as long as workers still spin.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};

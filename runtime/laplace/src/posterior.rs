@@ -99,7 +99,8 @@ impl GaussianPosterior {
         self.root().elements()
     }
 
-    /// Returns the number of standard normal numbers in a draw: `D`, and in the forms `LowRank` and `Functional` usually one more per eigenpair or row.
+    /// Returns the number of standard normal numbers in a draw: `D`, or, in the forms `LowRank` and `Functional`, usually `D` plus the number of
+    /// eigenpairs or rows.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }

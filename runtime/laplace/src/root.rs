@@ -86,7 +86,8 @@ impl Roots {
     }
 
     /// Writes `C` `[rows, size, size]` with `C' C = H` for each `H` of `curvature` `[rows, size, size]`. The rows of `C` are the cotangents that
-    /// multiply the Jacobian. Negative eigenvalues are replaced by zero. Returns the number of rows in which they were more than rounding errors.
+    /// multiply the Jacobian. Negative eigenvalues are replaced by zero. Returns the number of rows whose negative eigenvalues were more than
+    /// rounding errors.
     ///
     /// # Errors
     /// An element is not finite, or eigenvalues were not found.

@@ -48,7 +48,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// The shape below which the series computes the derivative on the lower side of `shape`: it then has few terms.
+/// For a shape below this, the series computes the derivative at variates below the shape, because it then has few terms.
 pub(crate) const SERIES: f64 = 40.0;
 
 /// Returns `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit

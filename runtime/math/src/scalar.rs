@@ -5,7 +5,8 @@ use crate::special;
 
 macro_rules! scalars {
     ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on it, each without a wildcard.
+        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on operations, each without a
+        /// wildcard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar { $($(#[$meta])* $variant,)* }
 

@@ -1,7 +1,7 @@
 //! The common part of samplers that move along trajectories of a Hamiltonian.
 //!
-//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory decides only from
-//! which point to take the next leapfrog step, and at which point the iteration ends.
+//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory makes two
+//! decisions: from which point to take the next leapfrog step, and at which point the iteration ends.
 
 pub mod points;
 

@@ -2,8 +2,8 @@
 //! Hamiltonian dynamics", section 5.3.2).
 //!
 //! The step size of each iteration is the adapted step size times a uniform number between 0.9 and 1.1. Without this factor, an orbit whose period is
-//! the length of the trajectory could trap the chain (section 5.3.3 there). A trajectory ends early only at a step whose energy is not finite. The
-//! reverse trajectory would end at the same step, so the chain remains exact.
+//! the length of the trajectory could trap the chain (section 5.3.3 of the same source). A trajectory ends early only at a step whose energy is not
+//! finite. The reverse trajectory would end at the same step, so the chain remains exact.
 
 use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{

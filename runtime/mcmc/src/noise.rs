@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// The values of all bits of a word that a field could share with another field: each bit alone, none and all.
+    /// Returns words with each bit alone, no bit and all bits. If two fields shared a bit, some of these words would collide.
     fn edges<T: From<u8> + std::ops::Shl<u32, Output = T> + std::ops::Not<Output = T>>(bits: u32) -> Vec<T> {
         let single = (0..bits).map(|bit| T::from(1) << bit);
         single.chain([T::from(0), !T::from(0)]).collect()

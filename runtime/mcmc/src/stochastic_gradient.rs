@@ -91,7 +91,7 @@ pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
 const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "diverging"];
 
 impl StochasticGradient {
-    /// Creates a chain at the start of `setup`, at rest.
+    /// Creates a chain at the start of `setup`, with zero velocity.
     fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {

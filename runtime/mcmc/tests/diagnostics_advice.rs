@@ -319,7 +319,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
     assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
 }
 
-/// The warning about truncated trajectories states that the draws are correct only if the chains agree.
+/// Only if the chains agree, the warning about truncated trajectories states that the draws are correct.
 #[test]
 fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
@@ -376,7 +376,7 @@ fn disagreeing_chains_are_reported() {
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
 }
 
-/// The warning mentions that hidden units can be exchanged only if the model has layers.
+/// Only if the model has layers, the warning mentions that hidden units can be exchanged.
 #[test]
 fn predictions_are_checked_instead_of_weights_only_if_the_model_has_layers() {
     let apart = quantities(|tau| tau.rhat = 1.7);

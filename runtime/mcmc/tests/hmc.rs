@@ -173,7 +173,8 @@ fn mistakes_are_detected() {
     }
 }
 
-/// Points at which the density cannot be computed are rejected, and the chain continues: a normal distribution truncated at 1.
+/// Points at which the density cannot be computed are rejected, and the chain continues. The target is a normal distribution
+/// truncated at 1.
 #[test]
 fn points_without_density_are_rejected() {
     let mut cut = Density(|at: &[f64], gradient: &mut [f64]| {

@@ -17,7 +17,7 @@ pub(crate) enum Patch {
     Relative32,
     /// `S + A - P` in 64 bits.
     Relative64,
-    /// The same as [`Patch::Relative32`], but with the address of a cell that contains `S`.
+    /// Like [`Patch::Relative32`], with the address of a cell that contains `S` in place of `S`.
     Cell32,
 }
 

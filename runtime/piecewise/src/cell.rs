@@ -117,8 +117,8 @@ impl Cell {
         }
     }
 
-    /// Triangulates the polytope, and returns the simplices as indices of vertices. A vertex is joined with the simplices of the facets
-    /// that do not contain it (Cohen and Hickey 1979). If there are more than about `most`, the rest is left out.
+    /// Triangulates the polytope, and returns the simplices as indices of vertices. A vertex is joined with the simplices of the facets that do not
+    /// contain it (Cohen and Hickey 1979). If there are more than about `most` simplices, the rest is left out.
     pub fn simplices(&self, most: usize) -> Vec<Vec<usize>> {
         let mut simplices = Vec::new();
         let all: Vec<usize> = (0..self.vertices.len()).collect();

@@ -77,7 +77,7 @@ fn origin(law: &Measure) -> Twofold {
         .unwrap_or_default()
 }
 
-/// Returns the mass of the sum at the sum of all origins. This mass is positive if every distribution has an atom.
+/// Returns the mass that the sum of the variables has at the sum of their origins. This mass is positive if every distribution has an atom.
 fn atom(laws: &[Measure]) -> f64 {
     laws.iter()
         .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))

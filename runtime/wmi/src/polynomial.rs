@@ -237,7 +237,7 @@ impl Mul for &Polynomial {
     }
 }
 
-/// Adds one term to a sum, which keeps only non-zero coefficients.
+/// Adds one term to a sum. If a coefficient becomes zero, its term is removed.
 pub(crate) fn add_term<K: Ord>(terms: &mut BTreeMap<K, Rational>, monomial: K, coefficient: Rational) {
     if coefficient.is_zero() {
         return;

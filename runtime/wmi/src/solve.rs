@@ -2,8 +2,8 @@
 //!
 //! The search decides a comparison or a Boolean only if the formula and the weight need it (partial assignments as in structure-aware encodings,
 //! Spallitta et al., UAI 2022). The results of parts that share no variable are multiplied, and weights that are sums are integrated term by term. A
-//! variable is integrated out if one form bounds it from below and one form bounds it from above. If the primal graph is a tree, this is message
-//! passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
+//! variable is integrated out if one form bounds it from below and one form bounds it from above. If the primal graph is a tree, this elimination is
+//! message passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
 
 mod amount;
 mod bounds;

@@ -34,7 +34,7 @@ pub trait Vector: Copy {
     /// Computes `self - other`.
     unsafe fn sub(self, other: Self) -> Self;
 
-    /// Returns the sum of the lanes, added by halves.
+    /// Returns the sum of the lanes. Each step adds one half of the remaining lanes to the other half.
     unsafe fn sum(self) -> Self::Element;
 }
 

@@ -196,7 +196,7 @@ fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     if A::FUSED {
         return x.fma::<A>(x, -square);
     }
-    // The square of half of the digits is exact.
+    // The square of a number with half of the digits is exact.
     let low = T::Bits::known((1 << (T::Format::MANTISSA / 2 + 1)) - 1);
     let high = T::from_bits(x.bits() & !low);
     (high * high - square) + (x - high) * (x + high)

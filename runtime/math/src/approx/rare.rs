@@ -333,7 +333,8 @@ mod tests {
         }
     }
 
-    /// In the reflection, the reference rounds `pi x` before it computes the sine, so that its own error grows with `x` and near poles.
+    /// For reflected arguments, the reference rounds `pi x` before it computes the sine. The error of the reference itself therefore grows with `x`,
+    /// and near poles.
     #[test]
     fn reflected_arguments_agree_with_the_reference() {
         for x in points().filter(|x| *x < 30.0).map(|x| -x) {

@@ -91,7 +91,7 @@ pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     let variance = covariance.at(0);
     let within = variance * length as f64 / (length - 1) as f64;
     let total = variance + between;
-    // The squares of very small or very large values are zero or infinite.
+    // The squares of very small values underflow to zero, and those of very large values overflow.
     if !(total > 0.0 && total.is_finite()) {
         return f64::NAN;
     }

@@ -50,10 +50,10 @@ fn spread(values: &[f64]) -> (f64, f64) {
 
 /// The batches of one iteration, and the estimate from their losses.
 ///
-/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. With `b` the power of the likelihood in
-/// the target, each row of a shard with `N_s` rows, `n_s` of them in a batch, has the weight `b N_s / n_s`. The mean over
-/// batches is therefore the difference of the target for any distribution of the rows over files. The estimates of the shards are independent, so
-/// differences, variances and penalties add up, and no other information is exchanged between shards.
+/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. With `b` the power of the likelihood in the
+/// target, each row of a shard with `N_s` rows, `n_s` of them in a batch, has the weight `b N_s / n_s`. The mean of the estimates over all
+/// batches is therefore the loss difference of the target, however the rows are distributed over files. The estimates of the shards are
+/// independent, so differences, variances and penalties add up, and no other information is exchanged between shards.
 ///
 /// Batches are chosen independently of each other, so that the variance among them is unbiased without a finite-population
 /// correction.

@@ -145,8 +145,8 @@ pub fn deviation(values: &[f64], from: f64) -> f64 {
     (mean(values) - from).abs() / standard_error(values)
 }
 
-/// Checks that a transition restored from saved bytes continues with identical bits, before and after the end of the warm-up, and rejects other
-/// bytes.
+/// Checks that a sampler that is restored from saved bytes, before or after the end of the warm-up, continues with identical bits, and that it
+/// rejects other bytes.
 pub fn resumes(transition: &Transition, target: &mut dyn Target, rows: usize) {
     let length = Length {
         warmup: 200,

@@ -27,7 +27,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget that an effort allows for one region.
+    /// Returns the budget for one region under these limits.
     pub fn of(effort: &IntegrationLimits) -> Budget {
         Budget {
             left: effort.steps,

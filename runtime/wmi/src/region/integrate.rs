@@ -21,9 +21,9 @@ const MOST_EXPANDED: usize = 256;
 /// `forms`, which are polynomials of degree one in the variables of the polytope. `(x + y)^60`, for example, is a power of a form and is
 /// not expanded. A polytope without variables is one point, which counts once.
 ///
-/// Corners, facets and heights are exact. Only sums and products of them are rounded, with bounded errors. If the bound exceeds the tolerance of
-/// `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and `effort.exact` is not
-/// set, the rounded result is returned, although its bound exceeds the tolerance.
+/// Corners, facets and heights are exact. Only sums and products of these numbers are rounded, with bounded errors. If the bound exceeds the
+/// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
+/// `effort.exact` is not set, the rounded result is returned, although its bound exceeds the tolerance.
 pub fn integrate(
     polytope: &Polytope,
     weight: &Polynomial,
