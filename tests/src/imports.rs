@@ -76,7 +76,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Adds the paths of one tree of a `use` below a prefix. Returns the text after the tree.
+/// Adds the paths of one tree of a `use`, each with a prefix. Returns the text after the tree.
 fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t str {
     let mut rest = text.trim_start();
     if let Some(group) = rest.strip_prefix('{') {

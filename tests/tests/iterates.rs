@@ -732,7 +732,7 @@ infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     assert_eq!(refused("noise", &noise).code.id, "E0620");
 }
 
-/// Steps that are too large for the curvature multiply the distance from the maximum.
+/// If steps are too large for the curvature, each step multiplies the distance from the maximum, and a warning is reported.
 #[test]
 fn diverging_iterates_are_a_warning() {
     let text = format!(

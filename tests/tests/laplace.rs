@@ -1074,8 +1074,8 @@ fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
     [bb / determinant, -ab / determinant, aa / determinant]
 }
 
-/// At the factors that maximise the marginal likelihood, each group of weights satisfies: the effective number of parameters equals the factor times
-/// the sum of the squared weights (MacKay 1992).
+/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group of weights equals the factor times the sum
+/// of the squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);

@@ -449,7 +449,7 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // The posterior mode is the sum over the variance, divided by one plus the number over the variance.
+    // The posterior mode is `(sum / variance) / (1 + count / variance)`, with the sum and the number of the observations.
     let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
     let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
     near(

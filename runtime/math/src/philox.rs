@@ -31,8 +31,8 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     words
 }
 
-/// Returns the key of a site. `seed` times [`GOLDEN`] is added to the FNV-1a hash of the site's bytes, and the sum is passed through the
-/// finaliser of splitmix64. The low half is the first key word.
+/// Returns the key of a site. `seed` times the golden ratio of 64 bits is added to the FNV-1a hash of the site's bytes, and the sum is
+/// passed through the finaliser of splitmix64. The low half is the first key word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for byte in site.bytes() {

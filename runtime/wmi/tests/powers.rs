@@ -200,8 +200,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// The integral of a high power of a linear form over a box agrees with the sum over the box's corners (`by_corners`). This also holds if two other
-/// planes cut a box into four parts and the integrals over the parts are added.
+/// The integral of a high power of a linear form over a box agrees with the sum over the box's corners (`by_corners`). The agreement also holds if
+/// two other planes cut a box into four parts and the integrals over the parts are added.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {

@@ -115,7 +115,8 @@ impl Touch {
         Some(false)
     }
 
-    /// Tries the first duty with a true `condition`, then the second duty with a false `condition`.
+    /// Tries two cases: `condition` is true and the first duty holds, or `condition` is false and the second duty holds. A duty is a
+    /// formula with the value that it must have.
     fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
         for (value, duty) in [true, false].into_iter().zip(duties) {
             let mut next = case.clone();
