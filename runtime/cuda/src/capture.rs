@@ -30,7 +30,7 @@ impl Captured {
     /// Captures the work that `issue` enqueues on the stream, without running it.
     ///
     /// # Errors
-    /// `issue` fails, or the driver reports an error. After an error, the stream is no longer in a capture.
+    /// `issue` fails, or the driver reports an error. After an error, the capture has ended.
     pub fn new(
         device: &Arc<Device>,
         stream: Stream,
