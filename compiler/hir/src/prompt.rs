@@ -84,16 +84,3 @@ fn enter<'a>(module: &'a Module, names: &'a ItemNames, environment: &Environment
     body.calls = environment.calls.clone();
     body
 }
-
-/// Checks an expression as a dimension, as in brackets. In a dimension, `3 / 2` is 1.
-pub fn check_dim(
-    module: &Module,
-    environment: &Environment,
-    written: &ast::Expr,
-) -> (Option<DimExpr>, Vec<Diagnostic>) {
-    let names = ItemNames::of(module);
-    let mut body = enter(module, &names, environment);
-    let value = body.expr(written, Want::Int);
-    let dim = body.static_dim(&value, "a dimension");
-    (dim, body.diagnostics)
-}
