@@ -40,6 +40,14 @@ fn strict_and_weak_comparisons_differ_where_sides_are_equal() {
         ("(= (relu (- x 0.25)) 0)", 0.25),
         ("(distinct x 1)", 1.0),
         ("(distinct (max x 2) 2)", 0.0),
+        // The two terms are the same function of `x`, written in two ways.
+        ("(= (max x 0.25) (ite (<= x 0.25) 0.25 x))", 1.0),
+        ("(distinct (max x 0.25) (ite (<= x 0.25) 0.25 x))", 0.0),
+        // Equal on [0, 0.25] and at most there.
+        ("(= (max x 0.25) 0.25)", 0.25),
+        ("(distinct (max x 0.25) 0.25)", 0.75),
+        ("(< (max x 0.25) (max x 0.5))", 0.5),
+        ("(<= (max x 0.5) (max x 0.25))", 0.5),
         ("(distinct a b c)", 0.0),
         ("(distinct a b)", 0.5),
         ("(xor a b c)", 0.5),

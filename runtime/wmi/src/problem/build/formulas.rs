@@ -75,7 +75,7 @@ impl Builder {
         self.store.not(reversed)
     }
 
-    /// Builds the formula that no two arguments are equal. For terms, the formula is correct up to a set of measure zero.
+    /// Builds the formula that no two arguments are equal. For terms, it fails where two of them are equal, which may be a region with a volume.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
