@@ -2,7 +2,7 @@
 
 mod values;
 
-use bnnc_abi::manifest::{Binding, InferenceBlock, Output, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::{Plan, Storage};
 use bnnc_abi::sampling::PreparedColumn;
 use bnnc_base::diagnostic::Diagnostic;
@@ -97,6 +97,7 @@ impl Feed {
         for binding in infer.bindings.iter().filter(|_| rows.count > 0) {
             let output = infer.outputs.iter().find(|output| output.name == binding.port);
             let is_absent = output.is_some_and(|output| !target && !output.given);
+            check_given(binding, output.filter(|_| !target), rows)?;
             let Some(port) = plan.port(&binding.port).filter(|_| !is_absent) else {
                 continue;
             };
@@ -128,6 +129,7 @@ impl Feed {
             let shared = binding.from.is_shared();
             let output = wanted.outputs.iter().find(|output| output.name == binding.port);
             let absent = output.filter(|output| !target && !output.given);
+            check_given(binding, output.filter(|_| !target), rows)?;
             let elements = match (absent, storage) {
                 (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
                 (None, Storage::Real) => {
@@ -366,20 +368,10 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_every_width_are_copied() {
-        for width in 1..=10 {
-            let values: Vec<f32> = (0..7 * width).map(|at| at as f32).collect();
-            let chosen = [6_u32, 0, 3, 3];
-            let mut target = vec![-1.0; chosen.len() * width];
-            copy(&values, width, Some(&chosen), &mut target);
-            let row = |row: &u32| values[*row as usize * width..][..width].to_vec();
-            let expected: Vec<f32> = chosen.iter().flat_map(row).collect();
-            assert_eq!(target, expected, "{width}");
-        }
+/// Checks that rows without their own target have the values of an output that other outputs depend on. `output` is the output of the binding.
+fn check_given(binding: &Binding, output: Option<&Output>, rows: &Rows) -> Result<(), Diagnostic> {
+    match &binding.from {
+        DataSource::Field(name) if output.is_some_and(|output| output.given) => rows.check_output(name),
+        _ => Ok(()),
     }
 }

@@ -307,6 +307,7 @@ pub(crate) fn assemble(
         fields,
         shards,
         first_row,
+        unread: table.unread.clone(),
     }
 }
 

@@ -5,11 +5,11 @@ mod item;
 
 pub use codes::CODES;
 pub use item::{
-    bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain, extra_column,
-    file_count, large_integer, large_squares, missing_column, no_files, no_images, no_such_split,
-    not_a_column, not_an_integer, other_axes, other_inputs, other_width, outside, outside_type, reached,
-    reached_in_step, row_counts, scored_target, selected, shared_differs, split_index, split_rows,
-    standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
+    absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,
+    extra_column, file_count, large_integer, large_squares, missing_column, no_files, no_images,
+    no_such_split, not_a_column, not_an_integer, other_axes, other_inputs, other_width, outside,
+    outside_type, reached, reached_in_step, row_counts, scored_target, selected, shared_differs, split_index,
+    split_rows, standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
 };
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Place};

@@ -190,6 +190,7 @@ pub(crate) fn lookup<'a>(
     span: Option<Span>,
 ) -> Result<(usize, &'a Array), Diagnostic> {
     let names = table.arrays.iter().map(|array| array.name.as_str());
+    let names = names.chain(table.unread.iter().map(String::as_str));
     table
         .find(name)
         .ok_or_else(|| diagnostics::unknown_column(&table.path(), name, span, names))

@@ -43,7 +43,9 @@ impl Preparation {
         let reading = Reading::within(new.most)
             .with_texts(self.levels.iter().map(|(name, _)| name))
             .with_only(wanted.as_ref().map(|wanted| wanted.columns.clone()));
-        let table = crate::read::read_inputs(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
+        let mut table =
+            crate::read::read_inputs(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
+        table.unread = reading.unread();
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
     }
 

@@ -26,6 +26,8 @@ pub struct Rows {
     pub(crate) shards: Vec<Shard>,
     /// The number of a file's first row in messages.
     pub(crate) first_row: usize,
+    /// The names of the columns of the file that were not read, for messages.
+    pub(crate) unread: Vec<String>,
 }
 
 /// One field of some rows.
@@ -96,6 +98,7 @@ impl Rows {
             fields: fields.into_iter().map(field).collect(),
             shards: vec![nowhere],
             first_row: 0,
+            unread: Vec::new(),
         }
     }
 
@@ -209,12 +212,24 @@ impl Rows {
 
     fn usable(&self, name: &str) -> Result<&RowField, Diagnostic> {
         let names = self.fields.iter().map(|field| field.name.as_str());
+        let names = names.chain(self.unread.iter().map(String::as_str));
         let field = self
             .field(name)
             .ok_or_else(|| diagnostics::unknown_column(&self.path(), name, None, names))?;
         match &field.fault {
             Some(fault) => Err(fault.as_ref().clone()),
             None => Ok(field),
+        }
+    }
+
+    /// Checks that the rows have the values of an output that other outputs depend on.
+    ///
+    /// # Errors
+    /// Fails if they lack its column.
+    pub fn check_output(&self, name: &str) -> Result<(), Diagnostic> {
+        match self.field(name) {
+            Some(_) => Ok(()),
+            None => Err(diagnostics::absent_output(&self.path(), name)),
         }
     }
 

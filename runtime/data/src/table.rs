@@ -327,6 +327,8 @@ pub struct Table {
     pub arrays: Vec<Array>,
     /// The axes of the inputs of one example in their file, if the format stores them as an array (idx, npy).
     pub axes: Vec<usize>,
+    /// The names of the columns that were not read, for messages.
+    pub unread: Vec<String>,
 }
 
 impl Table {
@@ -356,6 +358,7 @@ impl Table {
             first_row,
             arrays,
             axes: Vec::new(),
+            unread: Vec::new(),
         }
     }
 

@@ -444,3 +444,38 @@ infer fit = map(M, d) {{ {options} }}
     longer.assert_sound();
     assert!(!longer.stderr.contains("E0647"), "{}", longer.stderr);
 }
+
+/// The second output depends on the first, so that its predictions need the values of the first.
+#[test]
+fn new_rows_without_an_output_that_others_need_are_explained() {
+    let trial = Trial::new()
+        .file("d.csv", "x,w,y,z\n1,0,2,3\n2,1,4,5\n3,1,6,8\n4,0,7,9\n")
+        .file("new.csv", "x,w,z\n1,0,2\n3,1,4\n")
+        .file("other.csv", "w,y,z\n0,2,3\n")
+        .file("both.csv", "x,y\n1,2\n")
+        .program(
+            "data d = csv(\"d.csv\")
+model M(x: real) -> y: real, z: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a * x, 1)
+  z ~ Normal(b * y, 1)
+}
+infer fit = map(M, d)
+",
+        );
+    let folder = trial.path("out").display().to_string();
+    trial.bnnc("run", &["--out", &folder]).assert_sound();
+    let predict = |file: &str| {
+        let file = trial.path(file).display().to_string();
+        run(["predict", &*folder, "--data", &*file])
+    };
+    let needs = [
+        "there is no column `y`",
+        "`y` is an output of the model",
+        "a column `y` with known values",
+    ];
+    predict("new.csv").assert_error("E0419", 3, &needs);
+    predict("other.csv").assert_error("E0419", 3, &["there is no column `x`", "the columns are y, w, z"]);
+    predict("both.csv").assert_sound();
+}

@@ -139,6 +139,21 @@ pub fn unknown_column<'a>(
     named(found, span)
 }
 
+/// New rows without the column of an output that other outputs depend on.
+pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
+    let at = At {
+        path,
+        row: 1,
+        column: 0,
+    };
+    let name = shown(name);
+    fault(&codes::UNKNOWN_COLUMN, at, format!("there is no column `{name}`"))
+        .note(format!(
+            "`{name}` is an output of the model, and other outputs depend on its values"
+        ))
+        .help(format!("give the new rows a column `{name}` with known values"))
+}
+
 fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
     match span {
         Some(span) => found.also(span, "named here"),

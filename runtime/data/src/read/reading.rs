@@ -5,7 +5,7 @@ use crate::table::ArrayValues;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// The rows without a value, counted from 0 and in ascending order, by the name of their column.
@@ -20,6 +20,8 @@ pub struct Reading {
     texts: RefCell<Vec<String>>,
     /// The names of the columns that are read; `None` for all columns.
     only: Option<HashSet<String>>,
+    /// The names of the columns that were left out.
+    unread: RefCell<BTreeSet<String>>,
     /// The missing values, if they are allowed.
     gaps: Option<RefCell<Gaps>>,
 }
@@ -33,6 +35,7 @@ impl Reading {
             checksums: RefCell::default(),
             texts: RefCell::default(),
             only: None,
+            unread: RefCell::default(),
             gaps: None,
         }
     }
@@ -82,7 +85,16 @@ impl Reading {
 
     /// Returns whether a column is read.
     pub(super) fn reads(&self, column: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| only.contains(column))
+        let is_read = self.only.as_ref().is_none_or(|only| only.contains(column));
+        if !is_read {
+            self.unread.borrow_mut().insert(column.to_owned());
+        }
+        is_read
+    }
+
+    /// Returns the names of the columns that were left out so far.
+    pub fn unread(&self) -> Vec<String> {
+        self.unread.borrow().iter().cloned().collect()
     }
 
     /// Treats columns of these names as text, whatever their first row looks like.
