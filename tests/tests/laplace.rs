@@ -519,7 +519,7 @@ model Net(x: real[1]) -> y: real {
             by: Score::Infer("m".to_owned()),
         };
     }
-    shown_so("E0544", &stopped(&other, None));
+    shown_so("E0625", &stopped(&other, None));
     // One row, and a prior without a second derivative.
     let flat = "
 model Flat(x: real) -> y: real {
@@ -890,7 +890,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
         [0, 2, 4, 6]
     );
     let refusal = stopped(&compiled(&folder, &of(5)), None);
-    assert_eq!(refusal.code.id, "E0543");
+    assert_eq!(refusal.code.id, "E0625");
     assert_eq!(refusal.help, ["use at most 4 weights"]);
     let refusal = bnnc_core::diagnostics::too_few_weights("l", 1, 0, 7);
     assert!(refusal.help[0].contains("no subnetwork is possible"));

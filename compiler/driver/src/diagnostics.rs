@@ -16,6 +16,7 @@ use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_base::start::NO_MAXIMUM;
+use bnnc_base::subnetwork::NO_SUBNETWORK;
 use bnnc_hir::tree::{CheckedSetting, DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
@@ -167,16 +168,6 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
               Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients that are not \
               zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, out(x)[0], 1)`; or \
               `vi` and `nuts`, which need no second derivative.",
-};
-
-/// Reports a subnetwork that cannot be chosen.
-pub static NO_SUBNETWORK: Code = Code {
-    id: "E0625",
-    title: "a subnetwork that cannot be chosen",
-    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: the data must inform at least that many weights, and each weight \
-              needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
-              an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
-              point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };
 
 static OWN: &[&Code] = &[

@@ -57,8 +57,6 @@ pub static CODES: &[&Code] = &[
     &training::UNBOUNDED_DENSITY,
     &laplace::NO_CURVATURE,
     &laplace::NO_POSTERIOR,
-    &laplace::TOO_FEW_WEIGHTS,
-    &laplace::NO_VARIANCES,
     &laplace::NO_LINK,
     &laplace::NOT_AT_MAXIMUM,
     &laplace::DEPENDENT_PRIOR,

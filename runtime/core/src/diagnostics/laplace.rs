@@ -5,6 +5,7 @@ use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
 use bnnc_base::start::NO_MAXIMUM;
+use bnnc_base::subnetwork::NO_SUBNETWORK;
 use bnnc_laplace::curvature::NotPositive;
 
 pub(super) static NO_CURVATURE: Code = Code {
@@ -27,23 +28,6 @@ pub(super) static NO_POSTERIOR: Code = Code {
               a maximum. If the precision is not a number, a derivative overflows: then another `curvature` does not help, \
               but finite weights and standardised data do.\n\n\
               Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
-};
-
-pub(super) static TOO_FEW_WEIGHTS: Code = Code {
-    id: "E0543",
-    title: "a subnetwork larger than the number of weights that affect the outputs",
-    explain: "A subnetwork cannot contain weights whose gradient is zero in every training row, for instance weights behind \
-              units that are never active. `over = subnetwork(..)` needs more weights than the others.\n\n\
-              Wrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\n\
-              Right: `over = subnetwork(500)`, or `over = all`.",
-};
-
-pub(super) static NO_VARIANCES: Code = Code {
-    id: "E0544",
-    title: "an inference without variances for these weights",
-    explain: "`over = subnetwork(size, by = NAME)` ranks weights by their variance under an earlier inference. That inference must have the same parameters, must have \
-              been run on the same split, and must use a method that gives variances: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
-              an `infer swag = swag(Model, data)`.",
 };
 
 pub(super) static NO_LINK: Code = Code {
@@ -344,7 +328,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
         1 => "write `subnetwork(1)`".to_owned(),
         _ => format!("use at most {alive} weights"),
     };
-    error(&TOO_FEW_WEIGHTS, FaultyInput::Program, text).help(help)
+    error(&NO_SUBNETWORK, FaultyInput::Program, text).help(help)
 }
 
 /// An earlier inference block without variances for the weights.
@@ -352,7 +336,7 @@ pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
     );
-    error(&NO_VARIANCES, FaultyInput::Program, text)
+    error(&NO_SUBNETWORK, FaultyInput::Program, text)
 }
 
 /// A link that does not fit the likelihood.
