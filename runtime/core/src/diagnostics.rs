@@ -3,6 +3,7 @@
 pub mod audit;
 mod collapsed;
 pub mod compare;
+mod curvature;
 mod folder;
 pub mod found;
 pub mod iterates;
@@ -15,6 +16,7 @@ use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
+pub use curvature::narrow_parameter;
 pub use folder::{
     Unpredicted, damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions,
     other_library, reads_its_results, replaces_another_file, replaces_its_source, unpredicted_output,
@@ -110,6 +112,7 @@ pub static CODES: &[&Code] = &[
     &laplace::WORSE_THAN_CENTRE,
     &audit::OUT_OF_REACH,
     &found::COLLAPSED,
+    &curvature::NARROW_PARAMETER,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

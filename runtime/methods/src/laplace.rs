@@ -21,6 +21,7 @@ mod posterior;
 pub mod predictor;
 pub mod prior;
 pub mod report;
+pub mod residual;
 pub mod search;
 pub mod select;
 pub mod slopes;
@@ -166,8 +167,36 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let unsettled = is_unsettled.then(|| diagnostics::factors_not_found(&infer.name));
     let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
     let averaged = is_averaged.then(|| diagnostics::prior_averaged(&infer.name));
+    // Away from a maximum, the second derivative does not determine the spread, and another warning reports the distance.
+    let is_maximum = |member: &&Gaussian| {
+        member
+            .facts
+            .rise
+            .is_none_or(|rise| rise <= RISE * member.facts.weights as f64)
+    };
+    let narrow = members.iter().filter(is_maximum).filter_map(|member| {
+        let found = member.facts.narrow.as_ref()?;
+        let parameter = (&*found.name, found.curvature);
+        Some(diagnostics::narrow_parameter(
+            &infer.name,
+            parameter,
+            &laplace.options,
+        ))
+    });
+    let piled_up = members.iter().filter_map(|member| {
+        let found = member.facts.piled_up.as_ref()?;
+        Some(diagnostics::found::skewed_at_bound(
+            &infer.name,
+            &found.name,
+            found.end,
+        ))
+    });
     let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
-    far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
+    let of_factors = ends.take(1).chain(unsettled).chain(averaged);
+    far.chain(of_factors)
+        .chain(narrow.take(1))
+        .chain(piled_up.take(1))
+        .collect()
 }
 
 /// An inference block with its data, the earlier results and the context.
@@ -345,7 +374,8 @@ impl Around<'_> {
         if is_same {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
-        bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
+        let piled_up = bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
+        member.facts.piled_up = piled_up;
         // The two Gaussians can be compared only if they have the same prior factor. This is the case if the options give the factor and no search
         // has tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();

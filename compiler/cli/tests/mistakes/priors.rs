@@ -290,6 +290,16 @@ mistakes! {
         }
         infer fit = laplace(M, d)";
 
+    a_whole_curvature_at_the_end_of_a_type: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: positive ~ HalfNormal(3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a - b * x, sigma)
+        }
+        infer fit = laplace(M, d) { curvature = hessian }";
+
     a_maximum_at_a_chosen_end: ["E0582"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {

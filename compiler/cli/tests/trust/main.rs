@@ -8,6 +8,7 @@ mod advice;
 mod bindings;
 mod checks;
 mod command_line;
+mod curvature;
 mod folders;
 mod foreign;
 mod language;

@@ -15,7 +15,9 @@ pub(super) static AT_BOUND: Code = Code {
               deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
               end, the density does not have a maximum inside the interval, and standard deviations are meaningless. `laplace` adds the Jacobian of the interval, under which a maximum exists. With \
               `curvature = ggn` or `fisher`, though, its Gaussian would not contain the slope of the density towards the end, which is nearly all that determines the \
-              spread there: it is rejected if a standard deviation would be more than twice too large.\n\n\
+              spread there: it is rejected if a standard deviation would be more than twice too large. `curvature = hessian` \
+              contains the slope, but a posterior that falls exponentially from the end is not a transformed Gaussian: the mean \
+              is then up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be.\n\n\
               Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\
               Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
@@ -210,6 +212,20 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     warn(&AT_BOUND, text)
         .note("the density rises up to the bound, so a standard deviation there is meaningless")
         .help("widen the interval, or remove it; or use `nuts`")
+}
+
+/// A Gaussian on the unconstrained scale for a posterior that falls exponentially from an end of its interval.
+///
+/// For an exponential distribution with the mean 1, the log of the parameter has its highest density at 0 with the second derivative -1. The
+/// approximation is log-normal, with the mean `exp(1 / 2) = 1.65` and the standard deviation `1.65 sqrt(e - 1) = 2.16`.
+pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!(
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
+    );
+    warn(&AT_BOUND, text)
+        .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
+        .help("use `nuts`")
+        .help("or widen the interval, or leave the interval out")
 }
 
 /// A parameter of a Laplace approximation at an end of its interval.

@@ -9,7 +9,7 @@
 //! logistic function, whose bend is `1 - 2 p` at the fraction `p` of the interval. For each element of a simplex, the bend along its log odds is the
 //! same function. The log odds of an element are its coordinate; those of the last element decrease with all coordinates together.
 
-use crate::laplace::gaussian::Gaussian;
+use crate::laplace::gaussian::{Gaussian, ParameterAtEnd};
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
@@ -23,20 +23,22 @@ use bnnc_laplace::matrix::Matrix;
 /// twice that of the weight.
 const MOST: f64 = 4.0;
 
-/// Returns an error if more than three quarters of the precision was omitted for a weight near an end of its interval. `gradient` is the derivative
+/// Finds the weight near an end of its interval for which the term is the largest part of the precision. Returns it if the curvature contains the
+/// term, because the Gaussian of its coordinate is then a poor approximation of a posterior that is nearly exponential at the end. `gradient` is the
+/// derivative
 /// of the log likelihood with respect to the random weights.
 ///
 /// # Errors
-/// Returns an error that names the weight with the largest ratio of the two variances.
+/// If the curvature omits the term, the error that names the weight with the largest ratio of the two variances.
 pub fn check(
     infer: &InferenceBlock,
     laplace: &Laplace,
     (member, gradient): (&Gaussian, &[f64]),
     pool: &Pool,
-) -> Result<(), Diagnostic> {
+) -> Result<Option<ParameterAtEnd>, Diagnostic> {
     let is_whole = laplace.options.curvature == CurvatureKind::Hessian;
-    if is_whole || laplace.weights.iter().all(|weights| weights.real) {
-        return Ok(());
+    if laplace.weights.iter().all(|weights| weights.real) {
+        return Ok(None);
     }
     let variances = member.posterior.variances(pool);
     let random = |place: usize| match &member.index {
@@ -62,20 +64,31 @@ pub fn check(
                 found.first().copied().unwrap_or(0.0)
             }
         };
-        let factor = 1.0 - slope / laplace.options.temperature * end.bend * variance;
+        let part = slope / laplace.options.temperature * end.bend * variance;
+        // The ratio of the variance without the term to the variance with it.
+        let factor = match is_whole {
+            true if part <= -1.0 => f64::INFINITY,
+            true => 1.0 / (1.0 + part),
+            false => 1.0 - part,
+        };
         if factor > MOST && worst.is_none_or(|(largest, _)| factor > largest) {
             worst = Some((factor, end));
         }
     }
-    worst.map_or(Ok(()), |(factor, end)| {
-        Err(no_deviation_at_bound(&NoDeviation {
-            infer: &infer.name,
-            parameter: &end.name,
-            end: end.at,
-            factor: factor.sqrt(),
-            is_dense: matches!(laplace.options.structure, Structure::Full | Structure::Diagonal),
-        }))
-    })
+    let Some((factor, end)) = worst else {
+        return Ok(None);
+    };
+    if is_whole {
+        let (name, end) = (end.name.clone(), end.at);
+        return Ok(Some(ParameterAtEnd { name, end }));
+    }
+    Err(no_deviation_at_bound(&NoDeviation {
+        infer: &infer.name,
+        parameter: &end.name,
+        end: end.at,
+        factor: factor.sqrt(),
+        is_dense: matches!(laplace.options.structure, Structure::Full | Structure::Diagonal),
+    }))
 }
 
 /// An element of a site that may be at an end of its support.

@@ -87,6 +87,30 @@ pub struct GaussianFacts {
     /// True if the prior precision varies within a block of a Kronecker structure. The block then uses the mean of the prior precision in its
     /// eigenbasis.
     pub prior_averaged: bool,
+    /// The parameter whose standard deviation is too small by the largest factor, because the curvature leaves out a part of the second derivative.
+    #[serde(default)]
+    pub narrow: Option<NarrowParameter>,
+    /// The parameter that is nearest to an end of its support in units of its standard deviation, if its posterior piles up there.
+    #[serde(default)]
+    pub piled_up: Option<ParameterAtEnd>,
+}
+
+/// A parameter whose Gaussian is narrower than the posterior.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NarrowParameter {
+    /// Its name.
+    pub name: String,
+    /// Minus the second derivative of the log posterior along the parameter, as a fraction of that of the Gaussian.
+    pub curvature: f64,
+}
+
+/// A parameter whose posterior piles up at an end of its support.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParameterAtEnd {
+    /// Its name.
+    pub name: String,
+    /// The end.
+    pub end: f64,
 }
 
 impl Gaussian {

@@ -3,6 +3,7 @@
 use crate::laplace::gaussian::{Gaussian, GaussianFacts};
 use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
+use crate::laplace::residual::Approximation;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_core::context::Stop;
 use bnnc_core::diagnostics;
@@ -99,6 +100,14 @@ impl TuningProblem<'_> {
             .posterior(&weights, self.temperature())
             .map_err(|failure| self.failure(failure))?;
         facts.weights = weights.len();
+        let factors_of_prior: Vec<f64> = weights.iter().map(|factor| factor * facts.prior_scale).collect();
+        facts.narrow = Approximation {
+            evaluation: self.evaluation,
+            index: self.index.as_deref(),
+            posterior: &posterior,
+            factors: &factors_of_prior,
+        }
+        .narrowest()?;
         facts.rise_of_own =
             gradient.and_then(|gradient| self.rise_of_own(gradient, &weights, &posterior, &facts));
         facts.prior_precision = self.named(&factors);

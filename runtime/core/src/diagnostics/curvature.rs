@@ -1,0 +1,55 @@
+//! Diagnostics of curvatures that lack a part of the second derivative.
+
+use super::warning;
+use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Structure};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::number::rounded;
+
+pub(super) static NARROW_PARAMETER: Code = Code {
+    id: "E0671",
+    title: "a standard deviation that the curvature makes too small",
+    explain: "`curvature = ggn` and `fisher` leave out the second derivatives of the model's outputs in the parameters, \
+              weighted by the residuals. In a model that fits, the residuals cancel. Where the prior holds the parameters \
+              away from the values that fit, or the model does not fit, the term may be a large part of the curvature. bnnc \
+              compares gradients on both sides of the maximum, along each of the first 32 parameters that the model declares \
+              itself. The warning appears if the whole second derivative would make a standard deviation more than 1.25 \
+              times as large; the number in the message is a lower bound.\n\n\
+              Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
+              2.\n\n\
+              Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
+};
+
+/// A warning: a parameter has a standard deviation that is too small. `curvature` is the second derivative along the parameter, as a fraction of the
+/// one that the Gaussian has.
+pub fn narrow_parameter(
+    infer: &str,
+    (parameter, curvature): (&str, f64),
+    options: &GaussianOptions,
+) -> Diagnostic {
+    let kind = match options.curvature {
+        CurvatureKind::Fisher => "fisher",
+        CurvatureKind::Ggn | CurvatureKind::Hessian => "ggn",
+    };
+    let note = format!(
+        "`curvature = {kind}` leaves out a part of the second derivative that counts where the model does not fit the data, for instance because the prior contradicts them"
+    );
+    if curvature <= 0.0 {
+        let text = format!(
+            "the standard deviation of `{parameter}` in `{infer}` is meaningless: the log posterior is not concave along `{parameter}` at the maximum"
+        );
+        return warning(&NARROW_PARAMETER, text)
+            .note(note)
+            .help("use `nuts`, or a prior that does not contradict the data");
+    }
+    let text = format!(
+        "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large",
+        rounded(curvature.sqrt().recip(), 2)
+    );
+    let hessian = match options.structure {
+        Structure::Full | Structure::Diagonal => "use `curvature = hessian`, or `nuts`",
+        Structure::Kronecker | Structure::LowRank(_) | Structure::Functional(_) => {
+            "use `structure = full, curvature = hessian`, or `nuts`"
+        }
+    };
+    warning(&NARROW_PARAMETER, text).note(note).help(hessian)
+}

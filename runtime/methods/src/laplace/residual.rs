@@ -1,0 +1,168 @@
+//! Parameters whose Gaussian is much narrower than the posterior, because its curvature leaves out a part of the second derivative.
+//!
+//! The generalised Gauss-Newton matrix leaves out the second derivatives of the outputs, weighted by the slopes of the log likelihood. The Fisher
+//! matrix leaves out more. Where the model fits the data, the slopes cancel; where prior and likelihood contradict each other, they do not, and the
+//! term may remove most of the curvature.
+//!
+//! Note \[A bound on the true variance\]. Let `P` be the precision of the Gaussian, `S = P^-1`, and `H` the whole second derivative, which is positive
+//! definite. The direction `u = S e / sqrt(e' S e)` of a weight `e` has `u' P u = 1`. By the inequality of Cauchy and Schwarz, `(e' u)^2 <= (e' H^-1 e)
+//! (u' H u)`, so that the variance `e' H^-1 e` of the weight under `H` is at least its variance under `P`, divided by `u' H u`. One product of `H` with
+//! a vector therefore proves that a variance is too small, whatever `H` is in other directions. The product is a difference of two gradients.
+
+use crate::laplace::gaussian::NarrowParameter;
+use crate::laplace::jacobians;
+use crate::laplace::machines::Evaluator;
+use crate::laplace::prior::LocalPrior;
+use bnnc_abi::laplace::{CurvatureKind, Weights};
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::Stop;
+use bnnc_inference::summary::SMALL;
+use bnnc_laplace::matrix::{Matrix, dot};
+use bnnc_laplace::posterior::GaussianPosterior;
+
+/// The curvature along a direction, as a fraction of that of the Gaussian, below which the standard deviation is reported. It is then more than 1.25
+/// times too small.
+const LEAST: f64 = 0.64;
+
+/// The largest number of weights that are checked. Each takes the gradients at two points.
+const MOST: usize = 32;
+
+/// The distances from the maximum, in standard deviations, at which gradients are compared. The second one confirms a result of the first, so that
+/// rounding errors of single precision are not reported.
+fn distances(precision: Precision) -> [f64; 2] {
+    match precision {
+        Precision::F32 => [0.1, 0.2],
+        Precision::F64 => [1e-3, 1e-2],
+    }
+}
+
+/// A Gaussian, with the log density that it approximates.
+pub struct Approximation<'a> {
+    /// The rows, at the maximum.
+    pub evaluation: &'a Evaluator<'a>,
+    /// The indices of the random weights among all weights; `None` if all weights are random.
+    pub index: Option<&'a [usize]>,
+    /// The Gaussian of the random weights.
+    pub posterior: &'a GaussianPosterior,
+    /// The factors on the precision of the prior, one per random weight.
+    pub factors: &'a [f64],
+}
+
+impl Approximation<'_> {
+    /// Returns the parameter whose standard deviation is too small by the largest factor. Only parameters that the model declares itself are checked:
+    /// the weights of a network are rarely at a point where the whole second derivative is positive definite, and their standard deviations are not
+    /// read one by one.
+    ///
+    /// # Errors
+    /// Fails if there is too little memory, or if the user interrupts the run.
+    pub fn narrowest(&self) -> Result<Option<NarrowParameter>, Stop> {
+        if self.evaluation.laplace.options.curvature == CurvatureKind::Hessian {
+            return Ok(None);
+        }
+        let mut narrowest: Option<NarrowParameter> = None;
+        for (at, name) in self.checked() {
+            let Some(direction) = self.direction(at) else {
+                continue;
+            };
+            let mut most = f64::NEG_INFINITY;
+            for distance in distances(self.evaluation.infer.precision) {
+                let curvature = self.along(&direction, distance)?;
+                most = if curvature.is_finite() {
+                    most.max(curvature)
+                } else {
+                    f64::INFINITY
+                };
+                if most >= LEAST {
+                    break;
+                }
+            }
+            if most < LEAST && narrowest.as_ref().is_none_or(|found| most < found.curvature) {
+                narrowest = Some(NarrowParameter {
+                    name,
+                    curvature: most,
+                });
+            }
+        }
+        Ok(narrowest)
+    }
+
+    /// Returns the index of each checked weight among the random weights, with its name.
+    fn checked(&self) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        let mut first = 0;
+        for weights in &self.evaluation.laplace.weights {
+            let is_own = !weights.site.contains('.') && weights.elements <= SMALL;
+            let elements = if is_own { weights.elements } else { 0 };
+            for element in 0..elements {
+                let random = match self.index {
+                    Some(index) => index.binary_search(&(first + element)).ok(),
+                    None => Some(first + element),
+                };
+                found.extend(random.map(|random| (random, self.name(weights, element))));
+            }
+            first += weights.elements;
+        }
+        found.truncate(MOST);
+        found
+    }
+
+    /// Returns the name of an element, or of its parameter if the parameter has fewer coordinates than elements.
+    fn name(&self, weights: &Weights, element: usize) -> String {
+        let infer = self.evaluation.infer;
+        let report = infer.reports.iter().find(|report| report.name == weights.site);
+        let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
+        match shape {
+            Some(shape) if shape.iter().product::<usize>() == weights.elements => {
+                infer.names.element(&weights.site, &shape, element)
+            }
+            _ => weights.site.clone(),
+        }
+    }
+
+    /// Returns the direction `u` of Note \[A bound on the true variance\].
+    fn direction(&self, at: usize) -> Option<Vec<f64>> {
+        let mut unit = Matrix::zeros(1, self.posterior.elements());
+        unit[(0, at)] = 1.0;
+        let column = self.posterior.solve(&unit, &self.evaluation.context.pool);
+        let sd = column[(0, at)].sqrt();
+        let direction: Vec<f64> = column.row(0).iter().map(|value| value / sd).collect();
+        direction
+            .iter()
+            .all(|value| value.is_finite())
+            .then_some(direction)
+    }
+
+    /// Returns minus the second derivative of the log posterior along a direction of the random weights.
+    fn along(&self, direction: &[f64], distance: f64) -> Result<f64, Stop> {
+        let ahead = self.slope(direction, distance)?;
+        let behind = self.slope(direction, -distance)?;
+        Ok((behind - ahead) / (2.0 * distance))
+    }
+
+    /// Returns the derivative of the log posterior along a direction, at a distance from the maximum.
+    fn slope(&self, direction: &[f64], distance: f64) -> Result<f64, Stop> {
+        let place = |random: usize| self.index.map_or(random, |index| index[random]);
+        let mut moves = vec![0.0; jacobians::weights(self.evaluation)];
+        let pairs = direction.iter().enumerate();
+        pairs.for_each(|(random, value)| moves[place(random)] = distance * value);
+        let mut values = self.evaluation.values.clone();
+        let mut rest = moves.as_slice();
+        for weights in &self.evaluation.laplace.weights {
+            let (own, others) = rest.split_at(weights.elements);
+            if let Some(values) = values.get_mut(&weights.state) {
+                values.iter_mut().zip(own).for_each(|(value, by)| *value += by);
+            }
+            rest = others;
+        }
+        let moved = self.evaluation.at(&values);
+        let (_, likelihood) = jacobians::gradient(&moved)?;
+        let prior = LocalPrior::new(&moved, false)?.slope;
+        let temperature = self.evaluation.laplace.options.temperature;
+        let slope = |(random, factor): (usize, &f64)| {
+            likelihood[place(random)] / temperature + factor * prior[place(random)]
+        };
+        let slopes: Vec<f64> = self.factors.iter().enumerate().map(slope).collect();
+        Ok(dot(direction, &slopes))
+    }
+}
