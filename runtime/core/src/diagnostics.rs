@@ -113,6 +113,7 @@ pub static CODES: &[&Code] = &[
     &audit::OUT_OF_REACH,
     &found::COLLAPSED,
     &curvature::NARROW_PARAMETER,
+    &iterates::AGREEING_MEMBERS,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -97,13 +97,14 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
     match found.is_empty() {
         true => Err(Stop::Interrupted),
-        false => Ok(together(
-            task.infer,
-            ensemble,
-            found,
-            interrupted,
-            task.context.seed,
-        )),
+        false => {
+            let seed = task.context.seed;
+            let mut collected = together(task.infer, ensemble, found, interrupted, seed);
+            if collected.members.len() > 1 && !interrupted {
+                collected.agreement = maximum::agreement(task, &collected.members)?;
+            }
+            Ok(collected)
+        }
     }
 }
 
@@ -174,6 +175,7 @@ fn together(
         iterates: (0, 0),
         breadth: None,
         narrowest: None,
+        agreement: None,
     }
 }
 

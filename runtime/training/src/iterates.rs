@@ -46,6 +46,9 @@ pub struct Collected {
     /// variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
+    /// The largest ratio of the variances of the members of an ensemble to the posterior variances, if the members agree in all parameters.
+    #[serde(default)]
+    pub agreement: Option<f64>,
 }
 
 /// The summary of one training.
@@ -78,6 +81,7 @@ impl Collected {
             iterates: (0, 0),
             breadth: None,
             narrowest: None,
+            agreement: None,
         }
     }
 }
@@ -178,6 +182,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         iterates: (count, all.moments.rank()),
         breadth: breadth.as_ref().map(|breadth| breadth.all),
         narrowest: breadth.and_then(|breadth| breadth.narrowest),
+        agreement: None,
         fitted,
     })
 }

@@ -29,6 +29,7 @@ use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The largest number of losses that a descent computes.
 const MOST: usize = 200;
@@ -54,7 +55,10 @@ const MIRRORED: usize = 50;
 /// The number of draws from which the variance of a parameter is estimated. The relative error is a seventh.
 const SQUARES: usize = 100;
 
-/// A fall below this fraction of the acceptable fall is negligible.
+/// A fall below this ratio of variances below which the members of an ensemble agree. For standard deviations, the ratio is a fifth.
+const AGREEING: f64 = 0.04;
+
+/// The fraction of the acceptable fall is negligible.
 const NOTHING: f64 = 0.01;
 
 /// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.
@@ -271,6 +275,56 @@ fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> S
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
     match shape.filter(|_| count > 1) {
         Some(shape) => infer.names.element(site, &shape, at),
+/// Returns the scatter of the members of an ensemble around their mean, if it is far below that of a posterior in every parameter: the largest ratio of
+/// their variances to the variances of the posterior given all other parameters. Returns `None` if a parameter scatters more, if the loss is not convex
+/// between the members, if the objective has noise, or if the budget is too small.
+///
+/// Members that ended in different optima of a network differ in the weights of each layer by as much as draws of the posterior, so that the first
+/// layer ends the test.
+///
+/// # Errors
+/// Fails if the training fails.
+pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option<f64>, Stop> {
+    let train = training(task.infer)?;
+    let (Some(gradient), Some(first)) = (train.gradient.as_ref(), members.first()) else {
+        return Ok(None);
+    };
+    let rows = examples(&task.infer.bindings, &task.dataset.train);
+    let evaluations = affordable(task.infer, train, rows);
+    if train.has_noise || rows == 0 {
+        return Ok(None);
+    }
+    let mut surface = Surface::new(task, gradient)?;
+    if 2 * members.len() * surface.arguments.len() > evaluations {
+        return Ok(None);
+    }
+    let mut centre = vec![0.0; surface.take(first)?.len()];
+    let points: Vec<Vec<f64>> = members
+        .iter()
+        .map(|member| surface.arguments_of(member))
+        .collect();
+    for point in &points {
+        let sums = centre.iter_mut().zip(point);
+        sums.for_each(|(sum, value)| *sum += value / points.len() as f64);
+    }
+    let mut largest = 0.0f64;
+    let ranges = surface.arguments.iter().map(|argument| argument.range.clone());
+    for range in ranges.collect::<Vec<_>>() {
+        let mut sum = 0.0;
+        for point in &points {
+            let deviation: Vec<f64> = range.clone().map(|at| point[at] - centre[at]).collect();
+            sum += curvature(&mut surface, &centre, (&range, &deviation))?;
+        }
+        // The mean square around the mean of the members is smaller than their variance.
+        let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
+        if ratio.is_nan() || ratio.abs() > AGREEING {
+            return Ok(None);
+        }
+        largest = largest.max(ratio);
+    }
+    Ok(Some(largest))
+}
+
         None => site.to_owned(),
     }
 }

@@ -128,6 +128,15 @@ impl Surface {
         Ok(point)
     }
 
+    /// Returns the arguments at some values of the states.
+    pub fn arguments_of(&self, values: &StateValues) -> Vec<f64> {
+        let own = self
+            .arguments
+            .iter()
+            .filter_map(|argument| values.get(&argument.name));
+        own.flatten().copied().collect()
+    }
+
     /// Returns the arguments of one of several draws. Arguments that are not part of the draws have the value of the centre.
     pub fn draw(&self, centre: &[f64], draws: &StateValues, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();

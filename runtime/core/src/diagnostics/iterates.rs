@@ -38,6 +38,19 @@ pub(super) static STILL_ITERATES: Code = Code {
               depend on the optimiser.",
 };
 
+pub(super) static AGREEING_MEMBERS: Code = Code {
+    id: "E0672",
+    title: "members of an ensemble that agree",
+    explain: "The members of an ensemble are trainings from different random starts. Their spread represents uncertainty only as far as \
+              the objective has several optima, as that of a network has (Lakshminarayanan, Pritzel and Blundell 2017). Here \
+              all members ended in one optimum, such as the only one of a linear model: in every parameter, the members \
+              scatter less than a fifth of the standard deviation that the curvature of the log posterior gives, \
+              given all other parameters. This scatter is the tolerance of the training. The printed standard deviations, and the intervals \
+              of predictions, contain the noise of the likelihood but not the uncertainty of the parameters.\n\n\
+              Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
+              Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
+};
+
 /// There are too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` stopped after {found} iterates, but needs {least}");
@@ -62,6 +75,21 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     warning(&STILL_ITERATES, text).help(format!(
         "use smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
     ))
+}
+
+/// A warning: the members of an ensemble are at one optimum. `ratio` is the largest ratio of their variances to the posterior variances.
+pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
+    let factor = ratio.max(0.0).sqrt().recip();
+    let times = match factor < 1e3 {
+        true => format!("{factor:.0}"),
+        false => "1000".to_owned(),
+    };
+    let text = format!(
+        "the members of `{infer}` agree: their standard deviations are at least {times} times too small for the posterior"
+    );
+    warning(&AGREEING_MEMBERS, text)
+        .note("the objective has one optimum, which every member reached: their spread shows the tolerance of the training")
+        .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior")
 }
 
 /// A warning: the learning rate decreases by this factor while iterates are collected.

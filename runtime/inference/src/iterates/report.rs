@@ -59,7 +59,11 @@ pub fn warnings(
 ) -> Vec<Diagnostic> {
     let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {
-        return Vec::new();
+        let agreement = found
+            .agreement
+            .filter(|_| report::doubt(infer, fitted, rows).is_none());
+        let agreeing = agreement.map(|ratio| iterates::agreeing_members(&infer.name, ratio));
+        return agreeing.into_iter().collect();
     };
     let losses = fitted.history.means();
     let rise = match (losses.first(), losses.last()) {
