@@ -64,6 +64,14 @@ const NOTHING: f64 = 0.01;
 /// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
+/// The factor by which a logarithm of a scale raises the curvature of the parameters that it scales when it falls by 1, `exp(2)`, with a margin. A
+/// coefficient of a linear predictor does not change the curvature, and the intercept of a log rate changes it by `exp(1)`.
+const NARROWER: f64 = 6.0;
+
+/// The number of other parameters along which the curvature is compared, and the distance over which it is measured.
+const COMPARED: usize = 16;
+const APART: f64 = 1e-4;
+
 /// A parameter that the descent after training moves far towards an end of its range, without settling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
@@ -73,6 +81,9 @@ pub struct Runaway {
     pub from: f64,
     /// The value of the parameter at the end of the descent.
     pub to: f64,
+    /// True if the parameter is the logarithm of a scale.
+    #[serde(default)]
+    pub is_log: bool,
 }
 
 /// The breadth of draws around a point: ratios of their variances to the variances of a Gaussian posterior there.
@@ -136,7 +147,7 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     // In `vi`, a diverging argument is a parameter of the variational family and not the value of a model parameter.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
-        true => runaways(task, &surface, (&fitted.values, &start), &end)?,
+        true => runaways(task, &mut surface, (&fitted.values, &start), &end)?,
         false => Vec::new(),
     };
     let at_ends = match is_short || task.infer.maximises_bound() {
@@ -264,17 +275,6 @@ fn narrowest(
     Ok(worst)
 }
 
-/// Returns the site of a state.
-fn site_of(state: &str) -> &str {
-    state.rsplit_once('/').map_or(state, |(site, _)| site)
-}
-
-/// Returns the name of element `at` of `count` elements of a site.
-fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
-    let report = infer.reports.iter().find(|report| report.name == site);
-    let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
-    match shape.filter(|_| count > 1) {
-        Some(shape) => infer.names.element(site, &shape, at),
 /// Returns the scatter of the members of an ensemble around their mean, if it is far below that of a posterior in every parameter: the largest ratio of
 /// their variances to the variances of the posterior given all other parameters. Returns `None` if a parameter scatters more, if the loss is not convex
 /// between the members, if the objective has noise, or if the budget is too small.
@@ -325,6 +325,17 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
     Ok(Some(largest))
 }
 
+/// Returns the site of a state.
+fn site_of(state: &str) -> &str {
+    state.rsplit_once('/').map_or(state, |(site, _)| site)
+}
+
+/// Returns the name of element `at` of `count` elements of a site.
+fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
+    let report = infer.reports.iter().find(|report| report.name == site);
+    let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
+    match shape.filter(|_| count > 1) {
+        Some(shape) => infer.names.element(site, &shape, at),
         None => site.to_owned(),
     }
 }
@@ -379,10 +390,10 @@ pub fn numbers(infer: &InferenceBlock) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }
 
-/// Returns the constrained parameters that diverged during a descent.
+/// Returns the constrained parameters and the logarithms of scales that diverged during a descent.
 fn runaways(
     task: &Task<'_>,
-    surface: &Surface,
+    surface: &mut Surface,
     (values, start): (&StateValues, &[f64]),
     end: &End,
 ) -> Result<Vec<Runaway>, Stop> {
@@ -398,32 +409,59 @@ fn runaways(
     let before = declared(infer, values, task.context)?;
     let after = declared(infer, &after, task.context)?;
     let mut found = Vec::new();
-    for argument in &surface.arguments {
-        let site = argument.name.rsplit_once('/').map_or("", |(site, _)| site);
+    let arguments = surface.arguments.iter();
+    let places: Vec<(String, Range<usize>)> = arguments
+        .map(|argument| (argument.name.clone(), argument.range.clone()))
+        .collect();
+    for (name, range) in &places {
+        let site = name.rsplit_once('/').map_or("", |(site, _)| site);
         let report = infer.reports.iter().find(|report| report.name == site);
         let (Some(report), true) = (report, before.has_port(site)) else {
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
         // Vectors such as simplices have fewer arguments than elements.
-        if from.len() != argument.range.len() {
+        if from.len() != range.len() {
             continue;
         }
         let shape = report.shape.resolve(&Sizes::default());
-        for (element, at) in argument.range.clone().enumerate().filter(|(_, at)| far(*at)) {
+        for (element, at) in range.clone().enumerate().filter(|(_, at)| far(*at)) {
             // A parameter with real support changes by the same amount as its argument.
             let moved = end.point[at] - start[at];
             let is_real = (to[element] - from[element] - moved).abs() <= 1e-3 * moved.abs();
-            if !is_real {
+            let is_log = is_real && narrows(surface, &end.point, (at, moved.signum()))?;
+            if !is_real || is_log {
                 found.push(Runaway {
                     name: infer.names.element(site, &shape, element),
                     from: from[element],
                     to: to[element],
+                    is_log,
                 });
             }
         }
     }
     Ok(found)
+}
+
+/// Returns whether the curvature of the loss along another argument rises by more than [`NARROWER`] if an argument moves by `step`.
+fn narrows(surface: &mut Surface, point: &[f64], (at, step): (usize, f64)) -> Result<bool, Stop> {
+    let mut moved = point.to_vec();
+    moved[at] += step;
+    let others = surface.arguments.iter().map(|argument| argument.range.clone());
+    let others: Vec<usize> = others
+        .filter(|range| !range.is_empty() && !range.contains(&at))
+        .map(|range| range.start)
+        .take(COMPARED)
+        .collect();
+    for other in others {
+        let part = (&(other..other + 1), &[APART][..]);
+        let before = curvature(surface, point, part)?;
+        let after = curvature(surface, &moved, part)?;
+        if before > 0.0 && after > NARROWER * before {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns a machine that holds the parameters on their declared scale.

@@ -166,7 +166,9 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     let moves = runaways
         .iter()
         .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
-    training::unbounded_density(&infer.name, &moves.collect::<Vec<_>>(), rise)
+    let log = runaways.iter().find(|runaway| runaway.is_log);
+    let log = log.map(|runaway| &*runaway.name);
+    training::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
 /// Returns the warning about a missing maximum, for a method with its own check of the maximum.

@@ -146,12 +146,18 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
               Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \
               prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`. `LogNormal(0, 1)` bounds \
-              the density too, but its maximum can still be far below every plausible scale.",
+              the density too, but its maximum can still be far below every plausible scale. A log scale, as in `lt ~ \
+              Normal(0, 2)` and `theta ~ Normal(mu, exp(lt))`, falls in the same way, at best to a scale such as `exp(-30)`. A \
+              non-centred parameterisation, `z: real[J] ~ Normal(0, 1)` and `theta = mu + exp(lt) * z`, has a bounded density.",
 };
 
 /// A warning: constrained parameters of an inference block diverge while its density rises by `rise`. `runaways` has the name of each parameter with
-/// its first and last value.
-pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
+/// its first and last value. `log` is the name of a parameter among them that is the logarithm of a scale.
+pub fn unbounded_density(
+    infer: &str,
+    (runaways, log): (&[(&str, f64, f64)], Option<&str>),
+    rise: f64,
+) -> Diagnostic {
     let one = |(name, from, to): &(&str, f64, f64)| {
         let verb = if to < from { "falls" } else { "rises" };
         let [from, to] = [*from, *to].map(short);
@@ -173,9 +179,14 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
         [(only, ..)] => format!("`{only}`"),
         _ => "such parameters".to_owned(),
     };
-    warning(&UNBOUNDED_DENSITY, text)
-        .help(format!("use `nuts` or `vi`, which average over {names}"))
-        .help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
+    let warning =
+        warning(&UNBOUNDED_DENSITY, text).help(format!("use `nuts` or `vi`, which average over {names}"));
+    match log {
+        Some(log) => warning.help(format!(
+            "or use a non-centred parameterisation of the parameters with the scale `exp({log})`, whose density is bounded: their mean plus `exp({log}) * z`, with `z ~ Normal(0, 1)`"
+        )),
+        None => warning.help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale")),
+    }
 }
 
 /// A warning: the noise of a training's loss hides whether the loss falls.

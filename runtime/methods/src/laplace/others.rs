@@ -7,13 +7,17 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
+use bnnc_laplace::matrix::dot;
 
 /// The states count as being at the maximum if the predicted increase of the log posterior is at most the sum of two terms: the first number times
 /// the number of elements of the states, and the second number times the number of rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// Returns the increase of the log posterior along its gradient in the other states, or `None` if the increase is within the tolerance. The step has
-/// the length of the Newton step along the gradient, but at most 1 on the unconstrained scale. The increase is infinite if the gradient is not
+/// The largest number of states that are also checked one by one.
+const SINGLE: usize = 32;
+
+/// Returns the increase of the log posterior along its gradient in the other states, or along one of them, or `None` if the increase is within the
+/// tolerance. The step has the length of the Newton step, but at most 1 on the unconstrained scale. The increase is infinite if the gradient is not
 /// finite. `besides` contains, for each state, the derivative of another term that the search maximises.
 ///
 /// # Errors
@@ -29,30 +33,47 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     if norm == 0.0 {
         return Ok(None);
     }
+    let along = |direction: &[f64]| rise_along(evaluation, (&states, besides), (&slope, direction));
+    let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
+    let direction: Vec<f64> = slope.iter().map(|slope| slope / norm).collect();
+    let mut rise = along(&direction)?;
+    // The slope along a state with a large curvature, such as the mean of many narrow priors, hides those of the other states.
+    for at in (0..elements).filter(|_| elements > 1).take(SINGLE) {
+        // A step of at most 1 cannot gain more than the slope.
+        if rise > most || slope[at].abs() <= most {
+            continue;
+        }
+        let mut direction = vec![0.0; elements];
+        direction[at] = slope[at].signum();
+        rise = rise.max(along(&direction)?);
+    }
+    Ok((rise > most).then_some(rise))
+}
+
+/// Returns the increase of the log posterior by the Newton step along a direction of length 1, in which the slope is positive. The step is at most 1.
+fn rise_along(
+    evaluation: &Evaluator,
+    (states, besides): (&[(&str, usize)], Option<&StateValues>),
+    (slope, direction): (&[f64], &[f64]),
+) -> Result<f64, Stop> {
     let step = step(evaluation.infer.precision);
     let mut values = evaluation.values.clone();
-    let mut rest = slope.as_slice();
-    for (state, elements) in &states {
+    let mut rest = direction;
+    for (state, elements) in states {
         let (own, others) = rest.split_at(*elements);
         if let Some(values) = values.get_mut(*state) {
             let moves = values.iter_mut().zip(own);
-            moves.for_each(|(value, slope)| *value += step * slope / norm);
+            moves.for_each(|(value, direction)| *value += step * direction);
         }
         rest = others;
     }
-    let further = self::slope(&evaluation.at(&values), &states, besides)?;
-    let along: f64 = slope
-        .iter()
-        .zip(&further)
-        .map(|(here, there)| here * there / norm)
-        .sum();
-    let curvature = (norm - along) / step;
-    let length = if curvature > norm { norm / curvature } else { 1.0 };
-    let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
-    let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
+    let further = self::slope(&evaluation.at(&values), states, besides)?;
+    let (here, there) = (dot(slope, direction), dot(&further, direction));
+    let curvature = (here - there) / step;
+    let length = if curvature > here { here / curvature } else { 1.0 };
+    let rise = length * here - 0.5 * curvature.max(0.0) * length * length;
     // If the increase is NaN, the point may not be a maximum.
-    let rise = if rise.is_finite() { rise } else { f64::INFINITY };
-    Ok((rise > most).then_some(rise))
+    Ok(if rise.is_finite() { rise } else { f64::INFINITY })
 }
 
 /// Returns the step of the finite differences of derivatives.

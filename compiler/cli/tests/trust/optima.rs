@@ -1,0 +1,139 @@
+//! Objectives with one optimum, and objectives without one.
+
+use crate::support::trial::Trial;
+
+/// Returns a line through 60 rows, with this inference.
+fn line(infer: &str) -> Trial {
+    let rows: String = (0..60)
+        .map(|row| {
+            let x = f64::from(row) / 30.0 - 1.0;
+            format!(
+                "{x},{}\n",
+                1.0 + 2.0 * x + 0.5 * (f64::from(row * 7 % 11) / 5.0 - 1.0)
+            )
+        })
+        .collect();
+    let program = format!(
+        "data d = csv(\"d.csv\")
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 5)
+  b ~ Normal(0, 5)
+  y ~ Normal(a + b * x, 0.3)
+}}
+model Net(x: real) -> y: real {{
+  hidden = Dense(8)
+  out = Dense(1)
+  y ~ Normal(out(tanh(hidden([x])))[0], 0.3)
+}}
+infer fit = {infer}
+"
+    );
+    Trial::new()
+        .file("d.csv", format!("x,y\n{rows}"))
+        .program(&program)
+}
+
+/// The posterior of a linear model has one maximum. The standard deviation of the slope is the noise over the root of the sum of squares.
+#[test]
+fn members_of_an_ensemble_that_agree_are_reported() {
+    let trial = line("ensemble(Line, d) { members = 4 }");
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning(
+        "E0672",
+        &[
+            "the members of `fit` agree",
+            "one optimum",
+            "`laplace`, `vi` or `nuts`",
+        ],
+    );
+    let squares: f64 = (0..60).map(|row| (f64::from(row) / 30.0 - 1.0).powi(2)).sum();
+    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+        .as_f64()
+        .expect("a number");
+    assert!(sd < 0.2 * 0.3 / squares.sqrt(), "{sd}");
+    for infer in [
+        "ensemble(Net, d) { members = 4 }",
+        "ensemble(Line, d) { members = 1 }",
+        "map(Line, d)",
+    ] {
+        let output = line(infer).bnnc("run", &[]);
+        output.assert_sound();
+        assert!(!output.stderr.contains("E0672"), "{infer}: {}", output.stderr);
+    }
+}
+
+/// Eight groups with four rows each, and a hierarchy whose scale is written as `scale`.
+fn groups(prior: &str, scale: &str, method: &str) -> Trial {
+    let centres = [1.2, -0.3, 0.5, 2.0, 0.1, 1.1, -0.8, 0.6];
+    let row = |row: usize| {
+        let noise = 0.3 * ((row * 7 % 11) as f64 / 5.0 - 1.0);
+        format!("g{},{}\n", row % 8, centres[row % 8] + noise)
+    };
+    let rows: String = (0..32).map(row).collect();
+    let program = format!(
+        "data d = csv(\"d.csv\")
+model M(g: index(J)) -> y: real {{
+  mu ~ Normal(0, 5)
+  {prior}
+  theta: real[J] ~ Normal(mu, {scale})
+  y ~ Normal(theta[g], 1)
+}}
+infer fit = {method}(M, d)
+"
+    );
+    Trial::new()
+        .file("d.csv", format!("g,y\n{rows}"))
+        .program(&program)
+}
+
+/// As the scale of a hierarchy falls to zero, the joint density rises without bound, whether the model has the scale or its logarithm.
+#[test]
+fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
+    for method in ["map", "laplace"] {
+        let output = groups("lt ~ Normal(0, 2)", "exp(lt)", method).bnnc("run", &[]);
+        output.assert_warning(
+            "E0537",
+            &[
+                "`fit` has no maximum",
+                "`lt` falls from",
+                "`nuts` or `vi`",
+                "exp(lt) * z",
+            ],
+        );
+        assert!(!output.stderr.contains("E0533"), "{}", output.stderr);
+    }
+    let output = groups("tau: positive ~ HalfNormal(5)", "tau", "map").bnnc("run", &[]);
+    output.assert_warning("E0537", &["`tau` falls from", "InverseGamma(3, 20)"]);
+    // A scale that the prior holds has a maximum.
+    for method in ["map", "laplace"] {
+        let output = groups("lt ~ Normal(0, 0.1)", "exp(lt)", method).bnnc("run", &[]);
+        output.assert_sound();
+        assert!(!output.stderr.contains("E0537"), "{}", output.stderr);
+    }
+}
+
+/// A training that is far too short is reported as such, although its intercept still moves far.
+#[test]
+fn an_intercept_that_moves_far_is_not_a_scale() {
+    for likelihood in ["Normal(a + b * x, 1)", "Normal(exp(a + b * x), 1)"] {
+        let rows: String = (0..40)
+            .map(|row| format!("{},{}\n", f64::from(row) / 20.0 - 1.0, 60 + row % 3))
+            .collect();
+        let program = format!(
+            "data d = csv(\"d.csv\")
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 100)
+  b ~ Normal(0, 100)
+  y ~ {likelihood}
+}}
+infer fit = map(M, d) {{ steps = 200 }}
+"
+        );
+        let output = Trial::new()
+            .file("d.csv", format!("x,y\n{rows}"))
+            .program(&program)
+            .bnnc("run", &[]);
+        output.assert_warning("E0533", &["`fit` has not converged"]);
+        assert!(!output.stderr.contains("E0537"), "{}", output.stderr);
+    }
+}
