@@ -276,7 +276,9 @@ pub fn table(fitted: &TrainingResult, rows: usize) -> String {
         Some((best, worst)) => {
             let range = format!("{} to {}", per_row(worst.loss), per_row(best.loss));
             let count = fitted.restarts.len();
-            format!("  {:<21} {range:>10}\n", format!("of {count} restarts"))
+            let name = format!("of {count} restarts");
+            // The line above has the loss of the last epoch, which scatters if the loss has noise.
+            format!("  {name:<21} {range:>10}, means of the last epochs\n")
         }
         None => String::new(),
     }
