@@ -429,12 +429,12 @@ net.hidden
     }
 }
 
-/// Ctrl-C during a run returns to the prompt, and the value from the earlier run remains.
+/// Returns the results and the notes of a session that receives Ctrl-C after three seconds. The session must end in the ordinary way.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_ends_a_run_and_not_the_session() {
+fn interrupted(arguments: &[&str], typed: &str) -> (String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
-        .args(["repl", LINE])
+        .arg("repl")
+        .args(arguments)
         .current_dir(support::root())
         .env("NO_COLOR", "1")
         .stdin(Stdio::piped())
@@ -443,8 +443,6 @@ fn ctrl_c_ends_a_run_and_not_the_session() {
         .spawn()
         .expect("the binary starts");
     let mut input = child.stdin.take().expect("standard input is a pipe");
-    let typed =
-        ":run\nx = mean(fit.w)\ninfer fit = map(Line, rows) { epochs = 1000000000 }\nmean(fit.w) == x\n";
     input.write_all(typed.as_bytes()).expect("the session reads");
     drop(input);
     std::thread::sleep(std::time::Duration::from_secs(3));
@@ -458,10 +456,33 @@ fn ctrl_c_ends_a_run_and_not_the_session() {
         String::from_utf8_lossy(&output.stderr).into_owned(),
     );
     assert_eq!(output.status.code(), Some(0), "{said}{aside}");
+    (said, aside)
+}
+
+/// Ctrl-C during a run returns to the prompt, and the value from the earlier run remains.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_and_not_the_session() {
+    let typed =
+        ":run\nx = mean(fit.w)\ninfer fit = map(Line, rows) { epochs = 1000000000 }\nmean(fit.w) == x\n";
+    let (said, aside) = interrupted(&[LINE], typed);
     assert!(aside.contains("note: the run was interrupted"), "{aside}");
     assert!(
         aside.contains("note: `fit` keeps the results of its earlier run"),
         "{aside}"
     );
     assert!(said.trim_end().ends_with("true"), "{said}");
+}
+
+/// Ten million draws take more than a minute, and Ctrl-C ends them.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_draws_and_not_the_session() {
+    let model = "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n";
+    let (said, aside) = interrupted(&[], &format!("{model}:draw M(1) 10000000\n20 + 22\n"));
+    assert!(
+        aside.contains("error[E0607]: the command was interrupted after"),
+        "{aside}"
+    );
+    assert!(said.trim_end().ends_with("42"), "{said}");
 }

@@ -9,7 +9,6 @@ use bnnc_base::source::{Source, Span};
 use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::documented::documented;
 use bnnc_hir::elaborate::datum::Datum;
-use bnnc_hir::elaborate::model;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -185,6 +184,11 @@ impl CommandText {
 /// Returns the error for a command that cannot be executed.
 pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
     Err(vec![Diagnostic::usage(&BAD_COMMAND, message)])
+}
+
+/// Creates the error for a part of a command that the command cannot use.
+pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(&BAD_COMMAND, span, message)
 }
 
 impl Session {
@@ -380,8 +384,8 @@ fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result
                     .concrete_with(&checked, ValueSizes::Own, streams)
                     .map(|concrete| concrete.sizes()),
                 Datum::Layer(_) | Datum::Function(_) => {
-                    let why = "this has no shape; `:type` shows its arguments and its result".to_owned();
-                    Err(model::limit(checked.expr.span, why))
+                    let why = "this has no shape; `:type` shows its arguments and its result";
+                    Err(Box::new(misuse(checked.expr.span, why)))
                 }
             }
         });

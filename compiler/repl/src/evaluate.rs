@@ -1,10 +1,13 @@
 //! Evaluates a checked expression: elaborates the expression with the variables in scope, then runs the reference evaluator.
 
+use super::Session;
 use super::variables::{Variable, VariableValue};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
+use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::diagnostics::draws::one_value;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
@@ -24,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
-const MOST_ELEMENTS: usize = 1 << 27;
+pub const MOST_ELEMENTS: usize = 1 << 27;
 
 /// The random streams. Each entry uses the draw with the number `line`; the sites of named layers keep their draw, so that their weights stay the
 /// same.
@@ -187,6 +190,23 @@ impl<'a> VariableScope<'a> {
             &self.streams.name("it"),
         );
         compute(function, &self.inputs, &self.streams, span)
+    }
+}
+
+impl Session {
+    /// Calls `one` with each number below `count`, until it fails or the user interrupts the work.
+    pub(super) fn each(&self, count: usize, mut one: impl FnMut(usize) -> Elaborated<()>) -> Elaborated<()> {
+        let mut result = Ok(());
+        self.world.host.during(&mut |is_interrupted| {
+            result = (0..count).try_for_each(|at| match is_interrupted() {
+                true => Err(Box::new(Diagnostic::usage(
+                    &BAD_COMMAND,
+                    format!("the command was interrupted after {at} of {count} draws"),
+                ))),
+                false => one(at),
+            });
+        });
+        result
     }
 }
 

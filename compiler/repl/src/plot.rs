@@ -1,6 +1,6 @@
 //! The command `:plot`: densities of posterior values, distributions and priors, intervals of arrays, and traces of chains.
 
-use super::commands::{CommandText, refuse, usage};
+use super::commands::{CommandText, misuse, refuse, usage};
 use super::distribution::ValueSizes;
 use super::picture::{IntervalSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
 use super::predictive::{self, PredictiveDraws};
@@ -12,7 +12,6 @@ use bnnc_grammar::ast::Expr;
 use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::datum::Datum;
-use bnnc_hir::elaborate::model::limit;
 use std::ops::Range;
 use std::path::Path;
 
@@ -138,7 +137,7 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
             }
             PictureContent::Intervals(_) | PictureContent::Traces(_) => {
                 let text = format!("`{}` cannot share a plot with others", subject.name);
-                return Err(vec![limit(subject.span, text).help(
+                return Err(vec![misuse(subject.span, text).help(
                     "plot the density of a single number instead, such as `fit.beta[0]`",
                 )]);
             }
@@ -216,7 +215,7 @@ impl Session {
             }
             _ => {
                 let text = "posterior values, distributions, arrays and models can be plotted";
-                return Err(vec![*limit(span, text.to_owned())]);
+                return Err(vec![misuse(span, text)]);
             }
         };
         Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
@@ -228,14 +227,14 @@ impl Session {
         let (span, draw) = (checked.expr.span, self.next_draw());
         let Some(count) = self.posterior_draws(&checked.expr) else {
             let text = "`trace` plots posterior values, such as `trace fit.beta`";
-            return Err(vec![*limit(span, text.to_owned())]);
+            return Err(vec![misuse(span, text)]);
         };
         let (draws, _) = self
             .at_draws(&checked, draw, count)
             .map_err(|diagnostic| vec![*diagnostic])?;
         if draws.shape.len() > 1 {
             let text = "`trace` plots one number; choose an element, such as `fit.beta[0]`";
-            return Err(vec![*limit(span, text.to_owned())]);
+            return Err(vec![misuse(span, text)]);
         }
         let mut rest = draws.data.as_slice();
         let mut chains = Vec::new();
@@ -274,7 +273,7 @@ impl Session {
     /// Returns the density of a distribution of one number, on a range that contains nearly all of its mass.
     fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Refused> {
         let span = checked.expr.span;
-        let fail = |why: String| vec![*limit(span, why)];
+        let fail = |why: String| vec![misuse(span, why)];
         let concrete = self
             .concrete_at(checked, ValueSizes::Own, draw)
             .map_err(|diagnostic| vec![*diagnostic])?;
@@ -377,7 +376,7 @@ fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refuse
             true => "has the same value at every draw, so its density cannot be plotted",
             false => "is not finite at every draw",
         };
-        return Err(vec![*limit(span, format!("`{name}` {why}"))]);
+        return Err(vec![misuse(span, format!("`{name}` {why}"))]);
     }
     Ok(match draws.iter().all(|draw| draw.fract() == 0.0) {
         true => PictureMarks::Counts(draws),

@@ -74,7 +74,7 @@ impl Session {
     pub(super) fn at_draws(&self, checked: &Checked, draw: u32, count: usize) -> Elaborated<(Tensor, DType)> {
         let span = checked.expr.span;
         let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
-        for at in 0..count {
+        self.each(count, |at| {
             let mut scene = self.scene_with(checked, self.streams_at(draw, at, count))?;
             let datum = scene.datum(&checked.expr)?;
             let computed = scene.compute(span)?;
@@ -86,7 +86,8 @@ impl Session {
             check_size(&tensor, count, span)?;
             kind = dtype;
             values.push(tensor);
-        }
+            Ok(())
+        })?;
         let sizes = values
             .first()
             .map(|tensor| tensor.shape.clone())

@@ -1,6 +1,7 @@
 //! The command `:draw Model(inputs)`: draws from the prior predictive distribution of a model.
 
-use super::evaluate::{Streams, compute};
+use super::commands::misuse;
+use super::evaluate::{MOST_ELEMENTS, Streams, compute};
 use super::{Refused, Reply, Session};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
@@ -22,6 +23,9 @@ use bnnc_hir::types::Ty;
 use bnnc_rewrite::rule::remove_dead;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The maximum number of elements of the draws of one command. The draws are in memory twice: one by one, and as an array.
+const MOST_DRAWN: usize = MOST_ELEMENTS / 2;
 
 /// A model applied to inputs.
 pub struct ModelCall {
@@ -70,13 +74,17 @@ impl Session {
         let model = model::elaborate(&self.module, call.model, &dims).map_err(shown)?;
         check(&model, &given, call.span).map_err(shown)?;
         let places = places(&model, call.span).map_err(shown)?;
+        check_size(&model, count, call.span)?;
         let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];
-        for at in 0..count {
-            let streams = Streams::of_model(self.world.seed, at, format!("draw{line}/"));
-            let drawn = outputs(&model, &given, &places, (&streams, call.span)).map_err(shown)?;
+        let seed = self.world.seed;
+        let drawn = self.each(count, |at| {
+            let streams = Streams::of_model(seed, at, format!("draw{line}/"));
+            let drawn = outputs(&model, &given, &places, (&streams, call.span))?;
             let columns = draws.iter_mut().zip(drawn);
             columns.for_each(|(column, drawn)| column.push(drawn));
-        }
+            Ok(())
+        });
+        drawn.map_err(shown)?;
         let stacked = model.outputs.iter().zip(&draws);
         let stacked = stacked.filter_map(|(output, draws)| {
             let sizes = draws.first()?.shape.clone();
@@ -126,7 +134,7 @@ impl Session {
             };
             let Some(at) = at else {
                 let why = format!("the inputs are: {}", names.join(", "));
-                return Err(vec![*limit(arg.value.span, why)]);
+                return Err(vec![misuse(arg.value.span, why)]);
             };
             let checked = self.checked(&arg.value, reply)?;
             let line = self.next_draw();
@@ -137,20 +145,34 @@ impl Session {
                 Datum::Tensor(value) => Some(computed.of(value).0.clone()),
                 Datum::Static(number) => Some(Tensor::scalar(number as f64)),
                 _ => {
-                    return Err(vec![*limit(
-                        arg.value.span,
-                        "a number or an array is needed here".to_owned(),
-                    )]);
+                    let why = "a number or an array is needed here";
+                    return Err(vec![misuse(arg.value.span, why)]);
                 }
             };
         }
         if let Some(at) = values.iter().position(Option::is_none) {
-            return Err(vec![*limit(
-                call.span,
-                format!("the input `{}` has no value", names[at]),
-            )]);
+            let why = format!("the input `{}` has no value", names[at]);
+            return Err(vec![misuse(call.span, why)]);
         }
         Ok(values.into_iter().flatten().collect())
+    }
+}
+
+/// Rejects draws that need too much memory.
+fn check_size(model: &Model, count: usize, span: Span) -> Result<(), Refused> {
+    let sizes = |output: &Input| output.ty.shape.static_sizes().unwrap_or_default();
+    let elements = |output: &Input| sizes(output).iter().product::<usize>();
+    let all = model.outputs.iter().map(elements).fold(0, usize::saturating_add);
+    match all.saturating_mul(count) > MOST_DRAWN {
+        false => Ok(()),
+        true => {
+            let why = format!(
+                "{count} draws of {all} numbers are too many; the REPL holds at most {MOST_DRAWN} numbers of a model's outputs"
+            );
+            Err(vec![
+                misuse(span, why).help("make fewer draws, or give fewer rows"),
+            ])
+        }
     }
 }
 
@@ -172,7 +194,7 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
         if sizes != tensor.shape {
             let (wanted, found) = (super::show::shape(&sizes), super::show::shape(&tensor.shape));
             let why = format!("`{}` has the shape {wanted}, found {found}", input.name);
-            return Err(limit(span, why));
+            return Err(Box::new(misuse(span, why)));
         }
         let concrete = |size: usize| {
             tensor
@@ -184,7 +206,7 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
             && !concrete(size)
         {
             let why = format!("`{}` counts from 0 to {}", input.name, size - 1);
-            return Err(limit(span, why));
+            return Err(Box::new(misuse(span, why)));
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Draws of a parameter of a model from its prior, for `:plot prior M.beta`.
 
+use super::commands::misuse;
 use super::evaluate::{Streams, compute_some};
 use super::{Refused, Reply, Session, paths, predictive};
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,7 +11,7 @@ use bnnc_graph::model::Model;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::bind::bind;
-use bnnc_hir::elaborate::model::{self, limit};
+use bnnc_hir::elaborate::model;
 use bnnc_hir::tree::{InferenceTarget, ModelId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -62,19 +63,20 @@ impl Session {
         let count = DRAWS.min(MOST_NUMBERS / elements);
         if count < FEWEST_DRAWS {
             let why = format!("`{parameter}` has {elements} elements, too many to draw from its prior");
-            return Err(vec![*limit(written.span, why)]);
+            return Err(vec![misuse(written.span, why)]);
         }
         let line = self.next_draw();
         let mut draws = Vec::with_capacity(count);
-        for at in 0..count {
+        let drawn = self.each(count, |at| {
             let streams = Streams::of_model(self.world.seed, at, format!("prior{line}/"));
             let computed = compute_some(function.clone(), &[], &streams, written.span, |value| {
                 needed.contains(&value)
-            });
-            let computed = computed.map_err(|diagnostic| vec![*diagnostic])?;
+            })?;
             let drawn = computed.drawn.into_iter().find(|(name, _)| *name == parameter);
             draws.extend(drawn.map(|(_, tensor)| tensor));
-        }
+            Ok(())
+        });
+        drawn.map_err(|diagnostic| vec![*diagnostic])?;
         Ok(Tensor::stack(&sizes, &draws))
     }
 
@@ -93,7 +95,7 @@ impl Session {
         }
         let Some(call) = predictive::call_of(&self.module, start) else {
             let text = "a parameter of a model or of an inference block is needed here: `prior M.beta`";
-            return Err(vec![*limit(start.span, text.to_owned())]);
+            return Err(vec![misuse(start.span, text)]);
         };
         if paths::name(start).is_none() {
             let given = self.inputs(&call, reply)?;
@@ -133,7 +135,7 @@ impl Session {
         for value in function.nodes.ids().filter(|value| needed.contains(value)) {
             if let NodeKind::Param(name) = &function.nodes[value].kind {
                 let text = format!("the prior depends on the input `{name}` of `{}`", model.name);
-                return Err(vec![*limit(written.span, text)]);
+                return Err(vec![misuse(written.span, text)]);
             }
             if function.ty(value).shape.static_sizes().is_none() {
                 return Err(vec![unsized_model(written, &model.name)]);
@@ -145,7 +147,7 @@ impl Session {
 
 /// Reports a model whose parameters have sizes that only data determine.
 fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
-    limit(
+    misuse(
         written.span,
         format!("the sizes of the parameters of `{model}` depend on data"),
     )

@@ -8,7 +8,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_command::execute::SessionInterrupt;
 use bnnc_command::memory;
-use bnnc_command::terminal::threads;
+use bnnc_command::terminal::{complain, threads};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics;
 use bnnc_core::interrupt::Interrupt;
@@ -99,8 +99,8 @@ impl RunHost for Runs {
         report
     }
 
-    fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>)) {
-        self.interrupt.during(|interrupt| work(interrupt.flag()));
+    fn during(&self, work: &mut dyn FnMut(&dyn Fn() -> bool)) {
+        self.interrupt.during(|interrupt| work(&|| interrupt.is_raised()));
     }
 
     fn characters(&self, picture: &Picture, width: usize) -> String {
@@ -138,12 +138,16 @@ fn beginning(text: &str) -> &str {
     }
 }
 
-/// Returns the diagnostics of a computation that stopped; empty after an interruption.
+/// Returns the diagnostics of a computation that stopped; empty after an interruption. A bug and a limit of bnnc do not have a code: they are shown at
+/// once.
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
         Stop::Fault(Fault::Told(found)) => vec![*found],
-        Stop::Fault(fault) => vec![Diagnostic::usage(&BAD_COMMAND, fault.to_string())],
+        Stop::Fault(fault) => {
+            complain(&format!("error: {fault}"));
+            Vec::new()
+        }
         Stop::Interrupted => Vec::new(),
     }
 }
