@@ -16,7 +16,6 @@ pub mod shape;
 pub mod source;
 pub mod spellings;
 pub mod start;
-pub mod subnetwork;
 pub mod support;
 pub mod synonyms;
 pub mod text;

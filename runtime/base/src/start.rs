@@ -1,5 +1,4 @@
-//! The diagnostic about a start that is used as a maximum but lacks a weight. Both the compiler and a run
-//! can detect this mistake.
+//! Mistakes in Laplace approximations that the compiler or a run may find: a start that is used as a maximum, and a subnetwork.
 
 use crate::diagnostic::Code;
 
@@ -12,4 +11,14 @@ pub static NO_MAXIMUM: Code = Code {
               Wrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l = \
               laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, `start = safetensors(\"weights.safetensors\")`, or a positive number of \
               `epochs`.",
+};
+
+/// A subnetwork that cannot be chosen.
+pub static NO_SUBNETWORK: Code = Code {
+    id: "E0625",
+    title: "a subnetwork that cannot be chosen",
+    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: at least that many weights must affect the outputs on the \
+              training rows (weights behind units that are never active do not), and each weight needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
+              an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
+              point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };

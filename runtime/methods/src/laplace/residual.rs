@@ -38,7 +38,7 @@ fn distances(precision: Precision) -> [f64; 2] {
 }
 
 /// A Gaussian, with the log density that it approximates.
-pub struct Approximation<'a> {
+pub struct CheckedGaussian<'a> {
     /// The rows, at the maximum.
     pub evaluation: &'a Evaluator<'a>,
     /// The indices of the random weights among all weights; `None` if all weights are random.
@@ -49,7 +49,7 @@ pub struct Approximation<'a> {
     pub factors: &'a [f64],
 }
 
-impl Approximation<'_> {
+impl CheckedGaussian<'_> {
     /// Returns the parameter whose standard deviation is too small by the largest factor. Only parameters that the model declares itself are checked:
     /// the weights of a network are rarely at a point where the whole second derivative is positive definite, and their standard deviations are not
     /// read one by one.

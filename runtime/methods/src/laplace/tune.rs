@@ -3,7 +3,7 @@
 use crate::laplace::gaussian::{Gaussian, GaussianFacts};
 use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
-use crate::laplace::residual::Approximation;
+use crate::laplace::residual::CheckedGaussian;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_core::context::Stop;
 use bnnc_core::diagnostics;
@@ -101,7 +101,7 @@ impl TuningProblem<'_> {
             .map_err(|failure| self.failure(failure))?;
         facts.weights = weights.len();
         let factors_of_prior: Vec<f64> = weights.iter().map(|factor| factor * facts.prior_scale).collect();
-        facts.narrow = Approximation {
+        facts.narrow = CheckedGaussian {
             evaluation: self.evaluation,
             index: self.index.as_deref(),
             posterior: &posterior,
