@@ -114,6 +114,7 @@ pub static CODES: &[&Code] = &[
     &found::COLLAPSED,
     &curvature::NARROW_PARAMETER,
     &iterates::AGREEING_MEMBERS,
+    &training::AT_SADDLE,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

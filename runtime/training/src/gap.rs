@@ -138,6 +138,7 @@ pub fn descent(
         fall: best.mean,
         is_short,
         is_settled,
+        saddle: None,
         runaways: Vec::new(),
         at_ends: Vec::new(),
     }))

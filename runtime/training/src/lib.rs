@@ -17,6 +17,7 @@ pub mod memory;
 pub mod online;
 pub mod report;
 pub mod restarts;
+mod saddle;
 pub mod start;
 pub mod step;
 pub mod surface;

@@ -17,7 +17,7 @@ use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
 use super::report::is_cut_off;
 use super::surface::{self, Surface};
-use super::{Task, TrainingResult, gap};
+use super::{Task, TrainingResult, gap, saddle};
 use crate::step::training;
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_base::fault::Fault;
@@ -104,6 +104,9 @@ pub struct Descent {
     pub is_short: bool,
     /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false, the training then ended at a minimum.
     pub is_settled: bool,
+    /// The amount by which a descent from a nearby point ends below the end of this one, if the latter is a saddle.
+    #[serde(default)]
+    pub saddle: Option<f64>,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
     /// The parameters whose maximum is at an end of their range.
@@ -150,6 +153,10 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
         true => runaways(task, &mut surface, (&fitted.values, &start), &end)?,
         false => Vec::new(),
     };
+    let nearby = match end.is_settled && !is_short {
+        true => saddle::fall(&mut surface, &end.point, limits)?,
+        false => 0.0,
+    };
     let at_ends = match is_short || task.infer.maximises_bound() {
         true => Vec::new(),
         false => at_ends(task, &mut surface, (&fitted.values, &start), evaluations)?,
@@ -158,6 +165,7 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
         fall: end.fall,
         is_short,
         is_settled: end.is_settled,
+        saddle: Some(nearby).filter(|fall| *fall > least),
         runaways,
         at_ends,
     }))
@@ -365,7 +373,10 @@ fn curvature(
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {
-        let [worst, other] = [worst, other].map(|descent| (descent.runaways.len(), descent.fall));
+        let [worst, other] = [worst, other].map(|descent| {
+            let fall = descent.fall.max(descent.saddle.unwrap_or(0.0));
+            (descent.runaways.len(), fall)
+        });
         worst.0.cmp(&other.0).then(worst.1.total_cmp(&other.1))
     };
     all.max_by(worse).cloned()
@@ -387,7 +398,8 @@ fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
 
 /// Returns the number of reals that a descent allocates in addition to its machine and rows.
 pub fn numbers(infer: &InferenceBlock) -> usize {
-    descent::numbers(infer.cost.variational_parameters)
+    // The test for a saddle holds three more points.
+    descent::numbers(infer.cost.variational_parameters) + 3 * infer.cost.variational_parameters
 }
 
 /// Returns the constrained parameters and the logarithms of scales that diverged during a descent.

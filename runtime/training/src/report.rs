@@ -1,7 +1,7 @@
 //! The warnings about a training, and the results of the training in the result object and in the printed table.
 
 use super::convergence::{TrainingSize, Unfinished, material, unfinished};
-use super::maximum::Runaway;
+use super::maximum::{Descent, Runaway};
 use super::windows::{LossEstimate, Worsened};
 use super::{TrainingResult, restarts};
 use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, OutputKind, Train, Training};
@@ -119,6 +119,8 @@ pub enum Doubt<'a> {
     Worsened(&'a Worsened),
     /// A descent from the parameters lowers the loss by this amount.
     Above(f64),
+    /// The parameters are a saddle: a descent from a nearby point ends below them by this amount.
+    Saddle(f64),
     /// The losses show that the training has not converged.
     Unfinished(Unfinished),
 }
@@ -143,6 +145,9 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
         Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
+        Some(Descent {
+            saddle: Some(fall), ..
+        }) => return Some(Doubt::Saddle(*fall)),
         // If the loss is at its minimum, it cannot fall further. Noisy losses then do not mean that the training is unfinished.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
@@ -171,11 +176,13 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     training::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
-/// Returns the warning about a missing maximum, for a method with its own check of the maximum.
-pub fn unbounded(infer: &InferenceBlock, fitted: &TrainingResult) -> Option<Diagnostic> {
+/// Returns the warning about a missing maximum or about a saddle, for a method with its own check of the maximum, given these numbers of rows.
+pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
-    let warning = unbounded_density(infer, &descent.runaways, descent.fall);
-    (!descent.runaways.is_empty()).then_some(warning)
+    match (&descent.runaways[..], descent.saddle) {
+        ([], saddle) => saddle.map(|fall| training::at_saddle(&infer.name, fall, rows)),
+        (runaways, _) => Some(unbounded_density(infer, runaways, descent.fall)),
+    }
 }
 
 /// The warnings about parameters whose maximum is at an end of their range.
@@ -209,6 +216,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
             training::worsened(trained, losses, best.epoch, rows)
         }
         Doubt::Above(fall) => training::not_at_minimum(trained, fall, rows),
+        Doubt::Saddle(fall) => training::at_saddle(&infer.name, fall, rows),
         Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(trained, fall, rows),
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
     });

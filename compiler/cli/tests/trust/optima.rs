@@ -137,3 +137,54 @@ infer fit = map(M, d) {{ steps = 200 }}
         assert!(!output.stderr.contains("E0537"), "{}", output.stderr);
     }
 }
+
+/// The slope of the line is 2, and the loss is symmetric in `b` at its start, 0.
+#[test]
+fn a_training_that_stays_at_a_saddle_is_reported() {
+    let trial = |slope: &str, infer: &str| {
+        let rows: String = (0..60)
+            .map(|row| {
+                let x = f64::from(row) / 30.0 - 1.0;
+                format!(
+                    "{x},{}\n",
+                    1.0 + 2.0 * x + 0.5 * (f64::from(row * 7 % 11) / 5.0 - 1.0)
+                )
+            })
+            .collect();
+        let program = format!(
+            "data d = csv(\"d.csv\")
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 5)
+  b ~ Normal(0, 5)
+  c ~ Normal(0, 5)
+  sigma: positive ~ HalfNormal(5)
+  y ~ Normal(a + {slope} * x + 0 * c, sigma)
+}}
+infer fit = {infer}
+"
+        );
+        Trial::new()
+            .file("d.csv", format!("x,y\n{rows}"))
+            .program(&program)
+    };
+    for slope in ["b * b", "b * c"] {
+        for infer in ["map(M, d)", "laplace(M, d)", "ensemble(M, d) { members = 2 }"] {
+            let output = trial(slope, infer).bnnc("run", &[]);
+            output.assert_warning("E0673", &["`fit` ended at a saddle", "`restarts = 4`"]);
+            assert!(!output.stderr.contains("E0672"), "{infer}: {}", output.stderr);
+        }
+        let fit = trial(slope, "map(M, d) { restarts = 4 }");
+        let output = fit.bnnc("run", &[]);
+        output.assert_sound();
+        assert!(!output.stderr.contains("E0673"), "{slope}: {}", output.stderr);
+        let parameters = fit.result(&[])["infer"]["fit"]["parameters"].clone();
+        let [b, c] = ["b", "c"].map(|name| parameters[name]["mean"].as_f64().expect("a number"));
+        let found = if slope == "b * b" { b * b } else { b * c };
+        assert!((found - 2.0).abs() < 0.3, "{slope}: {parameters}");
+    }
+    for infer in ["map(M, d)", "laplace(M, d)"] {
+        let output = trial("b", infer).bnnc("run", &[]);
+        output.assert_sound();
+        assert!(!output.stderr.contains("E0673"), "{infer}: {}", output.stderr);
+    }
+}

@@ -189,6 +189,32 @@ pub fn unbounded_density(
     }
 }
 
+pub(super) static AT_SADDLE: Code = Code {
+    id: "E0673",
+    title: "the training ended at a saddle",
+    explain: "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point \
+              at a distance of about 0.001 ends far below. This happens if the model is symmetric in a parameter and the \
+              training starts at the centre of the symmetry, such as `b = 0` for `b * b`, or `b = c = 0` for `b * c`. Every \
+              step then leaves the parameter where it is. Its estimate is merely the start, and the standard deviation of \
+              `laplace` is that of the prior.\n\n\
+              Wrong: `b ~ Normal(0, 5)`, `y ~ Normal(a + b * b * x, sigma)` and `map(M, d)`.\n\n\
+              Right: `map(M, d) { restarts = 4 }`, whose further trainings have random starts; a model without the symmetry, \
+              such as `slope: positive` and `a + slope * x`.",
+};
+
+/// A warning: a descent from a point near the end of a training ends below it by `fall`.
+pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
+        short(fall),
+        short(per_row(fall, rows))
+    );
+    warning(&AT_SADDLE, text)
+        .note("the slope is zero there, for instance because the model is symmetric in a parameter that starts at zero: its estimate is merely its start")
+        .help("use several random starts: `restarts = 4`")
+        .help("or write the model without the symmetry")
+}
+
 /// A warning: the noise of a training's loss hides whether the loss falls.
 pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
     let WarnedTraining { infer, longer, .. } = trained;

@@ -45,9 +45,9 @@ impl Posterior for Approximated {
         true
     }
 
-    fn warnings(&self, infer: &InferenceBlock, _: usize, _: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, infer: &InferenceBlock, rows: usize, _: &Dataset) -> Vec<Diagnostic> {
         let mut warnings = self.warnings.clone();
-        warnings.extend(bnnc_training::report::unbounded(infer, &self.fitted));
+        warnings.extend(bnnc_training::report::no_maximum(infer, &self.fitted, rows));
         warnings.extend(bnnc_training::report::at_ends(infer, &self.fitted));
         warnings
     }
