@@ -76,8 +76,8 @@ impl Subject {
             .with(Symbol::Draws, chains);
         let mut machine = Machine::new(program, sizes, Arc::new(Pool::new(threads))).unwrap();
         give(&self.infer, &self.dataset, &mut machine, program);
-        if machine.has_port("scale") {
-            machine.write_real("scale", &[1.0]).unwrap();
+        if machine.has_port("$scale") {
+            machine.write_real("$scale", &[1.0]).unwrap();
         }
         for (slot, name) in self.moved().iter().enumerate() {
             if machine.has_port(name) {
@@ -104,8 +104,8 @@ impl Subject {
         for chain in 0..chains {
             let mut alone = self.machine(chain, None, 1);
             alone.run().unwrap();
-            let gradients = self.moved().iter().map(|name| format!("{name}/gradient"));
-            let outputs = gradients.chain(["log_density".to_owned()]);
+            let gradients = self.moved().iter().map(|name| format!("{name}/$gradient"));
+            let outputs = gradients.chain(["$log_density".to_owned()]);
             for name in outputs.filter(|name| alone.has_port(name)) {
                 let (one, all) = (alone.read_real(&name).unwrap(), abreast.read_real(&name).unwrap());
                 let scale = one

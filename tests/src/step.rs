@@ -130,15 +130,15 @@ impl<'a> Steps<'a> {
         let machine = &mut self.machine;
         valid(machine.set_sizes(&sizes));
         valid(self.feed.write(machine, rows));
-        valid(ports::int(machine, "iteration", step.saturating_add(1)));
-        valid(ports::int(machine, "step", step));
-        valid(ports::real(machine, "rate", &[training(self.infer).rate]));
+        valid(ports::int(machine, "$iteration", step.saturating_add(1)));
+        valid(ports::int(machine, "$step", step));
+        valid(ports::real(machine, "$rate", &[training(self.infer).rate]));
         valid(ports::real(
             machine,
-            "scale",
+            "$scale",
             &[self.rows as f64 / rows.len() as f64],
         ));
-        valid(ports::real(machine, "kl_weight", &[1.0]));
+        valid(ports::real(machine, "$kl_weight", &[1.0]));
     }
 
     /// Copies the rows of a prepared step from `other`, which may have another precision, so that both have the same rounded rows.
@@ -153,7 +153,7 @@ impl<'a> Steps<'a> {
     /// Runs the prepared step. Returns the loss.
     pub fn run(&mut self) -> f64 {
         valid(self.machine.run());
-        valid(ports::scalar(&self.machine, "loss"))
+        valid(ports::scalar(&self.machine, "$loss"))
     }
 
     /// Returns the current values of all states.
@@ -223,10 +223,10 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
             };
             valid(ports::real(&mut machine, name, &values.repeat(copies)));
         }
-        valid(ports::real(&mut machine, "scale", &[0.7]));
+        valid(ports::real(&mut machine, "$scale", &[0.7]));
         valid(machine.run());
-        let gradients = sampling.moved.iter().map(|name| format!("{name}/gradient"));
-        let outputs = ["log_density", "log_prior", "log_likelihood"].map(str::to_owned);
+        let gradients = sampling.moved.iter().map(|name| format!("{name}/$gradient"));
+        let outputs = ["$log_density", "$log_prior", "$log_likelihood"].map(str::to_owned);
         for name in gradients.chain(outputs).filter(|name| machine.has_port(name)) {
             let values = valid(machine.read_real(&name));
             found.insert(name, values);
@@ -256,11 +256,11 @@ pub fn predictions(
     }
     let chosen: Vec<u32> = (0..rows as u32).collect();
     valid(feed.write(&mut machine, &chosen));
-    for (name, value) in [("draw0", 0), ("row0", 0), ("step", -1)] {
+    for (name, value) in [("$draw0", 0), ("$row0", 0), ("$step", -1)] {
         valid(ports::int(&mut machine, name, value));
     }
     valid(machine.run());
-    let names = ["log_likelihood", "mean", "draw", "probabilities"];
+    let names = ["$log_likelihood", "$mean", "$draw", "$probabilities"];
     let present = names.into_iter().filter(|name| machine.has_port(name));
     present
         .map(|name| (name, valid(machine.read_real(name))))

@@ -114,7 +114,7 @@ infer many = nuts(Plane, rows) { chains = 8 }
             .with(Symbol::Draws, places);
         let mut machine = Machine::new(&sampling.density, sizes, Arc::new(Pool::new(1))).unwrap();
         bnnc_tests::step::give(infer, &dataset, &mut machine, &sampling.density);
-        machine.write_real("scale", &[1.0]).unwrap();
+        machine.write_real("$scale", &[1.0]).unwrap();
         for name in &sampling.moved {
             let count = machine.count(name).unwrap() / places;
             let value = |place: usize, at: usize| (positions[place] + at as f64).sin();
@@ -123,8 +123,8 @@ infer many = nuts(Plane, rows) { chains = 8 }
         }
         machine.run().unwrap();
         let mut found = vec![Vec::new(); places];
-        let gradients = sampling.moved.iter().map(|name| format!("{name}/gradient"));
-        for name in gradients.chain(["log_density".to_owned()]) {
+        let gradients = sampling.moved.iter().map(|name| format!("{name}/$gradient"));
+        for name in gradients.chain(["$log_density".to_owned()]) {
             let values = machine.read_real(&name).unwrap();
             let each = values.len() / places;
             found

@@ -758,7 +758,7 @@ fn too_many_pieces_are_drawn() {
     // Draws do not need derivatives.
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
-    assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
+    assert!(has("$location") && !has("$location/$slope") && !has("$kinks/$slope"));
     let table = bnnc_report::result::table(&done.compiled.manifest, &done.result);
     for part in [
         "sampled rows",

@@ -115,25 +115,25 @@ fn a_network_with_normal_noise_has_the_published_digits() {
     let sizes = Sizes::default().with(Symbol::Batch, 3);
     let rows = results(&found.rows, &ports, &sizes);
     let f = [-1.210_919_44, 1.043_134_11, 2.367_150_38];
-    close(&rows["outputs"].data, &f, 1e-8);
+    close(&rows["$outputs"].data, &f, 1e-8);
     let residuals: Vec<f64> = [-0.7, 1.1, 2.0]
         .iter()
-        .zip(&rows["outputs"].data)
+        .zip(&rows["$outputs"].data)
         .map(|(y, f)| y - f)
         .collect();
     let slopes: Vec<f64> = residuals.iter().map(|r| r / 0.25).collect();
-    close(&rows["slope"].data, &slopes, 1e-12);
-    close(&rows["curvature"].data, &[4.0; 3], 1e-12);
+    close(&rows["$slope"].data, &slopes, 1e-12);
+    close(&rows["$curvature"].data, &[4.0; 3], 1e-12);
     close(
-        &[rows["log_likelihood"].data.iter().sum()],
+        &[rows["$log_likelihood"].data.iter().sum()],
         &[-1.475_517_67],
         1e-8,
     );
     let prior = results(&found.prior, &ports, &sizes);
-    close(&prior["w1/loc/slope"].data, &[-1.6, 1.0], 1e-12);
+    close(&prior["w1/loc/$slope"].data, &[-1.6, 1.0], 1e-12);
     for state in ["w1/loc", "b1/loc", "w2/loc", "b2/loc"] {
         assert!(
-            prior[&format!("{state}/precision")]
+            prior[&format!("{state}/$precision")]
                 .data
                 .iter()
                 .all(|value| (value - 2.0).abs() < 1e-12)
@@ -144,7 +144,7 @@ fn a_network_with_normal_noise_has_the_published_digits() {
         .iter()
         .map(|w| -w * w - 0.5 * (std::f64::consts::TAU / 2.0).ln())
         .sum();
-    close(&prior["log_prior"].data, &[log_prior], 1e-12);
+    close(&prior["$log_prior"].data, &[log_prior], 1e-12);
 }
 
 /// The Jacobian has its closed form: `d f / d w1 = w2 (1 - tanh^2) x` and so on.
@@ -153,7 +153,7 @@ fn the_jacobian_of_a_network_has_its_closed_form() {
     let found = approximation("jacobian", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     let mut ports = tanh_ports();
     ports.insert(
-        "cotangents".to_owned(),
+        "$cotangents".to_owned(),
         port(&[3, 2, 1], &[1.0, -2.0, 1.0, -2.0, 1.0, -2.0]),
     );
     let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Columns, 2);
@@ -165,12 +165,12 @@ fn the_jacobian_of_a_network_has_its_closed_form() {
                 let h: f64 = (x * w1[unit] + b1[unit]).tanh();
                 let at = (row * 2 + column) * 2 + unit;
                 let inner = factor * w2[unit] * (1.0 - h * h);
-                close(&[jacobian["w1/loc/jacobian"].data[at]], &[inner * x], 1e-12);
-                close(&[jacobian["b1/loc/jacobian"].data[at]], &[inner], 1e-12);
-                close(&[jacobian["w2/loc/jacobian"].data[at]], &[factor * h], 1e-12);
+                close(&[jacobian["w1/loc/$jacobian"].data[at]], &[inner * x], 1e-12);
+                close(&[jacobian["b1/loc/$jacobian"].data[at]], &[inner], 1e-12);
+                close(&[jacobian["w2/loc/$jacobian"].data[at]], &[factor * h], 1e-12);
             }
             close(
-                &[jacobian["b2/loc/jacobian"].data[row * 2 + column]],
+                &[jacobian["b2/loc/$jacobian"].data[row * 2 + column]],
                 &[factor],
                 1e-12,
             );
@@ -185,12 +185,12 @@ fn derivatives_in_the_inputs_match_differences() {
     let found = approximation("inputs", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     let mut ports = tanh_ports();
     let sizes = Sizes::default().with(Symbol::Batch, 3);
-    ports.insert("cotangents".to_owned(), port(&[3, 1, 1], &[1.0; 3]));
+    ports.insert("$cotangents".to_owned(), port(&[3, 1, 1], &[1.0; 3]));
     let at = |xs: &[f64]| -> (Ports, Vec<f64>) {
         let mut ports = ports.clone();
         ports.insert("x".to_owned(), port(&[3], xs));
         let jacobian = results(found.jacobian.as_ref().unwrap(), &ports, &sizes);
-        let f = results(&found.rows, &ports, &sizes)["outputs"].data.clone();
+        let f = results(&found.rows, &ports, &sizes)["$outputs"].data.clone();
         (jacobian, f)
     };
     let variance = |jacobian: &Ports, row: usize| -> f64 {
@@ -207,7 +207,7 @@ fn derivatives_in_the_inputs_match_differences() {
     let (jacobian, _) = at(&xs);
     let mut with_vectors = ports.clone();
     for (name, value) in &jacobian {
-        with_vectors.insert(name.replace("/jacobian", "/vector"), value.clone());
+        with_vectors.insert(name.replace("/$jacobian", "/$vector"), value.clone());
     }
     let inputs = results(&found.inputs, &with_vectors, &sizes);
     let step = 1e-5;
@@ -215,9 +215,9 @@ fn derivatives_in_the_inputs_match_differences() {
     let (below, f_below) = at(&xs.map(|x| x - step));
     for row in 0..3 {
         let slope = (f_above[row] - f_below[row]) / (2.0 * step);
-        close(&[inputs["x/slope"].data[row]], &[slope], 1e-8);
+        close(&[inputs["x/$slope"].data[row]], &[slope], 1e-8);
         let bend = (variance(&above, row) - variance(&below, row)) / (2.0 * step);
-        close(&[2.0 * inputs["x/bend"].data[row]], &[bend], 1e-8);
+        close(&[2.0 * inputs["x/$bend"].data[row]], &[bend], 1e-8);
     }
 }
 
@@ -244,13 +244,13 @@ infer l = laplace(Net, rows)
     .map(|(name, value)| (name.to_owned(), value))
     .collect();
     let rows = results(&found.rows, &ports, &Sizes::default());
-    close(&rows["outputs"].data, &[2.5, 0.0, -1.5], 1e-12);
+    close(&rows["$outputs"].data, &[2.5, 0.0, -1.5], 1e-12);
     let p = [0.908_759_92, 0.074_595_56, 0.016_644_52];
-    close(&rows["slope"].data, &[-p[0], 1.0 - p[1], -p[2]], 1e-7);
+    close(&rows["$slope"].data, &[-p[0], 1.0 - p[1], -p[2]], 1e-7);
     let curvature: Vec<f64> = (0..9)
         .map(|at| f64::from(at / 3 == at % 3) * p[at / 3] - p[at / 3] * p[at % 3])
         .collect();
-    close(&rows["curvature"].data, &curvature, 1e-7);
+    close(&rows["$curvature"].data, &curvature, 1e-7);
 }
 
 /// A case: the name, the statements, the type of the output, the number of elements of `f`, and a value of the output.
@@ -306,21 +306,21 @@ fn derivatives_of_likelihoods_match_differences() {
             ("v/loc", port(&[], &[-0.3])),
             ("x", port(&[1], &[1.3])),
             ("y", port(&[1], &[y])),
-            ("draw0", port(&[], &[0.0])),
-            ("row0", port(&[], &[0.0])),
-            ("step", port(&[], &[0.0])),
+            ("$draw0", port(&[], &[0.0])),
+            ("$row0", port(&[], &[0.0])),
+            ("$step", port(&[], &[0.0])),
         ]
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
         let sizes = Sizes::default();
         let rows = results(&found.rows, &ports, &sizes);
-        let f = rows["outputs"].data.clone();
+        let f = rows["$outputs"].data.clone();
         let mut likelihood = |f: &[f64]| {
-            ports.insert("outputs".to_owned(), port(&[1, 1, outputs], f));
-            results(functions, &ports, &sizes)["log_likelihood"].data[0]
+            ports.insert("$outputs".to_owned(), port(&[1, 1, outputs], f));
+            results(functions, &ports, &sizes)["$log_likelihood"].data[0]
         };
-        close(&[likelihood(&f)], &rows["log_likelihood"].data, 1e-12);
+        close(&[likelihood(&f)], &rows["$log_likelihood"].data, 1e-12);
         let step = 1e-4;
         let moved = |by: &[(usize, f64)]| {
             let mut f = f.clone();
@@ -329,13 +329,13 @@ fn derivatives_of_likelihoods_match_differences() {
         };
         for i in 0..outputs {
             let slope = (likelihood(&moved(&[(i, step)])) - likelihood(&moved(&[(i, -step)]))) / (2.0 * step);
-            close(&[rows["slope"].data[i]], &[slope], 1e-6);
+            close(&[rows["$slope"].data[i]], &[slope], 1e-6);
             for j in 0..outputs {
                 let corner = |a: f64, b: f64| moved(&[(i, a * step), (j, b * step)]);
                 let corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)].map(|(a, b)| corner(a, b));
                 let [pp, pm, mp, mm] = corners.map(|f| likelihood(&f));
                 let second = (pp - pm - mp + mm) / (4.0 * step * step);
-                close(&[rows["curvature"].data[i * outputs + j]], &[-second], 1e-5);
+                close(&[rows["$curvature"].data[i * outputs + j]], &[-second], 1e-5);
             }
         }
     }

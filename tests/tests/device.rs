@@ -87,7 +87,7 @@ fn a_steady_step_copies_only_what_changed() {
         let ports = plan.buffers.ids().zip(places.offsets).filter_map(|(id, at)| {
             let name = plan.buffers[id].name.to_string();
             let bytes = stepper.machine.count(&name).ok()?
-                * if name == "step" || name == "iteration" {
+                * if name == "$step" || name == "$iteration" {
                     4
                 } else {
                     precision.bytes()
@@ -114,7 +114,7 @@ fn a_steady_step_copies_only_what_changed() {
             let (run, copies) = before.split_last().unwrap();
             assert_eq!(
                 (run, last),
-                (&Asked::Run, &Asked::Download(arena.0["loss"].clone()))
+                (&Asked::Run, &Asked::Download(arena.0["$loss"].clone()))
             );
             let gathers = infer.bindings.iter().map(|binding| {
                 let port = &arena.0[&binding.port];
@@ -127,7 +127,7 @@ fn a_steady_step_copies_only_what_changed() {
                     panic!("{asked:?}")
                 };
                 assert!(
-                    arena.holds(&["iteration", "step"], range),
+                    arena.holds(&["$iteration", "$step"], range),
                     "{range:?} {:?}",
                     arena.0
                 );
@@ -212,7 +212,7 @@ fn a_leapfrog_step_copies_once_each_way() {
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,
-        Asked::Download(bytes("log_density").start..bytes("tau/loc/gradient").end),
+        Asked::Download(bytes("$log_density").start..bytes("tau/loc/$gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
     // There are no other calls between two steps. A step looks different only if a number of a chain is the same as before, because such a

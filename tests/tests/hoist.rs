@@ -62,7 +62,7 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
         let seed: usize = name.bytes().map(usize::from).sum();
         let element = |at: usize| match name {
             "count" | "class" => (at % 3) as f64,
-            "scale" | "sigma" => 1.7,
+            "$scale" | "sigma" => 1.7,
             _ => ((seed + 31 * at) as f64 * 0.618_034).fract() - 0.4,
         };
         let data = (0..shape.iter().product()).map(element).collect();

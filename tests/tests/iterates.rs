@@ -401,7 +401,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     let infer = &compiled.manifest.infers[0];
     assert!(infer.reports.iter().any(|site| site.likelihood.contains("0.3")));
     let outputs = predictions(infer, &compiled.dataset("d"), &states, (Y.len(), DRAWS));
-    let found = named(&outputs, "mean");
+    let found = named(&outputs, "$mean");
     let n = DRAWS as f64;
     let mut deviations = vec![Vec::new(); Y.len()];
     for (row, x) in X.iter().enumerate() {
@@ -429,7 +429,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
         assert!(z.abs() < 4.5, "rows {} and {row} share their masks: {z}", row - 1);
     }
     // The likelihood of a row has the same mask as its mean.
-    let likelihood = named(&outputs, "log_likelihood");
+    let likelihood = named(&outputs, "$log_likelihood");
     for at in 0..20 {
         let z = (Y[at % Y.len()] - found[at]) / 0.5;
         let own = -0.5 * z * z - 0.5f64.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln();
@@ -459,7 +459,7 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
         &states,
         (Y.len(), DRAWS),
     );
-    let found = named(&outputs, "mean");
+    let found = named(&outputs, "$mean");
     let n = DRAWS as f64;
     for (row, x) in X.iter().enumerate() {
         // Sums over all masks, weighted with their probabilities.
@@ -496,8 +496,8 @@ fn masks_do_not_depend_on_other_rows() {
     for draw in 0..3 {
         for row in 0..2 {
             let (a, b) = (
-                named(&few, "mean")[draw * 2 + row],
-                named(&all, "mean")[draw * Y.len() + row],
+                named(&few, "$mean")[draw * 2 + row],
+                named(&all, "$mean")[draw * Y.len() + row],
             );
             assert_eq!(a, b);
         }

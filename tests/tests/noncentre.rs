@@ -54,7 +54,7 @@ fn in_noise(densities: &Densities) -> Function {
     let each = scope.call(&mut b, &densities.log_priors);
     let log_prior = each.iter().find(|(name, _)| &**name == "theta").unwrap().1;
     let sum = b.add(log_prior, log_jacobian);
-    b.finish(vec![("log_density".into(), sum), ("theta".into(), theta)])
+    b.finish(vec![("$log_density".into(), sum), ("theta".into(), theta)])
 }
 
 fn check(items: &str, prior: &str, place: fn(f64, f64, f64) -> f64, standard: &dyn Fn(f64) -> f64) {
@@ -219,17 +219,17 @@ fn at_a_position(sampled: &SamplingPrograms, noise: &str) -> Vec<f64> {
         "school" => schools.clone(),
         "sigma" => errors.clone(),
         "y" => effects.clone(),
-        "scale" => Tensor::scalar(1.0),
+        "$scale" => Tensor::scalar(1.0),
         name if name == noise => Tensor::new(vec![8], noises.clone()),
         name => panic!("no value for `{name}`"),
     };
     let arguments: Vec<Tensor> = function.params.iter().map(|param| argument(*param)).collect();
     let results = evaluate(function, &arguments, &Sizes::default().with(Symbol::Batch, 8));
     let names = [
-        "log_density",
-        "mu/loc/gradient",
-        "tau/loc/gradient",
-        &format!("{noise}/gradient"),
+        "$log_density",
+        "mu/loc/$gradient",
+        "tau/loc/$gradient",
+        &format!("{noise}/$gradient"),
     ];
     let of = |name: &&str| {
         let at = function.results.iter().position(|(result, _)| &**result == *name);

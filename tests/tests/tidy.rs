@@ -2,6 +2,7 @@
 //!
 //! Clippy checks the lengths of functions and of lists of parameters.
 
+use bnnc_abi::ports::PortName;
 use bnnc_base::source::SourceMap;
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
@@ -301,6 +302,49 @@ fn codes_stand_in_files_of_diagnostics() {
         .filter(|path| !is_named(path))
         .collect();
     assert_eq!(others, OTHER_CODES);
+}
+
+/// Returns whether a line of code writes the name of a port as text, instead of a [`PortName`].
+fn names_a_port(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or(line);
+    PortName::ALL.iter().any(|port| {
+        let text = port.text();
+        let word = text.trim_start_matches('$');
+        ["\"", "/"]
+            .iter()
+            .any(|start| code.contains(&format!("{start}{text}\"")))
+            || code.contains(&format!(".param(\"{word}\""))
+            || code.contains(&format!("(\"{word}\".into(),"))
+    })
+}
+
+/// A parameter or a column may have any name, so a port that the compiler adds must not be looked up by a name that a user may choose.
+#[test]
+fn ports_are_named_by_their_type() {
+    let folders = [
+        "compiler/rewrite/src",
+        "compiler/driver/src",
+        "compiler/explore/src",
+        "runtime",
+    ];
+    let mut faults = Vec::new();
+    for file in folders.iter().flat_map(|folder| under(folder, &["rs"])) {
+        // The examples of rules are functions of their own, without parameters of a model.
+        if file.is_test() || file.path.starts_with("compiler/rewrite/src/rules/") {
+            continue;
+        }
+        let lines = file.lines();
+        let faulty = lines.iter().filter(|(_, line)| names_a_port(line));
+        faults.extend(faulty.map(|(at, line)| format!("{}:{at}: {}", file.path, line.trim())));
+    }
+    none(&faults);
+}
+
+#[test]
+fn names_of_ports_are_found() {
+    assert!(names_a_port("    machine.find(\"$loss\")") && names_a_port("format!(\"{state}/$gradient\")"));
+    assert!(names_a_port("builder.param(\"step\", int)") && names_a_port("vec![(\"loss\".into(), loss)]"));
+    assert!(!names_a_port("value[\"loss\"] = finite(loss);") && !names_a_port("// the port \"$loss\""));
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Applied<'_> {
     /// Returns the reason why the predictions of an output do not have the quantity that a metric needs; `None` if they have the quantity.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
-            let port = self.infer.said_of(output, basis.port(output)?);
+            let port = self.infer.port_of(output, basis.port(output)?);
             self.infer.predict.plan.port(&port)
         };
         let name = &output.name;

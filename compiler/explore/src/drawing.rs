@@ -1,5 +1,6 @@
 //! A graph prepared for drawing: its nodes with their kinds, their operands, and whether a gradient flows through them.
 
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -85,7 +86,7 @@ impl Drawing {
 /// this number.
 pub fn is_sampled(function: &Function) -> bool {
     function
-        .param("step")
+        .param(PortName::Step.text())
         .is_some_and(|step| reachable(function).contains(&step))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::CompiledDivergence;
 use bnnc_abi::manifest::State;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::ports;
@@ -45,11 +46,15 @@ pub fn measure(
         if step >= 2 && Instant::now() > until {
             break;
         }
-        ports::int(&mut machine, "step", i32::try_from(step).unwrap_or(i32::MAX))?;
+        ports::int(
+            &mut machine,
+            PortName::Step.text(),
+            i32::try_from(step).unwrap_or(i32::MAX),
+        )?;
         let clock = Instant::now();
         machine.run()?;
         seconds.push(clock.elapsed().as_secs_f64());
-        values.push(ports::scalar(&machine, "kl")?);
+        values.push(ports::scalar(&machine, PortName::Kl.text())?);
     }
     seconds.sort_by(f64::total_cmp);
     Ok(Measured {

@@ -6,6 +6,7 @@ use crate::dist::{Instance, MeasureKind, Support};
 use crate::function::Function;
 use crate::op::{Example, Interval};
 use crate::types::Type;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
@@ -86,7 +87,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     Arc::new(Instance {
         name: "UnitNormal".into(),
         measure: MeasureKind::Density,
-        params: vec![("location".into(), ty.clone())],
+        params: vec![(PortName::Location.into(), ty.clone())],
         supports: vec![Support::Real],
         value: ty.clone(),
         support: Support::Real,
@@ -109,19 +110,22 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
 /// Returns the log density: the sum of `-(x - location)^2 / 2 - log(2 pi) / 2`.
 fn unit_normal_log_density(ty: &Type) -> Function {
     let mut b = Builder::new("log_density");
-    let (location, x) = (b.param("location", ty.clone()), b.param("x", ty.clone()));
+    let (location, x) = (
+        b.param(PortName::Location.text(), ty.clone()),
+        b.param("x", ty.clone()),
+    );
     let residual = b.sub(x, location);
     let square = b.square(residual);
     let quadratic = b.scale(square, -0.5);
     let terms = b.shift(quadratic, -0.5 * TAU.ln());
     let sum = b.reduce_sum_all(terms);
-    b.finish(vec![("log_density".into(), sum)])
+    b.finish(vec![(PortName::LogDensity.into(), sum)])
 }
 
 fn unit_normal_draw(ty: &Type) -> Function {
     let mut b = Builder::new("draw");
-    let location = b.param("location", ty.clone());
-    let coordinates = ["draw", "example", "step"].map(|name| b.param(name, Type::int(Shape::scalar())));
+    let location = b.param(PortName::Location.text(), ty.clone());
+    let coordinates = PortName::COORDINATES.map(|port| b.param(port.text(), Type::int(Shape::scalar())));
     let noise = b.noise(NoiseKind::Normal, "x", coordinates, &ty.shape);
     let x = b.add(location, noise);
     b.finish(vec![("x".into(), x)])

@@ -274,7 +274,7 @@ impl Parser<'_> {
         if token.starts_with('"') {
             return self.quoted();
         }
-        match token.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        match token.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$')) {
             true => Ok(self.reader.token().to_owned()),
             false => Err(self.reader.error("expected a name")),
         }

@@ -85,12 +85,14 @@ struct Name<'a>(&'a str);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let starts = self.0.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let starts = self
+            .0
+            .starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
         let word = starts
             && self
                 .0
                 .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'));
         if word {
             f.write_str(self.0)
         } else {

@@ -6,6 +6,7 @@ mod variance;
 
 use crate::diagnostics::{self, Refusal};
 use crate::pipeline::StageFunctions;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Shape;
@@ -250,7 +251,7 @@ pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
 /// Adds the parameters `draw`, `example` and `step`.
 pub fn coordinates(builder: &mut Builder) -> [Value; 3] {
     let int = Type::int(Shape::scalar());
-    ["draw", "example", "step"].map(|name| builder.param(name, int.clone()))
+    PortName::COORDINATES.map(|port| builder.param(port.text(), int.clone()))
 }
 
 /// Returns `function` with `prefix` in front of the names of its noise streams.

@@ -4,6 +4,7 @@ use crate::nodes;
 use crate::recurrence;
 use crate::rule;
 use crate::unroll;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
@@ -285,7 +286,7 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
     let params = nodes::numbered_params_of(&mut builder, function);
     let results = builder.inline(function, &params);
     let ty = builder.ty(results[0]).clone();
-    let cotangent = builder.param("cotangent", ty);
+    let cotangent = builder.param(PortName::Cotangent.text(), ty);
     let taken = in_branch.then(|| is_nonzero(&mut builder, cotangent));
     let seed = Cotangent {
         value: cotangent,

@@ -9,6 +9,7 @@ use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};
 use crate::nodes::{self, Scope};
 use crate::pipeline::StageFunctions;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::{Instance, MeasureKind, Support, unconstrained};
@@ -284,7 +285,7 @@ fn product(
         support: Support::Real,
         reach: Vec::new(),
         elementwise: false,
-        log_density: Arc::new(builder.finish(vec![("log_density".into(), sum)])),
+        log_density: Arc::new(builder.finish(vec![(PortName::LogDensity.into(), sum)])),
         log_density_elements: None,
         draw: None,
         wider_draw: None,

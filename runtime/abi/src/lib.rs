@@ -19,6 +19,7 @@ pub mod method;
 pub mod metrics;
 pub mod names;
 pub mod plan;
+pub mod ports;
 pub mod primitive;
 pub mod sampling;
 pub mod settings;

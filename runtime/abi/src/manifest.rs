@@ -13,6 +13,7 @@ use crate::laplace::Laplace;
 use crate::method::{self, MethodDef, MethodName};
 use crate::metrics::ComparedMetric;
 use crate::names::Names;
+use crate::ports::PortName;
 use crate::sampling::Sampling;
 pub use crate::variational::KlWeight;
 pub use crate::work::Work;
@@ -396,7 +397,15 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the name of a quantity of an output in programs, tables and results: `mean`, or `y.mean` if the model has
+    /// Returns the port of a quantity of an output in prediction programs. Its name begins with the output if the model has several.
+    pub fn port_of(&self, output: &Output, port: PortName) -> String {
+        match self.only_output() {
+            Some(_) => port.text().to_owned(),
+            None => port.of(&output.name),
+        }
+    }
+
+    /// Returns the name of a quantity of an output in tables and results: `mean`, or `y.mean` if the model has
     /// several outputs.
     pub fn said_of(&self, output: &Output, what: &str) -> String {
         match self.only_output() {

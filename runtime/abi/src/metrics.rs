@@ -1,6 +1,7 @@
 //! The metrics of predictions: their names, their meanings, and the quantities from which they are computed.
 
 use crate::manifest::{InferenceBlock, Output, OutputKind};
+use crate::ports::PortName;
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 
@@ -181,18 +182,18 @@ impl Basis {
     }
 
     /// Returns the port of the prediction program that computes the quantity for an output; `None` if the output has no such quantity.
-    pub fn port(self, output: &Output) -> Option<&'static str> {
+    pub fn port(self, output: &Output) -> Option<PortName> {
         let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
         match self {
-            Basis::Mean if is_number => Some("mean"),
-            Basis::Draws if is_number => Some("draw"),
+            Basis::Mean if is_number => Some(PortName::Mean),
+            Basis::Draws if is_number => Some(PortName::Draw),
             Basis::Mean | Basis::Draws => None,
             Basis::Probabilities | Basis::Outliers => match output.kind {
-                OutputKind::Classes(_) => Some("probabilities"),
-                OutputKind::Bool => Some("mean"),
+                OutputKind::Classes(_) => Some(PortName::Probabilities),
+                OutputKind::Bool => Some(PortName::Mean),
                 OutputKind::Real | OutputKind::Count => None,
             },
-            Basis::LogLikelihood | Basis::LeftOut | Basis::Time => Some("log_likelihood"),
+            Basis::LogLikelihood | Basis::LeftOut | Basis::Time => Some(PortName::LogLikelihood),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::feed::Feed;
 use crate::predict::Predictor;
 use crate::states::StateValues;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, PositionCheck};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::diagnostics::{self, At};
@@ -107,7 +108,7 @@ struct Outside {
 
 /// Returns the first position of a check, `[.., batch, ..]`, that is outside its axis.
 fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outside>, Fault> {
-    let port = format!("position/{number}");
+    let port = PortName::Position.at(number);
     if !machine.has_port(&port) {
         return Ok(None);
     }
@@ -125,7 +126,7 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
         },
     );
     let width = (positions.len() / (examples * draws)).max(1);
-    let rows = format!("row/{number}");
+    let rows = PortName::Row.at(number);
     let element = match machine.has_port(&rows) {
         true => machine.read_real(&rows)?.get(at).map(|row| *row as usize),
         false => None,

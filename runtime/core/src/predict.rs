@@ -10,6 +10,7 @@ use crate::ports;
 use crate::states::StateValues;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::Plan;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
@@ -43,13 +44,13 @@ enum Part {
 impl Part {
     const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
-    /// Returns the name of this kind in prediction programs.
-    fn name(self) -> &'static str {
+    /// Returns the port of this kind in programs with one output.
+    fn port(self) -> PortName {
         match self {
-            Part::LogLikelihood => "log_likelihood",
-            Part::Mean => "mean",
-            Part::Draw => "draw",
-            Part::Probabilities => "probabilities",
+            Part::LogLikelihood => PortName::LogLikelihood,
+            Part::Mean => PortName::Mean,
+            Part::Draw => PortName::Draw,
+            Part::Probabilities => PortName::Probabilities,
         }
     }
 }
@@ -69,7 +70,7 @@ pub struct PredictionOutput {
 /// model.
 pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
-        port: part.name().to_owned(),
+        port: part.port().text().to_owned(),
         part,
         output: None,
     };
@@ -78,7 +79,7 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     }
     let of_each = infer.outputs.iter().enumerate().flat_map(|(at, output)| {
         Part::ALL.map(|part| PredictionOutput {
-            port: infer.said_of(output, part.name()),
+            port: infer.port_of(output, part.port()),
             part,
             output: Some(at),
         })
@@ -480,9 +481,13 @@ impl Predictor {
             drawn.choose(draw..draw + count, self.draws);
             ports::real(machine, &drawn.name, drawn.chosen())?;
         }
-        ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
-        ports::int(machine, "row0", first_row as i32)?;
-        ports::int(machine, "step", PREDICTIVE_STEP)?;
+        ports::int(
+            machine,
+            PortName::FirstDraw.text(),
+            (self.first_draw + draw) as i32,
+        )?;
+        ports::int(machine, PortName::FirstRow.text(), first_row as i32)?;
+        ports::int(machine, PortName::Step.text(), PREDICTIVE_STEP)?;
         machine.run()?;
         Ok(())
     }

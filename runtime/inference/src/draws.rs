@@ -3,6 +3,7 @@
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::{Finds, lookup};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -87,8 +88,8 @@ impl StateDraws {
                 false => ports::real(machine, &state.name, values)?,
             }
         }
-        ports::int(machine, "draw0", range.start as i32)?;
-        ports::int(machine, "step", PREDICTIVE_STEP)?;
+        ports::int(machine, PortName::FirstDraw.text(), range.start as i32)?;
+        ports::int(machine, PortName::Step.text(), PREDICTIVE_STEP)?;
         machine.run()?;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The pruning table: metrics after the weights with the lowest signal-to-noise ratios are set to zero.
 
 use bnnc_abi::manifest::{InferenceBlock, Pruning};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -127,8 +128,8 @@ pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Contex
     }
     machine.run()?;
     let of_site = |site: &String| {
-        let means = machine.read_real(&format!("{site}/mean"))?;
-        let variances = machine.read_real(&format!("{site}/variance"))?;
+        let means = machine.read_real(&PortName::Mean.of(site))?;
+        let variances = machine.read_real(&PortName::Variance.of(site))?;
         let ratios = means
             .iter()
             .zip(variances)
@@ -179,7 +180,7 @@ fn set_masks(predictor: &mut Predictor, ratios: &Ratios, gone: &[Weight]) -> Res
         masks[*site as usize][*at as usize] = 0.0;
     }
     for ((site, _), mask) in ratios.iter().zip(&masks) {
-        predictor.set(&format!("{site}/mask"), mask)?;
+        predictor.set(&PortName::Mask.of(site), mask)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::chains::Quantity;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::ports;
@@ -157,8 +158,8 @@ pub fn summaries_of_draws(
                 &values[first * width..(first + count) * width],
             )?;
         }
-        ports::int(&mut machine, "draw0", first as i32)?;
-        ports::int(&mut machine, "step", SUMMARY_STEP)?;
+        ports::int(&mut machine, PortName::FirstDraw.text(), first as i32)?;
+        ports::int(&mut machine, PortName::Step.text(), SUMMARY_STEP)?;
         machine.run()?;
         for (site, columns) in small.iter().zip(&mut found) {
             let values = machine.read_real(&site.name)?;

@@ -1,6 +1,7 @@
 //! One training step on chosen rows, and the weight of the KL divergence in the step.
 
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
@@ -86,8 +87,8 @@ impl<'a> Stepper<'a> {
             infer,
             train,
             inputs: INPUTS.map(|name| machine.find(name)),
-            wanted: std::iter::once(machine.find("loss").ok_or_else(missing)?)
-                .chain(machine.find("outside"))
+            wanted: std::iter::once(machine.find(PortName::Loss.text()).ok_or_else(missing)?)
+                .chain(machine.find(PortName::Outside.text()))
                 .collect(),
             is_outside: false,
             machine,
@@ -114,16 +115,29 @@ impl<'a> Stepper<'a> {
         let sizes = self.train.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
-        let count = self.count as i32;
+        ports::int(
+            machine,
+            PortName::Iteration.text(),
+            (self.count as i32;
         let inputs = [
-            f64::from(count.wrapping_add(1)),
-            f64::from(count.wrapping_add(self.noise)),
-            terms.rate,
-            terms.rows as f64 / batch.len() as f64,
+            f64::from(count.wrapping_add(1),
+        ),
+            f64::int(
+            machine,
+            PortName::Step.text(),
+            (count.wrapping_add(self.noise),
+        )?;
+        ports::real(machine, PortName::Rate.text(),
+            terms.rate])?;
+        ports::real(
+            machine,
+            PortName::Scale.text(),
+            &[terms.rows as f64 / batch.len() as f64,
             terms.kl_weight,
-        ];
+        ],
+        )?;
         for (port, value) in self.inputs.iter().zip(inputs) {
-            ports::put(machine, *port, value)?;
+            ports::put(machine, PortName::KlWeight.text(), value)?;
         }
         machine.run_for(&self.wanted)?;
         self.count += 1;

@@ -4,6 +4,7 @@ use super::Task;
 use crate::step::training;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
@@ -79,7 +80,7 @@ impl Surface {
         for state in infer.states.iter().filter(|state| state.parameter) {
             let found = (
                 machine.find(&state.name),
-                machine.find(&format!("{}/gradient", state.name)),
+                machine.find(&PortName::Gradient.of(&state.name)),
             );
             if let (Some(port), Some(gradient)) = found {
                 let size = state.shape.count(&Sizes::default());
@@ -92,9 +93,10 @@ impl Surface {
                 count += size;
             }
         }
-        ports::int(&mut machine, "iteration", 1)?;
+        ports::int(&mut machine, PortName::Iteration.text(), 1)?;
+        ports::real(&mut machine, PortName::Scale.text(), &[1.0])?;
         Ok(Surface {
-            loss: machine.find("loss").ok_or_else(missing)?,
+            loss: machine.find(PortName::Loss.text()).ok_or_else(missing)?,
             step: machine.find("step"),
             scale: machine.find("scale"),
             kl_weight: machine.find("kl_weight"),
@@ -238,9 +240,12 @@ impl Surface {
         }
         // The steps of a training have non-negative indices. Negative indices give other noise.
         let step = -1 - noise as i64;
-        ports::put(&mut self.machine, self.step, f64::from(step as i32))?;
-        ports::put(&mut self.machine, self.scale, scale)?;
-        ports::put(&mut self.machine, self.kl_weight, prior)?;
+        ports::put(&mut self.machine, PortName::Step.text(), f64::from(step as i32))?;
+        ports::put(
+                &mut self.machine,
+                PortName::KlWeight.text(),
+                &mut self.machine, self.kl_weight, }],
+            )?;
         self.machine.run()?;
         let mut loss = [0.0];
         self.machine.take(self.loss, &mut loss)?;

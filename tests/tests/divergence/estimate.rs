@@ -237,7 +237,7 @@ impl Estimate {
         for (name, values) in states {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
         }
-        ports::int(&mut self.machine, "step", step).expect("the port is a scalar");
+        ports::int(&mut self.machine, "$step", step).expect("the port is a scalar");
         self.machine.run().unwrap();
         let read = |name: &String| {
             let values = self.machine.read_real(name).expect("the result has a port");
@@ -248,7 +248,7 @@ impl Estimate {
 
     /// Returns only the KL divergence, without its gradient.
     pub fn value(&mut self, states: &StateValues, step: i32) -> f64 {
-        self.at(states, step)["kl"][0]
+        self.at(states, step)["$kl"][0]
     }
 }
 
@@ -275,7 +275,7 @@ pub fn states(divergence: &Divergence) -> StateValues {
 /// Returns the inputs of the function of a KL divergence.
 pub fn inputs(states: &StateValues, step: i32) -> HashMap<String, Vec<f64>> {
     let mut inputs = states.clone();
-    inputs.insert("step".to_owned(), vec![f64::from(step)]);
+    inputs.insert("$step".to_owned(), vec![f64::from(step)]);
     inputs
 }
 

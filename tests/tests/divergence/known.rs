@@ -171,7 +171,7 @@ fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let entropy = scale.ln() + 1.418_938_533_204_672_7;
     let slope = sigmoid(inverse_softplus(scale));
     (
-        -(of("kl") + entropy),
+        -(of("$kl") + entropy),
         -of("w/loc"),
         -(of("w/scale") / slope + 1.0 / scale),
     )
@@ -193,7 +193,7 @@ fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     ];
     each(DISTRIBUTIONS, pairs, |at, _, mut subject| {
         let results = with_noise(&mut subject, &noise);
-        let kl = results["kl"].values[0];
+        let kl = results["$kl"].values[0];
         let (mean, by_location, by_scale) = log_prior(&results, 0.5);
         match at {
             0 => {
@@ -235,7 +235,7 @@ fn fixed_noise_of_a_scale_gives_the_known_estimate() {
             0 => with_noise(&mut subject, &noise.map(|xi| (-xi).exp())),
             _ => with_noise(&mut subject, &noise.map(|xi| (-0.5 * xi * xi).exp())),
         };
-        let (kl, slope) = (results["kl"].values[0], results["w/scale"].values[0]);
+        let (kl, slope) = (results["$kl"].values[0], results["w/scale"].values[0]);
         let entropy = 0.5f64.ln();
         if at == 0 {
             near(-kl - entropy - 1.0, -1.454_878_20);

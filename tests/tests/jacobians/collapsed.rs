@@ -137,8 +137,8 @@ fn picked(found: &Collapse) -> HashMap<String, Tensor> {
             .map(|at: &f64| at.min(weights.elements as f64 - 1.0))
             .collect();
         let tensor = |values: &[f64]| Tensor::new(vec![SELECTED], values.to_vec());
-        given.insert(format!("{}/index", weights.state), tensor(&index));
-        given.insert(format!("{}/chosen", weights.state), tensor(&chosen));
+        given.insert(format!("{}/$index", weights.state), tensor(&index));
+        given.insert(format!("{}/$chosen", weights.state), tensor(&chosen));
     }
     given
 }
@@ -161,8 +161,8 @@ fn shifted(
         .collect();
     let mut moved = given.clone();
     for weights in &found.weights {
-        let index = given[&format!("{}/index", weights.state)].data[column] as usize;
-        let chosen = given[&format!("{}/chosen", weights.state)].data[column];
+        let index = given[&format!("{}/$index", weights.state)].data[column] as usize;
+        let chosen = given[&format!("{}/$chosen", weights.state)].data[column];
         let mut state = all[&weights.state].clone();
         state.data[index] += chosen * by;
         moved.insert(weights.state.clone(), state);
@@ -193,8 +193,8 @@ fn slopes_match_differences() {
             assert_close(&code[name], &value.data, 1e-9, &format!("{layer} {name}"));
         }
         let has_kinks = found.form != LocationForm::Affine;
-        assert_eq!(base.contains_key("kinks"), has_kinks);
-        for name in ["location", "kinks"].iter().take(1 + usize::from(has_kinks)) {
+        assert_eq!(base.contains_key("$kinks"), has_kinks);
+        for name in ["$location", "$kinks"].iter().take(1 + usize::from(has_kinks)) {
             let value = &base[*name];
             let width = value.data.len() / ROWS;
             for column in 0..SELECTED {
@@ -204,7 +204,7 @@ fn slopes_match_differences() {
                 });
                 let pairs = up.data.iter().zip(&down.data);
                 let want: Vec<f64> = pairs.map(|(up, down)| (up - down) / (2.0 * step)).collect();
-                let slopes = &base[&format!("{name}/slope")].data;
+                let slopes = &base[&format!("{name}/$slope")].data;
                 let got: Vec<f64> = (0..ROWS * width)
                     .map(|at| slopes[at * SELECTED + column])
                     .collect();
@@ -220,26 +220,26 @@ fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));
     let function = found.local.as_ref().unwrap();
     let mut given = picked(&found);
-    given.insert("moves".to_owned(), Tensor::zeros(vec![ROWS, SELECTED]));
+    given.insert("$moves".to_owned(), Tensor::zeros(vec![ROWS, SELECTED]));
     let still = results(function, &sizes(), &given);
     let shift = |row: usize, column: usize| number("shift", row * SELECTED + column);
     let moves = (0..ROWS * SELECTED).map(|at| shift(at / SELECTED, at % SELECTED));
     given.insert(
-        "moves".to_owned(),
+        "$moves".to_owned(),
         Tensor::new(vec![ROWS, SELECTED], moves.collect()),
     );
     let moved = results(function, &sizes(), &given);
-    for name in ["scale", "target"] {
+    for name in ["$scale", "$target"] {
         assert_eq!(moved[name], still[name]);
     }
     for row in 0..ROWS {
         let mut own = picked(&found);
-        own.insert("moves".to_owned(), Tensor::zeros(vec![ROWS, SELECTED]));
+        own.insert("$moves".to_owned(), Tensor::zeros(vec![ROWS, SELECTED]));
         for column in 0..SELECTED {
             own = shifted(&found, &own, column, shift(row, column));
         }
         let alone = results(function, &sizes(), &own);
-        for name in ["location", "kinks"] {
+        for name in ["$location", "$kinks"] {
             let width = moved[name].data.len() / ROWS;
             let part = |values: &Tensor| values.data[row * width..(row + 1) * width].to_vec();
             assert_close(&part(&moved[name]), &part(&alone[name]), 1e-12, name);

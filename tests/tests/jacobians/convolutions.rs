@@ -123,10 +123,10 @@ fn images(case: &Case) -> Vec<Vec<f64>> {
 /// Compares `f`, computed by the reference and by machine code in both precisions, with its expected value.
 fn check_outputs(name: &str, text: &str, width: usize, want: &[f64]) {
     let found = approximated(name, text, width, OptionalPrograms::default());
-    let got = &results(&found.rows, &sizes(1), &HashMap::new())["outputs"];
+    let got = &results(&found.rows, &sizes(1), &HashMap::new())["$outputs"];
     assert_close(&got.data, want, 1e-12, name);
     for (precision, error) in [(Precision::F64, 1e-12), (Precision::F32, 1e-5)] {
-        let got = &compiled(&found.rows, precision, &sizes(1), &HashMap::new())["outputs"];
+        let got = &compiled(&found.rows, precision, &sizes(1), &HashMap::new())["$outputs"];
         assert_close(got, want, error, &format!("compiled {name}"));
     }
 }
@@ -241,14 +241,14 @@ fn factors_of_kernels_are_sums_over_positions() {
             }
         }
         assert_close(
-            &got[&format!("{}/left", kernel.name)].data,
+            &got[&format!("{}/$left", kernel.name)].data,
             &left.data,
             1e-12,
             &name,
         );
 
         let logits = out * positions.len();
-        let cotangents = numbers("cotangents", ROWS * 2 * logits);
+        let cotangents = numbers("$cotangents", ROWS * 2 * logits);
         let mut right = Tensor::zeros(vec![out, out]);
         let mut bias = Tensor::zeros(vec![out, out]);
         for cotangent in cotangents.chunks(logits) {
@@ -263,14 +263,14 @@ fn factors_of_kernels_are_sums_over_positions() {
             }
         }
         assert_close(
-            &got[&format!("{}/right", kernel.name)].data,
+            &got[&format!("{}/$right", kernel.name)].data,
             &right.data,
             1e-12,
             &name,
         );
         let whole = found.blocks.iter().find(|block| block.left == 1).unwrap();
         assert_close(
-            &got[&format!("{}/right", whole.name)].data,
+            &got[&format!("{}/$right", whole.name)].data,
             &bias.data,
             1e-12,
             &name,

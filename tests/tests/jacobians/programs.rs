@@ -118,7 +118,7 @@ infer fit = map(Net, rows) { epochs = 1 }
 
 /// Returns `cotangents . df/dw` by finite differences of the outputs: `[batch, columns, elements]` for each state.
 fn differences(found: &Approximation, cotangents: &Tensor) -> Vec<Tensor> {
-    let outputs = |moved: &HashMap<String, Tensor>| results(&found.rows, &sizes(), moved)["outputs"].clone();
+    let outputs = |moved: &HashMap<String, Tensor>| results(&found.rows, &sizes(), moved)["$outputs"].clone();
     let mut jacobians = Vec::new();
     for weights in &found.weights {
         let start = state(&found.rows, &weights.state);
@@ -160,7 +160,7 @@ fn cotangents(found: &Approximation) -> Tensor {
     let mut at = 0;
     Tensor::from_fn(vec![ROWS, COLUMNS, found.outputs], |_| {
         at += 1;
-        number("cotangents", at)
+        number("$cotangents", at)
     })
 }
 
@@ -174,7 +174,7 @@ fn jacobians_match_differences_and_other_programs_match_jacobians() {
         let found = approximated(name, &text, width, ALL);
         let cotangents = cotangents(&found);
         let slopes = differences(&found, &cotangents);
-        let base = given([("cotangents".to_owned(), cotangents)]);
+        let base = given([("$cotangents".to_owned(), cotangents)]);
         jacobian(name, &found, &base, &slopes);
         selected(name, &found, &base, &slopes);
         squares(name, &found, &base, &slopes);
@@ -196,7 +196,7 @@ fn jacobian(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
         check(
             name,
             function,
-            &format!("{}/jacobian", weights.state),
+            &format!("{}/$jacobian", weights.state),
             base,
             &slope.data,
         );
@@ -224,8 +224,8 @@ fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
                 _ => 0.0,
             })
         };
-        input.insert(format!("{}/index", weights.state), of(&|element| element as f64));
-        input.insert(format!("{}/chosen", weights.state), of(&|_| 1.0));
+        input.insert(format!("{}/$index", weights.state), of(&|element| element as f64));
+        input.insert(format!("{}/$chosen", weights.state), of(&|_| 1.0));
     }
     let want = Tensor::from_fn(vec![ROWS, COLUMNS, SELECTED], |at| {
         let (state, element) = pick(at[2]);
@@ -234,7 +234,7 @@ fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
     check(
         name,
         found.selected.as_ref().unwrap(),
-        "jacobian",
+        "$jacobian",
         &input,
         &want.data,
     );
@@ -252,7 +252,7 @@ fn squares(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
                 .sum()
         };
         let want: Vec<f64> = (0..weights.elements).map(sum).collect();
-        let port = format!("{}/squares", weights.state);
+        let port = format!("{}/$squares", weights.state);
         check(name, found.squares.as_ref().unwrap(), &port, base, &want);
     }
 }
@@ -262,18 +262,24 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
     for weights in &found.weights {
         let variance = |at: &[usize]| number(&weights.state, 100 + at[0]).abs();
         let variance = Tensor::from_fn(vec![weights.elements], variance);
-        input.insert(format!("{}/variance", weights.state), variance);
+        input.insert(format!("{}/$variance", weights.state), variance);
     }
     let want = Tensor::from_fn(vec![ROWS, COLUMNS, COLUMNS], |at| {
         let of = |(weights, slope): (&bnnc_abi::laplace::Weights, &Tensor)| {
-            let variance = &input[&format!("{}/variance", weights.state)];
+            let variance = &input[&format!("{}/$variance", weights.state)];
             let term =
                 |d: usize| slope.at(&[at[0], at[1], d]) * variance.data[d] * slope.at(&[at[0], at[2], d]);
             (0..weights.elements).map(term).sum::<f64>()
         };
         found.weights.iter().zip(slopes).map(of).sum()
     });
-    check(name, found.spread.as_ref().unwrap(), "spread", &input, &want.data);
+    check(
+        name,
+        found.spread.as_ref().unwrap(),
+        "$spread",
+        &input,
+        &want.data,
+    );
 }
 
 /// Checks that the Kronecker product of the factors is the outer product of the Jacobian with itself. For factors that are whole blocks, the check
@@ -302,7 +308,7 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
             let rows = slope.data.chunks(size);
             rows.map(|row| row[at[0]] * row[at[1]]).sum()
         });
-        let port = format!("{}/right", block.name);
+        let port = format!("{}/$right", block.name);
         assert_close(&all[&port].data, &gram.data, 2e-8, &format!("{port} of {name}"));
     }
     if name == "positions" {
@@ -313,16 +319,16 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
             14.0 / 3.0 * rows.map(|row| row[at[0]] * row[at[1]]).sum::<f64>()
         });
         let block = found.blocks.iter().find(|block| block.left == 3).unwrap();
-        let port = format!("{}/left", block.name);
+        let port = format!("{}/$left", block.name);
         assert_close(&all[&port].data, &left.data, 1e-12, &port);
     }
     let one = sizes().with(Symbol::Batch, 1).with(Symbol::Columns, 1);
     let found_factors = results(function, &one, &HashMap::new());
     let jacobian = results(found.jacobian.as_ref().unwrap(), &one, &HashMap::new());
     for block in found.blocks.iter().filter(|block| block.left > 1 && exact) {
-        let slope = &jacobian[&format!("{}/jacobian", found.weights[block.weights].state)].data;
-        let left = &found_factors[&format!("{}/left", block.name)];
-        let right = &found_factors[&format!("{}/right", block.name)];
+        let slope = &jacobian[&format!("{}/$jacobian", found.weights[block.weights].state)].data;
+        let left = &found_factors[&format!("{}/$left", block.name)];
+        let right = &found_factors[&format!("{}/$right", block.name)];
         assert_eq!(block.left * block.right, slope.len(), "{name}");
         let place = |i: usize, j: usize| match block.swapped {
             true => j * block.left + i,
@@ -353,12 +359,12 @@ fn hessian_products_match_differences_of_gradients() {
     for (name, text, width) in networks() {
         let found = approximated(name, &text, width, ALL);
         let value = |moved: &HashMap<String, Tensor>| {
-            let rows = &results(&found.rows, &sizes(), moved)["log_likelihood"];
+            let rows = &results(&found.rows, &sizes(), moved)["$log_likelihood"];
             rows.data.iter().sum::<f64>()
         };
         product(name, &found, found.products.as_ref().unwrap(), &value);
         let value =
-            |moved: &HashMap<String, Tensor>| results(&found.prior, &sizes(), moved)["log_prior"].data[0];
+            |moved: &HashMap<String, Tensor>| results(&found.prior, &sizes(), moved)["$log_prior"].data[0];
         match &found.prior_products {
             Some(function) => product(name, &found, function, &value),
             None => assert!(found.independent, "{name}"),
@@ -376,7 +382,7 @@ fn product(
     for weights in &found.weights {
         let vectors = |at: &[usize]| number(&weights.site, at[0] * weights.elements + at[1]);
         let vectors = Tensor::from_fn(vec![COLUMNS, weights.elements], vectors);
-        input.insert(format!("{}/vector", weights.state), vectors);
+        input.insert(format!("{}/$vector", weights.state), vectors);
     }
     let starts: HashMap<&str, Tensor> = found
         .weights
@@ -388,7 +394,7 @@ fn product(
         let mut moved = HashMap::new();
         for (number, weights) in found.weights.iter().enumerate() {
             let mut values = starts[&*weights.state].clone();
-            let vectors = &input[&format!("{}/vector", weights.state)];
+            let vectors = &input[&format!("{}/$vector", weights.state)];
             for (d, x) in values.data.iter_mut().enumerate() {
                 *x += along * vectors.at(&[column, d]);
                 if let Some((state, place, offset)) = element
@@ -404,7 +410,7 @@ fn product(
     let values = evaluate(function, &inputs(function, &sizes(), &input), &sizes());
     let machine = compiled(function, Precision::F64, &sizes(), &input);
     for (number, weights) in found.weights.iter().enumerate() {
-        let port = format!("{}/product", weights.state);
+        let port = format!("{}/$product", weights.state);
         let place = function
             .results
             .iter()

@@ -127,7 +127,7 @@ fn truncated_draws_are_quantiles_of_their_noise() {
         };
         let draws = probe.call(&draw, &coordinates(0)).data;
         let mut b = Builder::new("noise");
-        let at = ["draw", "example", "step"].map(|name| b.param(name, Type::int(Shape::scalar())));
+        let at = ["$draw", "$example", "$step"].map(|name| b.param(name, Type::int(Shape::scalar())));
         let noise = b.noise(NoiseKind::Uniform, "truncated", at, &Shape::fixed(&[DRAWS]));
         let noise = b.finish(vec![("noise".into(), noise)]);
         let uniform = evaluate(&noise, &coordinates(0), &Sizes::default())

@@ -10,6 +10,7 @@ use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
@@ -76,8 +77,8 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
 /// `draw, location -> (location + noise)^2`.
 fn noisy_square(sizes: &[usize]) -> Arc<Function> {
     let mut b = Builder::new("noisy_square");
-    let draw = b.param("draw", Type::int(Shape::scalar()));
-    let location = b.param("location", example::real(sizes, 0.0, 1.0).0);
+    let draw = b.param(PortName::Draw.text(), Type::int(Shape::scalar()));
+    let location = b.param(PortName::Location.text(), example::real(sizes, 0.0, 1.0).0);
     let zero = b.int(0);
     let noise = b.noise(NoiseKind::Normal, "x", [draw, zero, zero], &Shape::fixed(sizes));
     let sum = b.add(location, noise);

@@ -16,6 +16,7 @@ use super::model::{limit, no_part};
 use crate::tree::{DistItem, ParamBinding};
 use crate::types::{Elem, Ty};
 pub use arguments::NamedArguments;
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -440,9 +441,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .map(|(_, body)| body);
         let Some(body) = body else { return Ok(None) };
         self.function("draw", |this, frame| {
-            let int =
-                |this: &mut Self, name: &str| this.elaborator.builder.param(name, Type::int(Shape::scalar()));
-            let coordinates = [int(this, "draw"), int(this, "example"), int(this, "step")];
+            let builder = &mut this.elaborator.builder;
+            let int = |port: PortName| builder.param(port.text(), Type::int(Shape::scalar()));
+            let coordinates = PortName::COORDINATES.map(int);
             let shape = if elementwise { joint_shape } else { Shape::scalar() };
             this.elaborator.noise = Some(NoiseContext {
                 coordinates,

@@ -4,6 +4,7 @@ use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::tree::{Module, OptimiserId, TypedExpr};
+use bnnc_abi::ports::PortName;
 use bnnc_base::source::Span;
 use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
@@ -26,9 +27,13 @@ pub fn elaborate(
     };
     let mut elaborator = Elaborator::new(module, "update");
     let mut frame = Frame::new(&item.locals, "");
-    let gradient = elaborator.builder.param("gradient", Type::scalar());
+    let gradient = elaborator
+        .builder
+        .param(PortName::Gradient.text(), Type::scalar());
     frame.values.insert(item.gradient, Datum::Tensor(gradient));
-    let parameter = elaborator.builder.param("parameter", Type::scalar());
+    let parameter = elaborator
+        .builder
+        .param(PortName::Parameter.text(), Type::scalar());
     frame.values.insert(item.parameter, Datum::Tensor(parameter));
     let mut states = Vec::new();
     for (local, start, _) in &item.states {
@@ -37,9 +42,11 @@ pub fn elaborate(
         frame.values.insert(*local, Datum::Tensor(value));
         states.push((name, constant(start)?));
     }
-    let iteration = elaborator.builder.param("iteration", Type::scalar());
+    let iteration = elaborator
+        .builder
+        .param(PortName::Iteration.text(), Type::scalar());
     frame.values.insert(item.iteration, Datum::Tensor(iteration));
-    let rate = elaborator.builder.param("rate", Type::scalar());
+    let rate = elaborator.builder.param(PortName::Rate.text(), Type::scalar());
     let mut start_rate = 0.0;
     for (at, (binding, arg)) in item.params.iter().zip(args).enumerate() {
         let number = constant(arg)?;
@@ -69,7 +76,7 @@ pub fn elaborate(
     };
     let datum = elaborator.expr(step, &mut next_frame)?;
     let value = elaborator.real(&datum, span)?;
-    results.insert(0, ("step".into(), value));
+    results.insert(0, (PortName::Step.into(), value));
     let update = Arc::new(elaborator.builder.finish(results));
     Ok(ElaboratedOptimiser {
         states,

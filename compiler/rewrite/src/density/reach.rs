@@ -2,6 +2,7 @@
 
 use super::Densities;
 use crate::nodes;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_graph::analysis::ranges::refined_ranges;
 use bnnc_graph::dist::range;
@@ -15,11 +16,11 @@ impl Densities {
     /// example, the mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if the distribution does not state a mean, if neither end of
     /// the interval is finite, or if the interval is a single point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
-        let own = format!("{output}.mean");
+        let own = PortName::Mean.of(output);
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
         let (function, mean) = of_output
             .filter_map(|found| {
-                let mean = found.function.result("mean");
+                let mean = found.function.result(PortName::Mean.text());
                 Some((&found.function, mean.or_else(|| found.function.result(&own))?))
             })
             .next()?;

@@ -6,6 +6,7 @@ use super::{Densities, SitePrior, dependences, is_random};
 use crate::nodes::{self, Scope};
 use crate::rule;
 use crate::unroll;
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -202,7 +203,11 @@ impl Split {
         for (_, value) in self.log_prior_of_each(&mut builder) {
             sum = builder.add(sum, value);
         }
-        self.finish(builder, vec![("log_prior".into(), sum)], &global_names(model))
+        self.finish(
+            builder,
+            vec![(PortName::LogPrior.into(), sum)],
+            &global_names(model),
+        )
     }
 
     fn log_prior_of_each(&self, builder: &mut Builder) -> Vec<(Arc<str>, Value)> {
@@ -252,7 +257,7 @@ impl Split {
             sum = builder.add(sum, term);
         }
         let keep = keep.iter().map(String::as_str).collect();
-        self.finish(builder, vec![("log_likelihood".into(), sum)], &keep)
+        self.finish(builder, vec![(PortName::LogLikelihood.into(), sum)], &keep)
     }
 
     fn row_log_likelihood(&self) -> Function {
@@ -265,7 +270,7 @@ impl Split {
         for term in &self.looped {
             sum = builder.add(sum, *term);
         }
-        self.finish_all(builder, "log_likelihood", sum)
+        self.finish_all(builder, PortName::LogLikelihood.text(), sum)
     }
 
     /// Finishes a function that keeps all parameters and has one result.
@@ -320,7 +325,7 @@ fn observed(function: &Function) -> (Function, Function) {
     });
     let own = builder.finish(function.results_in(&copies));
     let mut terms = own.clone();
-    terms.results = vec![("log_density".into(), sum)];
+    terms.results = vec![(PortName::LogDensity.into(), sum)];
     (own, terms)
 }
 

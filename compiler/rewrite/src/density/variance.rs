@@ -2,6 +2,7 @@
 
 use super::Densities;
 use crate::nodes;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
@@ -20,7 +21,7 @@ const ELEMENTS: usize = 64;
 impl Densities {
     /// Returns whether the constant arguments in the program make the variance of an output infinite, as in `StudentT(1.5, ..)`.
     pub fn has_infinite_variance(&self, output: &str) -> bool {
-        let variance = self.of_output(output, "variance");
+        let variance = self.of_output(output, PortName::Variance);
         variance.is_some_and(|variance| self.is_infinite(variance))
     }
 
@@ -50,7 +51,7 @@ impl Densities {
 
     /// Returns whether the variance of an output does not depend on any parameter, as in `Normal(f, 0.1)`.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
-        let Some(variance) = self.of_output(output, "variance") else {
+        let Some(variance) = self.of_output(output, PortName::Variance) else {
             return false;
         };
         let is_site = |name: &str| self.priors.iter().any(|prior| *prior.site == *name);
@@ -70,7 +71,7 @@ impl Densities {
     /// Returns the name of the distribution of an output, if one observation covers it and the distribution
     /// states a mean or a sampler.
     pub fn family(&self, output: &str) -> Option<String> {
-        let known = ["mean", "draw"].into_iter();
+        let known = [PortName::Mean, PortName::Draw].into_iter();
         let value = known.filter_map(|part| self.of_output(output, part)).next()?;
         let function = only(&self.predictive, value);
         let mut params = function.params.iter();
@@ -82,9 +83,9 @@ impl Densities {
     }
 
     /// Returns the mean, variance or draw of an output in the function `predictive`.
-    fn of_output(&self, output: &str, part: &str) -> Option<Value> {
-        let own = format!("{output}.{part}");
-        [part, &*own]
+    fn of_output(&self, output: &str, port: PortName) -> Option<Value> {
+        let own = port.of(output);
+        [port.text(), &*own]
             .into_iter()
             .find_map(|name| self.predictive.result(name))
     }
@@ -93,7 +94,7 @@ impl Densities {
     /// the largest value of the parameter at which the variance is infinite. For the degrees of freedom of
     /// `StudentT(nu, ..)`, that value is 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
-        let function = only(&self.predictive, self.of_output(output, "variance")?);
+        let function = only(&self.predictive, self.of_output(output, PortName::Variance)?);
         let parameters = function.params.iter();
         parameters
             .filter_map(|param| {

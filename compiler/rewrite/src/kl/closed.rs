@@ -8,6 +8,7 @@ use crate::diagnostics::NoClosedForm;
 use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
@@ -76,7 +77,7 @@ pub fn log_prior(prior: &SitePrior) -> Result<Function, Fault> {
     let mut args = builder.inline(&prior.arguments, &free);
     args.push(builder.param(SITE, prior.distribution.value.clone()));
     let value = builder.inline(&log_density(&prior.distribution)?, &args)[0];
-    prepared(&builder.finish(vec![("log_prior".into(), value)]))
+    prepared(&builder.finish(vec![(PortName::LogPrior.into(), value)]))
 }
 
 /// The name of the parameter that is the value of the site.
@@ -140,7 +141,7 @@ fn attempt(
     let entropy = builder.inline(entropy, &of_family)[0];
     let sum = builder.add(entropy, expected);
     let kl = builder.neg(sum);
-    let whole = builder.finish(vec![("kl".into(), kl)]);
+    let whole = builder.finish(vec![(PortName::Kl.into(), kl)]);
     let function = nodes::without_param(&whole, SITE);
     Ok(Closed { function, because })
 }

@@ -22,6 +22,7 @@ use crate::pipeline::StageFunctions;
 use crate::{kl, pipeline, pipelines, rule};
 use bnnc_abi::collapsed::LocationForm;
 use bnnc_abi::laplace::{Likelihood, Weights};
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
@@ -198,13 +199,13 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
         unreachable!("the name is that of a result")
     };
     let flat = builder.reshape(value, &Shape::fixed(&[size]));
-    rule::remove_dead(&builder.finish(vec![("outputs".into(), flat)]))
+    rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), flat)]))
 }
 
 /// Returns the parts of a model in which the location is the only output, and the weights that affect the location. If some of these weights do not
 /// affect the scale, only they can belong to the last layer: a network with a separate output layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
-    let moving = dependences(&observed.location, "outputs");
+    let moving = dependences(&observed.location, PortName::Outputs.text());
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
     let movers: Vec<&SitePlan<'_>> = all.weights.iter().filter(moves).copied().collect();
     let alone = |plan: &&&SitePlan<'_>| !moves_scale(all, observed, plan);

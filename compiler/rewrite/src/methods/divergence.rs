@@ -19,6 +19,7 @@ use crate::rule::Firing;
 use crate::simplify::simplify;
 use crate::{diagnostics, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Symbol};
@@ -138,7 +139,7 @@ impl Task<'_> {
         }
         for (at, law) in per_draw.laws.iter().enumerate() {
             let mean = match law {
-                Some(law) => Some(law.mean(builder, count, scope.get("step"))),
+                Some(law) => Some(law.mean(builder, count, scope.get(PortName::Step.text()))),
                 None => mean_of(&noise(at)),
             };
             if let (Some(coefficient), Some(mean)) = (mean_of(&coefficient(at)), mean) {
@@ -156,7 +157,7 @@ impl Task<'_> {
         let mut builder = Builder::new("divergence");
         let mut scope = self.bind_divergence(&mut builder);
         let kl = self.divergence_term(&mut builder, &mut scope, per_draw);
-        builder.finish(vec![("kl".into(), kl)])
+        builder.finish(vec![(PortName::Kl.into(), kl)])
     }
 
     fn divergence_gradient(&self, value: &Function) -> Result<Function, Fault> {
@@ -170,7 +171,7 @@ impl Task<'_> {
             .iter()
             .zip(gradients)
             .map(|((name, _), gradient)| (name.clone(), gradient));
-        let results = std::iter::once(("kl".into(), kl)).chain(named).collect();
+        let results = std::iter::once((PortName::Kl.into(), kl)).chain(named).collect();
         Ok(builder.finish(results))
     }
 
@@ -178,7 +179,12 @@ impl Task<'_> {
         let mut scope = Scope::default();
         plan::bind_states(builder, self.plans, &mut scope);
         bind_shared(builder, self.model, &mut scope);
-        bind_scalars(builder, &mut scope, &Type::int(Shape::scalar()), &["step"]);
+        bind_scalars(
+            builder,
+            &mut scope,
+            &Type::int(Shape::scalar()),
+            &[PortName::Step],
+        );
         scope
     }
 
@@ -191,7 +197,7 @@ impl Task<'_> {
             &mut builder,
             &mut scope,
             &Type::int(Shape::scalar()),
-            &["draw", "step"],
+            &[PortName::Draw, PortName::Step],
         );
         (builder, scope)
     }
@@ -207,7 +213,7 @@ impl Task<'_> {
             .iter()
             .map(|plan| plan.family_params(&mut builder, &scope))
             .collect();
-        let draw = scope.get("draw");
+        let draw = scope.get(PortName::Draw.text());
         let mut algebra = Algebra::new(&mut builder, [draw], moving);
         let drawn = self.drawn_forms(&mut algebra, &scope, &params)?;
         for (plan, drawn) in self.plans.iter().zip(&drawn) {
@@ -244,7 +250,11 @@ impl Task<'_> {
             ""
         };
         let all_examples = algebra.builder.int(0);
-        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        let coordinates = [
+            scope.get(PortName::Draw.text()),
+            all_examples,
+            scope.get(PortName::Step.text()),
+        ];
         let of = |(plan, params): (&SitePlan<'_>, &Vec<Value>)| {
             let path = format!("{prefix}{}", plan.site.name);
             let carried = (plan.placement == Placement::Carried).then_some(plan.site.support);

@@ -13,6 +13,7 @@ use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{diagnostics, pipeline, pipelines};
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::dataflow;
@@ -269,7 +270,7 @@ impl<'a> Masker<'a> {
 
     fn param(&mut self, param: Value) -> Value {
         let name = nodes::param_name(self.row, param);
-        let own = ["draw", "example", "step"].iter().position(|own| *own == name);
+        let own = PortName::COORDINATES.iter().position(|own| own.text() == name);
         match own {
             Some(at) => self.coordinates[at],
             None => self.builder.param_like(self.row, param),

@@ -15,15 +15,13 @@ use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
-
-/// The name of the result of a training step that counts selected positions outside their axes.
-pub(super) const OUTSIDE: &str = "outside";
 
 /// The log-likelihood of one row, in which every site is replaced according to its gradient estimator.
 #[derive(Clone, Debug)]
@@ -112,25 +110,29 @@ impl Task<'_> {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
         let all_examples = builder.int(0);
-        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        let coordinates = [
+            scope.get(PortName::Draw.text()),
+            all_examples,
+            scope.get(PortName::Step.text()),
+        ];
         for (plan, way) in self.plans.iter().zip(&likelihood.ways) {
             bind_site(&mut builder, &mut scope, plan, *way, coordinates)?;
         }
         let rows = Dim::Symbol(Symbol::Batch);
         let examples = builder.iota(rows);
-        scope.set("example", examples);
+        scope.set(PortName::Example.text(), examples);
         let mut over_rows = |row: &Function| {
             let of_row = |param: &Value| {
                 let name = nodes::param_name(row, *param);
-                name == "example" || is_of_row(self.model, name)
+                name == PortName::Example.text() || is_of_row(self.model, name)
             };
             let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
             let terms = scope.call(&mut builder, &batch(row, &mapped, rows))[0].1;
             builder.reduce_sum(terms, &[0])
         };
-        let mut results = vec![("log_likelihood".into(), over_rows(&likelihood.row))];
+        let mut results = vec![(PortName::LogLikelihood.into(), over_rows(&likelihood.row))];
         if let Some(outside) = &likelihood.outside {
-            results.push((OUTSIDE.into(), over_rows(outside)));
+            results.push((PortName::Outside.into(), over_rows(outside)));
         }
         Ok(builder.finish(results))
     }

@@ -13,6 +13,7 @@ use crate::density::{Densities, coordinates};
 use crate::nodes::{self, Scope};
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::PositionCheck;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Symbol};
@@ -68,11 +69,8 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
         scope.set(name, builder.param(name, ty.clone()));
     }
     // Dropout masks are noise, so they need the coordinates of a draw.
-    for (name, value) in ["draw", "example", "step"]
-        .into_iter()
-        .zip(coordinates(&mut builder))
-    {
-        scope.set(name, value);
+    for (port, value) in PortName::COORDINATES.into_iter().zip(coordinates(&mut builder)) {
+        scope.set(port.text(), value);
     }
     let mut results = scope.call(&mut builder, &densities.row_log_likelihood);
     results.extend(scope.call(&mut builder, &densities.log_prior));
@@ -89,9 +87,7 @@ pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> 
     let values = builder.inline(&found.function, &params);
     let mut count = builder.real(0.0);
     for ((name, _), value) in found.function.results.iter().zip(values) {
-        let number = name
-            .strip_prefix("position/")
-            .and_then(|at| at.parse::<usize>().ok());
+        let number = PortName::Position.number(name);
         let Some(check) = number.and_then(|at| found.checks.get(at)) else {
             continue;
         };
@@ -108,7 +104,7 @@ pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> 
         let of_check = builder.reduce_sum_all(outside);
         count = builder.add(count, of_check);
     }
-    Some(builder.finish(vec![("outside".into(), count)]))
+    Some(builder.finish(vec![(PortName::Outside.into(), count)]))
 }
 
 /// Returns the positions of `function` that may lie outside their axes and are determined by `by`.
@@ -139,7 +135,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
         if !is_wanted {
             continue;
         }
-        results.push((Arc::from(format!("position/{}", checks.len())), *value));
+        results.push((Arc::from(PortName::Position.at(checks.len())), *value));
         checks.push(PositionCheck { size, inputs });
     }
     if checks.is_empty() {

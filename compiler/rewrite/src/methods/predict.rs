@@ -7,6 +7,7 @@ use crate::batch::batch;
 use crate::density::{Densities, coordinates};
 use crate::group;
 use crate::nodes::{self, Scope};
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::builder::Builder;
@@ -27,7 +28,7 @@ pub fn sites(plans: &[SitePlan<'_>]) -> Function {
         &mut builder,
         &mut scope,
         &Type::int(Shape::scalar()),
-        &["draw", "step"],
+        &[PortName::Draw, PortName::Step],
     );
     draw_sites(&mut builder, plans, &mut scope);
     let mut results = Vec::new();
@@ -63,7 +64,7 @@ pub fn predict_masked(
         for site in masked {
             let drawn = scope.get(site);
             let ty = builder.ty(drawn).clone();
-            let mask = builder.param(&format!("{site}/mask"), ty);
+            let mask = builder.param(&PortName::Mask.of(site), ty);
             scope.set(site, builder.mul(drawn, mask));
         }
     };
@@ -86,17 +87,17 @@ pub fn per_draw(
         &mut builder,
         &mut scope,
         &Type::int(Shape::scalar()),
-        &["draw", "row0", "step"],
+        &[PortName::Draw, PortName::FirstRow, PortName::Step],
     );
     bind(&mut builder, &mut scope);
     let rows = builder.iota(ROWS);
-    let first = builder.broadcast_leading(scope.get("row0"), ROWS);
+    let first = builder.broadcast_leading(scope.get(PortName::FirstRow.text()), ROWS);
     let rows = builder.add(first, rows);
-    scope.set("example", rows);
+    scope.set(PortName::Example.text(), rows);
     let row = row(densities, model);
     let of_row = |param: &Value| {
         let name = nodes::param_name(&row, *param);
-        name == "example" || is_of_row(model, name)
+        name == PortName::Example.text() || is_of_row(model, name)
     };
     let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
     let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
@@ -116,9 +117,9 @@ fn row(densities: &Densities, model: &Model) -> Function {
     }
     let [draw, example, step] = coordinates(&mut builder);
     scope.extend([
-        ("draw".into(), draw),
-        ("example".into(), example),
-        ("step".into(), step),
+        (PortName::Draw.into(), draw),
+        (PortName::Example.into(), example),
+        (PortName::Step.into(), step),
     ]);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
     for said in &densities.predictions {
@@ -137,7 +138,11 @@ fn row(densities: &Densities, model: &Model) -> Function {
 
 fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     let all_examples = builder.int(0);
-    let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+    let coordinates = [
+        scope.get(PortName::Draw.text()),
+        all_examples,
+        scope.get(PortName::Step.text()),
+    ];
     for plan in plans {
         let drawn = plan.draw(builder, scope, coordinates);
         scope.set(&plan.site.name, drawn);
@@ -149,7 +154,7 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
     let of_draw = |param: &Value| {
         let param = nodes::param_name(per_draw, *param);
-        param == "draw" || drawn.iter().any(|name| **name == *param)
+        param == PortName::Draw.text() || drawn.iter().any(|name| **name == *param)
     };
     let mapped: Vec<bool> = per_draw.params.iter().map(of_draw).collect();
     let batched = batch(per_draw, &mapped, DRAWS);
@@ -158,8 +163,8 @@ pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Functi
     for (param, mapped) in per_draw.params.iter().zip(mapped) {
         let ty = per_draw.ty(*param).clone();
         args.push(match nodes::param_name(per_draw, *param) {
-            "draw" => {
-                let first = builder.param("draw0", ty);
+            name if name == PortName::Draw.text() => {
+                let first = builder.param(PortName::FirstDraw.text(), ty);
                 let first = builder.broadcast_leading(first, DRAWS);
                 let offsets = builder.iota(DRAWS);
                 builder.add(first, offsets)

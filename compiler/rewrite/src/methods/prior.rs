@@ -7,6 +7,7 @@ use crate::batch::batch;
 use crate::density::{Densities, SitePrior, prefix_noise};
 use crate::diagnostics::{NoPriorDraws, Undrawable};
 use crate::nodes::Scope;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{self, MeasureKind, Support};
@@ -43,7 +44,11 @@ pub fn predict(
     }
     let bind = |builder: &mut Builder, scope: &mut Scope| {
         let all_examples = builder.int(0);
-        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        let coordinates = [
+            scope.get(PortName::Draw.text()),
+            all_examples,
+            scope.get(PortName::Step.text()),
+        ];
         for ((site, prior), origin) in model.sites.iter().zip(&densities.priors).zip(&origins) {
             let value = match origin {
                 ValueOrigin::Given => builder.param(&site.name, site.ty.clone()),

@@ -18,6 +18,7 @@ use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::manifest::{PriorReport, SiteReport, State};
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
@@ -250,14 +251,14 @@ fn moves(plan: &SitePlan<'_>) -> bool {
 fn density(rows: &Function) -> Function {
     let mut builder = Builder::new("density");
     let params = nodes::params_of(&mut builder, rows);
-    let scale = builder.param("scale", Type::scalar());
+    let scale = builder.param(PortName::Scale.text(), Type::scalar());
     let [prior, terms] = builder.inline(rows, &params)[..] else {
         unreachable!("rows have a prior and terms")
     };
     let sum = builder.reduce_sum(terms, &[0]);
     let scaled = builder.mul(scale, sum);
     let value = builder.add(prior, scaled);
-    builder.finish(vec![("log_density".into(), value)])
+    builder.finish(vec![(PortName::LogDensity.into(), value)])
 }
 
 struct Task<'a> {
@@ -322,8 +323,8 @@ impl Task<'_> {
         let prior = self.prior(&mut builder, &mut scope);
         let terms = self.terms(&mut builder, &scope);
         builder.finish(vec![
-            ("log_prior".into(), prior),
-            ("log_likelihood".into(), terms),
+            (PortName::LogPrior.into(), prior),
+            (PortName::LogLikelihood.into(), terms),
         ])
     }
 
@@ -361,9 +362,9 @@ impl Task<'_> {
             })
             .collect();
         let gradients = differentiate(&mut builder, value, &wrt)?;
-        let mut results = vec![("log_density".into(), value)];
+        let mut results = vec![(PortName::LogDensity.into(), value)];
         let named = moved.iter().zip(gradients);
-        results.extend(named.map(|((name, _), gradient)| (format!("{name}/gradient").into(), gradient)));
+        results.extend(named.map(|((name, _), gradient)| (PortName::Gradient.of(name).into(), gradient)));
         Ok(builder.finish(results))
     }
 

@@ -8,7 +8,7 @@ pub mod prune;
 
 use super::divergence::PerDraw;
 use super::likelihood::choice::Layers;
-use super::likelihood::{Likelihood, OUTSIDE, likelihood};
+use super::likelihood::{Likelihood, likelihood};
 use super::plan::{self, SitePlan};
 use super::positions;
 use super::predict;
@@ -21,6 +21,7 @@ use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{constrain, kl, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
@@ -33,9 +34,6 @@ use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use elements::map_elements;
 use std::sync::Arc;
-
-/// The name of the divergence term of the loss. This term is a separate result if the prior is tuned.
-const DIVERGENCE: &str = "divergence";
 
 /// The user's training options that affect the compiled program.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +151,7 @@ fn count(shape: &Shape) -> usize {
 
 /// Returns whether a loss depends on the number of the step. Only noise depends on the number of the step.
 fn has_noise(loss: &Function) -> bool {
-    let step = loss.param("step").into_iter().collect::<Vec<_>>();
+    let step = loss.param(PortName::Step.text()).into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
@@ -214,10 +212,10 @@ pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope)
 }
 
 /// Adds scalar parameters.
-pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, names: &[&str]) {
-    for name in names {
-        let value = builder.param(name, ty.clone());
-        scope.set(name, value);
+pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, ports: &[PortName]) {
+    for port in ports {
+        let value = builder.param(port.text(), ty.clone());
+        scope.set(port.text(), value);
     }
 }
 
@@ -236,8 +234,18 @@ impl Task<'_> {
         let mut scope = Scope::default();
         plan::bind_states(&mut builder, self.plans, &mut scope);
         bind_data(&mut builder, self.model, &mut scope);
-        bind_scalars(&mut builder, &mut scope, &Type::int(Shape::scalar()), &["step"]);
-        bind_scalars(&mut builder, &mut scope, &Type::scalar(), &["scale", "kl_weight"]);
+        bind_scalars(
+            &mut builder,
+            &mut scope,
+            &Type::int(Shape::scalar()),
+            &[PortName::Step],
+        );
+        bind_scalars(
+            &mut builder,
+            &mut scope,
+            &Type::scalar(),
+            &[PortName::Scale, PortName::KlWeight],
+        );
         let per_draw = self.likelihood_per_draw(likelihood)?;
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
@@ -253,12 +261,12 @@ impl Task<'_> {
             let excess = builder.mul(excess, own);
             divergence = builder.sub(divergence, excess);
         }
-        let weighted = builder.mul(scope.get("kl_weight"), divergence);
-        let scaled = builder.mul(scope.get("scale"), log_likelihood);
+        let weighted = builder.mul(scope.get(PortName::KlWeight.text()), divergence);
+        let scaled = builder.mul(scope.get(PortName::Scale.text()), log_likelihood);
         let loss = builder.sub(weighted, scaled);
-        let mut results = vec![("loss".into(), loss)];
+        let mut results = vec![(PortName::Loss.into(), loss)];
         if self.settings.online {
-            results.push((DIVERGENCE.into(), weighted));
+            results.push((PortName::Divergence.into(), weighted));
         }
         results.extend(outside);
         Ok(builder.finish(results))
@@ -294,13 +302,13 @@ impl Task<'_> {
     ) -> Vec<(Arc<str>, Value)> {
         if count <= 1 {
             let first = builder.int(0);
-            scope.set("draw", first);
+            scope.set(PortName::Draw.text(), first);
             return scope.call(builder, per_draw);
         }
         let dim = Dim::Symbol(symbol);
         let draws = builder.iota(dim);
-        scope.set("draw", draws);
-        let is_draw = |param: &Value| nodes::param_name(per_draw, *param) == "draw";
+        scope.set(PortName::Draw.text(), draws);
+        let is_draw = |param: &Value| nodes::param_name(per_draw, *param) == PortName::Draw.text();
         let mapped: Vec<bool> = per_draw.params.iter().map(is_draw).collect();
         let results = inline_batched(builder, per_draw, &scope.arguments(per_draw), &mapped, dim);
         let means: Vec<Value> = results
@@ -335,8 +343,10 @@ impl Task<'_> {
         let wrt: Vec<Value> = moved.iter().map(|(_, value)| *value).collect();
         let gradients = differentiate(&mut builder, value, &wrt)?;
         let named = moved.iter().zip(gradients);
-        let named = named.map(|((name, _), gradient)| (format!("{name}/gradient").into(), gradient));
-        let results = std::iter::once(("loss".into(), value)).chain(named).collect();
+        let named = named.map(|((name, _), gradient)| (PortName::Gradient.of(name).into(), gradient));
+        let results = std::iter::once((PortName::Loss.into(), value))
+            .chain(named)
+            .collect();
         Ok(builder.finish(results))
     }
 
@@ -365,13 +375,13 @@ impl Task<'_> {
             &mut builder,
             &mut scope,
             &Type::int(Shape::scalar()),
-            &["iteration", "step"],
+            &[PortName::Iteration, PortName::Step],
         );
         bind_scalars(
             &mut builder,
             &mut scope,
             &Type::scalar(),
-            &["rate", "scale", "kl_weight"],
+            &[PortName::Rate, PortName::Scale, PortName::KlWeight],
         );
         let terms = scope.call(&mut builder, loss);
         let value = terms[0].1;
@@ -383,7 +393,7 @@ impl Task<'_> {
                 .find(|(known, _)| **known == *name)
                 .map(|(_, value)| *value)
         };
-        if let Some(divergence) = of_name(DIVERGENCE) {
+        if let Some(divergence) = of_name(PortName::Divergence.text()) {
             let of_prior = differentiate(&mut builder, divergence, &wrt)?;
             let names = moved.iter().map(|(name, _)| name);
             for ((name, gradient), own) in names.zip(&mut gradients).zip(of_prior) {
@@ -396,8 +406,8 @@ impl Task<'_> {
                 *gradient = builder.sub(changed, slope);
             }
         }
-        let mut results = vec![("loss".into(), value)];
-        results.extend(of_name(OUTSIDE).map(|outside| (OUTSIDE.into(), outside)));
+        let mut results = vec![(PortName::Loss.into(), value)];
+        results.extend(of_name(PortName::Outside.text()).map(|outside| (PortName::Outside.into(), outside)));
         for ((name, shape), gradient) in moved.iter().zip(gradients) {
             results.extend(update(&mut builder, optimiser, &scope, (name, shape), gradient));
         }
@@ -417,25 +427,28 @@ fn update(
     let function = &optimiser.update;
     let per_element = |param: &Value| {
         let param = nodes::param_name(function, *param);
-        matches!(param, "gradient" | "parameter") || is_state(param)
+        matches!(
+            PortName::named(param),
+            Some(PortName::Gradient | PortName::Parameter)
+        ) || is_state(param)
     };
     let mapped: Vec<bool> = function.params.iter().map(per_element).collect();
     let for_shape = map_elements(function, &mapped, shape);
     let mut arguments = Scope::default();
-    arguments.set("gradient", gradient);
-    arguments.set("parameter", scope.get(name));
-    arguments.set("rate", scope.get("rate"));
-    let iteration = builder.to_real(scope.get("iteration"));
-    arguments.set("iteration", iteration);
+    arguments.set(PortName::Gradient.text(), gradient);
+    arguments.set(PortName::Parameter.text(), scope.get(name));
+    arguments.set(PortName::Rate.text(), scope.get(PortName::Rate.text()));
+    let iteration = builder.to_real(scope.get(PortName::Iteration.text()));
+    arguments.set(PortName::Iteration.text(), iteration);
     for (state, _) in &optimiser.states {
         arguments.set(state, scope.get(&format!("{name}/{state}")));
     }
     let parameter = scope.get(name);
     let mut next = Vec::new();
     for (result, value) in arguments.call(builder, &for_shape) {
-        next.push(match &*result {
-            "step" => (name.into(), builder.add(parameter, value)),
-            state => (format!("{name}/{state}").into(), value),
+        next.push(match PortName::named(&result) {
+            Some(PortName::Step) => (name.into(), builder.add(parameter, value)),
+            _ => (format!("{name}/{result}").into(), value),
         });
     }
     next

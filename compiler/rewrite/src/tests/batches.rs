@@ -72,7 +72,7 @@ fn batched_gradients_are_per_example_gradients() {
                 continue;
             }
             let loss = with_loss(&function);
-            let Ok(differentiated) = gradient(&loss, "loss", &real_params(&loss)) else {
+            let Ok(differentiated) = gradient(&loss, "$loss", &real_params(&loss)) else {
                 continue;
             };
             let mapped = vec![true; example.operands.len()];

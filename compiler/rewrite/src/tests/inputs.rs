@@ -1,5 +1,6 @@
 //! Deterministic numbers for tests, spread over intervals.
 
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
@@ -77,7 +78,7 @@ pub fn with_loss(function: &Function) -> Function {
     let weights = builder.literal(&sizes, &weights.data);
     let weighted = builder.mul(value, weights);
     let loss = builder.reduce_sum_all(weighted);
-    builder.finish(vec![("loss".into(), loss)])
+    builder.finish(vec![(PortName::Loss.into(), loss)])
 }
 
 /// Returns the names of the real parameters.

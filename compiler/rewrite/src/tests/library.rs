@@ -1,6 +1,7 @@
 //! Distributions and models that are built by hand. The formulas come from textbooks. Elaboration would build the same graphs.
 
 use bnnc_abi::manifest::Init;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
@@ -34,7 +35,7 @@ fn function(names: &[&str], ty: &Type, build: impl FnOnce(&mut Builder, &[Value]
     let params: Vec<Value> = names
         .iter()
         .map(|name| {
-            let is_coordinate = matches!(*name, "draw" | "example" | "step");
+            let is_coordinate = matches!(*name, "$draw" | "$example" | "$step");
             let ty = if is_coordinate {
                 Type::int(Shape::scalar())
             } else {
@@ -89,7 +90,11 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
         elementwise: true,
         log_density: function(&["loc", "scale", "x"], &ty, total),
         log_density_elements: Some(function(&["loc", "scale", "x"], &ty, elements)),
-        draw: Some(function(&["loc", "scale", "draw", "example", "step"], &ty, draw)),
+        draw: Some(function(
+            &["loc", "scale", "$draw", "$example", "$step"],
+            &ty,
+            draw,
+        )),
         wider_draw: None,
         mean: Some(function(&["loc", "scale"], &ty, |_, p| p[0])),
         variance: shapes.variance.map(variance),
@@ -233,7 +238,7 @@ pub fn exponential(shape: &Shape) -> Instance {
         b.neg(total)
     });
     instance.log_density_elements = Some(function(&["x"], &ty, |b, p| b.neg(p[0])));
-    instance.draw = Some(function(&["draw", "example", "step"], &ty, |b, p| {
+    instance.draw = Some(function(&["$draw", "$example", "$step"], &ty, |b, p| {
         let u = b.noise(NoiseKind::Uniform, "u", [p[0], p[1], p[2]], shape);
         let log = b.log(u);
         b.neg(log)
@@ -249,19 +254,19 @@ pub fn point(shape: &Shape) -> Instance {
     instance.name = "Point".into();
     instance.measure = MeasureKind::Point;
     instance.params = vec![("loc".into(), ty.clone())];
-    instance.draw = Some(function(&["loc", "draw", "example", "step"], &ty, |_, p| p[0]));
+    instance.draw = Some(function(&["loc", "$draw", "$example", "$step"], &ty, |_, p| p[0]));
     (instance.mean, instance.variance, instance.entropy) = (None, None, None);
     instance
 }
 
 /// Gradient descent without momentum: `step = -rate * gradient`.
 pub fn sgd(rate: f64) -> ElaboratedOptimiser {
-    let update = function(&["gradient", "iteration", "rate"], &Type::scalar(), |b, p| {
+    let update = function(&["$gradient", "$iteration", "$rate"], &Type::scalar(), |b, p| {
         let product = b.mul(p[2], p[0]);
         b.neg(product)
     });
     let mut renamed = (*update).clone();
-    renamed.results[0].0 = "step".into();
+    renamed.results[0].0 = PortName::Step.into();
     ElaboratedOptimiser {
         states: Vec::new(),
         rate,
@@ -273,13 +278,13 @@ pub fn sgd(rate: f64) -> ElaboratedOptimiser {
 pub fn momentum() -> ElaboratedOptimiser {
     let mut b = Builder::new("update");
     let [gradient, m, iteration, rate] =
-        ["gradient", "m", "iteration", "rate"].map(|name| b.param(name, Type::scalar()));
+        ["$gradient", "m", "$iteration", "$rate"].map(|name| b.param(name, Type::scalar()));
     let kept = b.scale(m, 0.9);
     let next = b.add(kept, gradient);
     let product = b.mul(rate, next);
     let scaled = b.div(product, iteration);
     let step = b.neg(scaled);
-    let update = Arc::new(b.finish(vec![("step".into(), step), ("m".into(), next)]));
+    let update = Arc::new(b.finish(vec![(PortName::Step.into(), step), ("m".into(), next)]));
     ElaboratedOptimiser {
         states: vec![("m".into(), 0.0)],
         rate: 0.1,

@@ -8,6 +8,7 @@ use crate::methods::likelihood::{per_example, symmetry};
 use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Code;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
@@ -130,11 +131,11 @@ fn run(model: &Model, posterior: &ApproximatePosterior, samples: usize, layers: 
     values.insert("x".into(), Tensor::new(vec![Y.len(), 3], X.concat()));
     values.insert("y".into(), Tensor::new(vec![Y.len()], Y.to_vec()));
     let numbers = [
-        ("iteration", 1.0),
-        ("step", 0.0),
-        ("rate", 1.0),
-        ("scale", 1.0),
-        ("kl_weight", 0.0),
+        ("$iteration", 1.0),
+        ("$step", 0.0),
+        ("$rate", 1.0),
+        ("$scale", 1.0),
+        ("$kl_weight", 0.0),
     ];
     values.extend(numbers.map(|(name, number)| (name.to_owned(), Tensor::scalar(number))));
     let mut run = Run {
@@ -159,7 +160,8 @@ impl Run {
 
     /// Returns the loss of one step, followed by its gradient with respect to `states`.
     fn step(&mut self, step: usize, states: &[&str]) -> Vec<f64> {
-        self.values.insert("step".into(), Tensor::scalar(step as f64));
+        self.values
+            .insert(PortName::Step.text().to_owned(), Tensor::scalar(step as f64));
         let inputs: Vec<Tensor> = self
             .train
             .params
@@ -174,7 +176,7 @@ impl Run {
             .map(|(name, _)| &**name)
             .zip(&results)
             .collect();
-        let mut numbers = after["loss"].data.clone();
+        let mut numbers = after["$loss"].data.clone();
         for state in states {
             let pairs = self.values[*state].data.iter().zip(&after[state].data);
             numbers.extend(pairs.map(|(before, after)| before - after));
@@ -363,8 +365,8 @@ fn flipout_decorrelates_examples() {
     // Far from the observation, the log-likelihood is linear in the output, up to one part in a hundred.
     let output = |draw: f64, example: f64| {
         let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
-            "draw" => Tensor::scalar(draw),
-            "example" => Tensor::scalar(example),
+            "$draw" => Tensor::scalar(draw),
+            "$example" => Tensor::scalar(example),
             "x" => Tensor::new(vec![3], vec![1.0, 1.0, 1.0]),
             "y" => Tensor::scalar(100.0),
             "out.w:centre" => Tensor::zeros(vec![1, 3]),
@@ -644,7 +646,7 @@ fn logistic_row() -> Function {
     let (plus, minus) = (b.log_sigmoid(u), b.log_sigmoid(minus));
     let is_true = b.lt(zero, y);
     let value = b.select(is_true, plus, minus);
-    b.finish(vec![("log_likelihood".into(), value)])
+    b.finish(vec![(PortName::LogLikelihood.into(), value)])
 }
 
 /// Returns the mean of `f` under a normal distribution by the trapezium rule, which is exact to rounding for
@@ -714,7 +716,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
         let x = b.param("x", Type::real(Shape::fixed(&[3])));
         let product = b.contract(w, x, "ij,j->i");
         let value = build(&mut b, product);
-        let row = b.finish(vec![("log_likelihood".into(), value)]);
+        let row = b.finish(vec![(PortName::LogLikelihood.into(), value)]);
         let faults = crate::methods::likelihood::integrate::rewrite(&row, &names(&["out.w"]), 4);
         faults.err().map(|faults| {
             assert_eq!(faults[0].code.id, diagnostics::LAYER_FORM.id);

@@ -248,8 +248,8 @@ fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
             .map(|state| &state.init);
         let value = match (start, name) {
             (Some(bnnc_abi::manifest::Init::Constant(value)), _) => *value,
-            (_, "x" | "kl_weight") => 1.0,
-            (_, "scale") => scale,
+            (_, "x" | "$kl_weight") => 1.0,
+            (_, "$scale") => scale,
             _ => 0.0,
         };
         Tensor::from_fn(train.ty(*param).shape.resolve(&sizes), |_| value)

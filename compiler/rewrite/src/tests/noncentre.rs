@@ -8,6 +8,7 @@ use crate::differentiate::gradient;
 use crate::methods::sample::noncentre;
 use crate::nodes::{self, Scope};
 use crate::simplify::simplify;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -73,7 +74,7 @@ fn in_noise(densities: &Densities) -> Function {
     let each = scope.call(&mut b, &densities.log_priors);
     let of_theta = each.iter().find(|(name, _)| &**name == "theta").unwrap().1;
     let sum = b.add(of_theta, log_jacobian);
-    b.finish(vec![("log_density".into(), sum)])
+    b.finish(vec![(PortName::LogDensity.into(), sum)])
 }
 
 /// Fails unless the log density of `z` is the sum of `standard` over the elements of `z`, and does not depend on other values.
@@ -91,7 +92,7 @@ fn check(prior: Instance, standard: fn(f64) -> f64) {
         ];
         let want = Tensor::scalar(by_hand(&z));
         assert_close(&evaluate(&function, &at)[0], &want, 1e-11, &name);
-        let slopes = gradient(&function, "log_density", &["mu", "log_tau", "z"]).unwrap();
+        let slopes = gradient(&function, "$log_density", &["mu", "log_tau", "z"]).unwrap();
         let found = evaluate(&slopes, &at);
         let of = |param: &str| {
             let result = slopes

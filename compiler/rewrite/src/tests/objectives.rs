@@ -9,6 +9,7 @@ use crate::density::density;
 use crate::methods::train::{Objective, TrainingSettings, objective};
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Instance;
@@ -83,13 +84,13 @@ fn run(
     set("x", Tensor::new(x_shape, rows.0.to_vec()));
     set("y", Tensor::new(vec![rows.1.len()], rows.1.to_vec()));
     for (name, number) in [
-        ("iteration", 1.0),
-        ("step", 0.0),
-        ("rate", optimiser.rate),
-        ("scale", 1.0),
-        ("kl_weight", 1.0),
-        ("draw0", 0.0),
-        ("row0", 0.0),
+        ("$iteration", 1.0),
+        ("$step", 0.0),
+        ("$rate", optimiser.rate),
+        ("$scale", 1.0),
+        ("$kl_weight", 1.0),
+        ("$draw0", 0.0),
+        ("$row0", 0.0),
     ] {
         set(name, Tensor::scalar(number));
     }
@@ -127,7 +128,7 @@ impl Run {
     }
 
     fn loss(&self) -> f64 {
-        self.train()["loss"].data[0]
+        self.train()["$loss"].data[0]
     }
 }
 
@@ -161,7 +162,7 @@ fn divergence(family: Instance, starts: &[f64], prior: Instance, params: &[f64],
     let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
     let posterior = posterior(vec![approximation("w", family, starts)]);
     let mut run = run(&model, &posterior, &sgd(0.0), draws, 0, (&[0.0], &[0.0]));
-    run.set("scale", 0.0);
+    run.set(PortName::Scale.text(), 0.0);
     run
 }
 
@@ -271,7 +272,7 @@ fn divergences_may_use_separate_draws() {
     let (optimiser, rows) = (sgd(0.0), (&[1.0][..], &[0.4][..]));
     let own = run(&model, &posterior, &optimiser, 1, 20_000, rows);
     let mut without = run(&model, &posterior, &optimiser, 1, 0, rows);
-    without.set("kl_weight", 0.0);
+    without.set(PortName::KlWeight.text(), 0.0);
     let streams: std::collections::BTreeSet<&str> =
         own.objective.train.nodes.iter().filter_map(noise_site).collect();
     assert_eq!(streams.into_iter().collect::<Vec<_>>(), ["kl/w/z", "w/z"]);
@@ -310,7 +311,7 @@ fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let mut family = normal(&scalar());
     let mut b = Builder::new("draw");
     let [loc, scale] = ["loc", "scale"].map(|name| b.param(name, Type::scalar()));
-    for name in ["draw", "example", "step"] {
+    for name in ["$draw", "$example", "$step"] {
         b.param(name, Type::int(scalar()));
     }
     let scaled = b.scale(scale, 0.7);
@@ -328,7 +329,7 @@ fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let run = run(&model, &posterior, &sgd(0.01), 1, 0, (&[1.0, 2.0], &[1.2, 1.9]));
     close(run.values["w/scale"].data[0], -1.0, 1e-12);
     let after = run.train();
-    close(after["loss"].data[0], 3.801_655_05, 1e-8);
+    close(after["$loss"].data[0], 3.801_655_05, 1e-8);
     close(after["w/loc"].data[0], 0.469_950_53, 1e-8);
     close(after["w/scale"].data[0], -0.978_245_98, 1e-8);
     close(run.call(&run.objective.sites)["w"].data[0], 0.619_283_18, 1e-8);
@@ -369,8 +370,8 @@ fn evidence_lower_bounds_agree_with_the_conjugate_model() {
         ];
         let run = run(&line(), &posterior(approximations), &sgd(0.0), DRAWS, 0, (&X, &Y));
         let rows = run.call(&run.objective.predict);
-        assert_eq!(rows["log_likelihood"].shape, [DRAWS, 8]);
-        let sums: Vec<f64> = rows["log_likelihood"]
+        assert_eq!(rows["$log_likelihood"].shape, [DRAWS, 8]);
+        let sums: Vec<f64> = rows["$log_likelihood"]
             .data
             .chunks(8)
             .map(|row| row.iter().sum())
@@ -394,8 +395,8 @@ fn gradients_of_a_network_agree_with_finite_differences() {
             kl_draws,
             (&ROWS.0, &ROWS.1),
         );
-        run.set("scale", 2.5);
-        run.set("kl_weight", 0.3);
+        run.set(PortName::Scale.text(), 2.5);
+        run.set(PortName::KlWeight.text(), 0.3);
         let after = run.train();
         for state in ["w/loc", "w/scale", "v/loc", "v/scale"] {
             let before = run.values[state].clone();
@@ -456,12 +457,12 @@ fn predictions_and_training_use_the_same_draws() {
         0,
         (&ROWS.0, &ROWS.1),
     );
-    run.set("kl_weight", 0.0);
+    run.set(PortName::KlWeight.text(), 0.0);
     let predicted = run.call(&run.objective.predict);
-    assert_eq!(predicted["mean"].shape, [5, 4]);
-    assert_eq!(predicted["draw"].shape, [5, 4]);
-    assert!(!predicted.contains_key("probabilities"));
-    let mean = predicted["log_likelihood"].data.iter().sum::<f64>() / 5.0;
+    assert_eq!(predicted["$mean"].shape, [5, 4]);
+    assert_eq!(predicted["$draw"].shape, [5, 4]);
+    assert!(!predicted.contains_key("$probabilities"));
+    let mean = predicted["$log_likelihood"].data.iter().sum::<f64>() / 5.0;
     close(run.loss(), -mean, 1e-12);
 }
 
@@ -506,7 +507,7 @@ fn the_gradient_of_map_is_zero_at_the_mode() {
         .zip(&Y)
         .map(|(x, y)| log_normal(y - 0.214_804_89 - 0.778_637_25 * x, 0.3));
     let joint = rows.sum::<f64>() + log_normal(0.214_804_89, 1.0) + log_normal(0.778_637_25, 1.0);
-    close(after["loss"].data[0], -joint, 1e-9);
+    close(after["$loss"].data[0], -joint, 1e-9);
 }
 
 /// The states of the optimiser are states of the program. The numbers are those of two steps of heavy-ball momentum, computed by hand.
@@ -529,7 +530,7 @@ fn optimiser_states_follow_momentum_by_hand() {
     for (name, value) in &first {
         run.values.insert(name.clone(), value.clone());
     }
-    run.set("iteration", 2.0);
+    run.set(PortName::Iteration.text(), 2.0);
     let second = run.train();
     let m = 0.9 * g + gradient(a, b);
     close(second["a/loc/m"].data[0], m, 1e-9);

@@ -4,6 +4,7 @@ use crate::diagnostics::NoExactIntegral;
 use crate::methods::collapse::pieces::{KinkedFunction, pieces};
 use crate::pass::PassContext;
 use crate::tests::inputs::evaluate;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, Value};
@@ -16,7 +17,7 @@ fn function(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Function {
     let w = builder.param("w", Type::real(Shape::fixed(&[4])));
     let x = builder.param("x", Type::real(Shape::fixed(&[2])));
     let value = body(&mut builder, w, x);
-    builder.finish(vec![("outputs".into(), value)])
+    builder.finish(vec![(PortName::Outputs.into(), value)])
 }
 
 fn found(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Result<KinkedFunction, NoExactIntegral> {

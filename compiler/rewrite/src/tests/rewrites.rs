@@ -26,7 +26,7 @@ fn assert_same(before: &Function, after: &Function, context: &str) {
     let (before, after) = (with_loss(before), with_loss(after));
     let of = |function: &Function| {
         evaluate(
-            &gradient(function, "loss", &real_params(function)).unwrap(),
+            &gradient(function, "$loss", &real_params(function)).unwrap(),
             &operands,
         )
     };

@@ -35,7 +35,7 @@ fn tabulated(
 ) -> Arc<Function> {
     let mut b = Builder::new("draw");
     let params: Vec<Value> = params.iter().map(|name| b.param(name, Type::scalar())).collect();
-    let [at, _, _] = ["draw", "example", "step"].map(|name| b.param(name, Type::int(scalar())));
+    let [at, _, _] = ["$draw", "$example", "$step"].map(|name| b.param(name, Type::int(scalar())));
     let table = b.literal(&[table.len()], table);
     let noise = b.gather(table, at, 0);
     let value = draw(&mut b, &params, noise);
@@ -92,7 +92,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         .iter()
         .map(
             |param| match crate::nodes::param_name(&divergence.gradient, *param) {
-                "step" => Tensor::scalar(0.0),
+                "$step" => Tensor::scalar(0.0),
                 name => Tensor::scalar(state(name)),
             },
         )
@@ -162,7 +162,7 @@ fn polynomials_of_a_location_scale_sampler_separate() {
         "{}",
         way(&tuple)
     );
-    close(tuple.values["kl"], 1.091_302_79 - ENTROPY, 1e-8);
+    close(tuple.values["$kl"], 1.091_302_79 - ENTROPY, 1e-8);
     // d mean w^2 = (1.05, 1.775), d mean w = (1, 0.45); -log p = (w - 0.1)^2 / 1.28 + ..; d entropy / d scale = 1 / 0.5.
     close(tuple.values["w/loc"], (1.05 - 0.2) / 1.28, 1e-12);
     close(tuple.values["w/scale"], (1.775 - 0.2 * 0.45) / 1.28 - 2.0, 1e-12);
@@ -182,7 +182,7 @@ fn absolute_values_separate_by_stop_gradient_signs() {
         "{}",
         way(&signs)
     );
-    close(signs.values["kl"], 1.251_253_63 - ENTROPY, 1e-8);
+    close(signs.values["$kl"], 1.251_253_63 - ENTROPY, 1e-8);
     close(signs.values["w/loc"], 0.625, 1e-12);
     close(signs.values["w/scale"], 1.3125 - 2.0, 1e-12);
 }
@@ -240,7 +240,7 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     });
     let tuple = found(scaled_table(), &[0.5], gamma, &[], sampled());
     assert!(way(&tuple).starts_with("tuple: 2 means"), "{}", way(&tuple));
-    close(tuple.values["kl"], 1.454_878_20 - 0.5f64.ln(), 1e-8);
+    close(tuple.values["$kl"], 1.454_878_20 - 0.5f64.ln(), 1e-8);
     close(tuple.values["w/scale"], -0.6 - 2.0, 1e-12);
     // The density of the inverse Gaussian distribution with mean and shape one: -(log(2 pi) + 3 log w + (w - 1)^2 / w) / 2.
     let inverse_gaussian = positive_prior(|b, p| {
@@ -255,7 +255,7 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     });
     let found = found(scaled_table(), &[0.5], inverse_gaussian, &[], sampled());
     assert!(way(&found).starts_with("tuple: "), "{}", way(&found));
-    close(found.values["kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
+    close(found.values["$kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
 }
 
 /// The value and the gradient of a factorised KL divergence equal those of the plain mean over the same noise.
@@ -305,7 +305,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         assert!(series.warnings.is_empty());
         // This is the remainder of the series of the logarithm around 1.1, at a distance of at most 0.2.
         let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
-        let error = (series.values["kl"] + entropy - exact).abs();
+        let error = (series.values["$kl"] + entropy - exact).abs();
         assert!(
             error <= remainder && error < before,
             "order {order}: {error}, {remainder}"
@@ -365,7 +365,7 @@ fn powers_of_sums_of_noise_are_counted_once() {
         / 4.0;
     let best = found(family(), &[0.3, 0.5], normal(&scalar()), &[0.0, 1.0], sampled());
     assert!(way(&best).starts_with("tuple: "), "{}", way(&best));
-    close(best.values["kl"], -ENTROPY - mean, 1e-10 * mean.abs());
+    close(best.values["$kl"], -ENTROPY - mean, 1e-10 * mean.abs());
 }
 
 /// Around zero, the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius of convergence one.

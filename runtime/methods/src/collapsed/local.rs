@@ -4,6 +4,7 @@ use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::{read, rows_per_call};
@@ -174,9 +175,11 @@ impl<'a> LocalProgram<'a> {
         self.whole.run(&self.states, ids, (iterate, moves))?;
         (block.rows, block.selected) = (rows.len(), self.states.selected());
         self.whole.read_values(block)?;
-        self.whole.read("location/slope", &mut block.slope)?;
-        self.whole.read("kinks", &mut block.kinks)?;
-        self.whole.read("kinks/slope", &mut block.kink_slope)
+        self.whole
+            .read(&PortName::Slope.of(PortName::Location.text()), &mut block.slope)?;
+        self.whole.read(PortName::Kinks.text(), &mut block.kinks)?;
+        self.whole
+            .read(&PortName::Slope.of(PortName::Kinks.text()), &mut block.kink_slope)
     }
 
     /// Evaluates rows at the iterate itself, without slopes and kinks.
@@ -212,7 +215,7 @@ impl<'a> LocalProgram<'a> {
         for moves in moves.chunks(program.rows_per_call.max(1) * selected) {
             let ids = vec![self.ids[row]; moves.len() / selected];
             program.run(&self.states, &ids, (iterate, Some(moves)))?;
-            program.read("location", &mut found)?;
+            program.read(PortName::Location.text(), &mut found)?;
             all.extend_from_slice(&found);
         }
         Ok(all)
@@ -282,11 +285,11 @@ impl Program {
                     (index[at], chosen[at]) = (column.element as i32, 1.0);
                 }
             }
-            let name = format!("{}/index", weights.state);
+            let name = PortName::Index.of(&weights.state);
             if self.machine.has_port(&name) {
                 self.machine.write_int(&name, &index)?;
             }
-            ports::real(&mut self.machine, &format!("{}/chosen", weights.state), &chosen)?;
+            ports::real(&mut self.machine, &PortName::Chosen.of(&weights.state), &chosen)?;
         }
         self.has_columns = true;
         Ok(())
@@ -328,17 +331,18 @@ impl Program {
         let sizes = sizes(selected).with(Symbol::Batch, ids.len());
         self.machine.set_sizes(&sizes)?;
         self.feed.write(&mut self.machine, ids)?;
-        if self.machine.has_port("moves") {
+        if self.machine.has_port(PortName::Moves.text()) {
             self.still.resize(ids.len() * selected, 0.0);
-            self.machine.write_real("moves", moves.unwrap_or(&self.still))?;
+            self.machine
+                .write_real(PortName::Moves.text(), moves.unwrap_or(&self.still))?;
         }
         self.machine.run()
     }
 
     fn read_values(&self, block: &mut LocationBlock) -> Result<(), Fault> {
-        self.read("location", &mut block.location)?;
-        self.read("scale", &mut block.scale)?;
-        self.read("target", &mut block.target)
+        self.read(PortName::Location.text(), &mut block.location)?;
+        self.read(PortName::Scale.text(), &mut block.scale)?;
+        self.read(PortName::Target.text(), &mut block.target)
     }
 
     /// Reads a port. `into` is left empty if the program does not have the port.

@@ -2,6 +2,7 @@
 
 use crate::laplace::closed::MemberBlock;
 use crate::laplace::machines::Evaluator;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::BYTES;
 use bnnc_core::context::Stop;
@@ -121,10 +122,10 @@ impl Functions {
         let sizes = Sizes::default().with(Symbol::Draws, count);
         let machine = &mut self.machine;
         machine.set_sizes(&sizes.with(Symbol::Batch, rows))?;
-        machine.write_real("outputs", &self.outputs)?;
-        ports::int(machine, "draw0", draw as i32)?;
-        ports::int(machine, "row0", block.rows.start as i32)?;
-        ports::int(machine, "step", PREDICTIVE_STEP)?;
+        machine.write_real(PortName::Outputs.text(), &self.outputs)?;
+        ports::int(machine, PortName::FirstDraw.text(), draw as i32)?;
+        ports::int(machine, PortName::FirstRow.text(), block.rows.start as i32)?;
+        ports::int(machine, PortName::Step.text(), PREDICTIVE_STEP)?;
         Ok(evaluation.call(machine, &block.rows, sizes)?)
     }
 }

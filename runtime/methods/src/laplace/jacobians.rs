@@ -2,6 +2,7 @@
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
@@ -95,12 +96,12 @@ impl<'a> Jacobians<'a> {
             Which::All => {
                 let weights = evaluation.laplace.weights.iter();
                 weights
-                    .map(|weights| (format!("{}/jacobian", weights.state), weights.elements))
+                    .map(|weights| (PortName::Jacobian.of(&weights.state), weights.elements))
                     .collect()
             }
             Which::Selected(index) => {
                 choose(evaluation, &mut machine, index)?;
-                vec![("jacobian".to_owned(), count)]
+                vec![(PortName::Jacobian.text().to_owned(), count)]
             }
         };
         Ok(Jacobians {
@@ -137,7 +138,8 @@ impl<'a> Jacobians<'a> {
         let count = self.matrix.columns;
         self.machine
             .set_sizes(&self.sizes.with(Symbol::Batch, block.rows.len()))?;
-        self.machine.write_real("cotangents", &block.cotangents)?;
+        self.machine
+            .write_real(PortName::Cotangents.text(), &block.cotangents)?;
         self.evaluation.call(&mut self.machine, &block.rows, self.sizes)?;
         self.matrix.rows = block.rows.len() * block.columns;
         self.matrix.values.resize(self.matrix.rows * count, 0.0);
@@ -177,8 +179,8 @@ fn choose(evaluation: &Evaluator, machine: &mut Machine, index: &[usize]) -> Res
     for (array, weights) in weights.iter().enumerate() {
         let (index, chosen) = select::columns(&located, array);
         let index: Vec<i32> = index.into_iter().map(|at| at as i32).collect();
-        machine.write_int(&format!("{}/index", weights.state), &index)?;
-        machine.write_real(&format!("{}/chosen", weights.state), &chosen)?;
+        machine.write_int(&PortName::Index.of(&weights.state), &index)?;
+        machine.write_real(&PortName::Chosen.of(&weights.state), &chosen)?;
     }
     Ok(())
 }
@@ -200,7 +202,7 @@ fn sums(
     let mut sums = counts.collect::<Result<Vec<_>, Fault>>()?;
     while let Some(block) = blocks.advance()? {
         machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
-        machine.write_real("cotangents", &block.cotangents)?;
+        machine.write_real(PortName::Cotangents.text(), &block.cotangents)?;
         evaluation.call(&mut machine, &block.rows, sizes)?;
         for (name, sum) in outputs.iter().zip(&mut sums) {
             reals(&machine, evaluation.infer.precision, name)?.add(sum);
@@ -217,7 +219,7 @@ pub fn squares(evaluation: &Evaluator, pulled: Pulled) -> Result<(Vec<f64>, Clip
     let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
     let states = evaluation.laplace.weights.iter();
     let outputs: Vec<String> = states
-        .map(|weights| format!("{}/squares", weights.state))
+        .map(|weights| PortName::Squares.of(&weights.state))
         .collect();
     let (sums, clipped) = sums(evaluation, artifact, &outputs, pulled)?;
     Ok((sums.concat(), clipped))
@@ -234,11 +236,11 @@ pub fn factors(
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
     let has_left = |block: &&bnnc_abi::laplace::WeightBlock| block.left > 1;
-    let rights = described.iter().map(|block| format!("{}/right", block.name));
+    let rights = described.iter().map(|block| PortName::Right.of(&block.name));
     let lefts = described
         .iter()
         .filter(has_left)
-        .map(|block| format!("{}/left", block.name));
+        .map(|block| PortName::Left.of(&block.name));
     let outputs: Vec<String> = rights.chain(lefts).collect();
     let (sums, clipped) = sums(evaluation, artifact, &outputs, pulled)?;
     let (rights, lefts) = sums.split_at(described.len());
@@ -291,11 +293,11 @@ pub fn gradient_in(evaluation: &Evaluator, states: &[(&str, usize)]) -> Result<(
         evaluation.heed()?;
         let block = from..evaluation.rows().min(from + size);
         evaluation.call(&mut machine, &block, Sizes::default())?;
-        log_likelihood += ports::scalar(&machine, "log_likelihood")?;
+        log_likelihood += ports::scalar(&machine, PortName::LogLikelihood.text())?;
         let mut rest = sums.as_mut_slice();
         for (state, elements) in states {
             let (own, others) = rest.split_at_mut(*elements);
-            let name = format!("{state}/gradient");
+            let name = PortName::Gradient.of(&state);
             reals(&machine, evaluation.infer.precision, &name)?.add(own);
             rest = others;
         }

@@ -3,6 +3,7 @@
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -286,10 +287,10 @@ impl Blocks<'_> {
         self.evaluation.call(&mut self.machine, &rows, Sizes::default())?;
         let (machine, block) = (&self.machine, &mut self.block);
         block.rows = rows;
-        read(machine, "outputs", &mut block.outputs)?;
-        read(machine, "log_likelihood", &mut block.log_likelihood)?;
-        read(machine, "slope", &mut block.slope)?;
-        read(machine, "curvature", &mut block.curvature)?;
+        read(machine, PortName::Outputs.text(), &mut block.outputs)?;
+        read(machine, PortName::LogLikelihood.text(), &mut block.log_likelihood)?;
+        read(machine, PortName::Slope.text(), &mut block.slope)?;
+        read(machine, PortName::Curvature.text(), &mut block.curvature)?;
         self.pull()?;
         Ok(Some(&self.block))
     }

@@ -6,6 +6,7 @@ use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
 use bnnc_abi::manifest::{Binding, InferenceBlock, State};
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::{self, BYTES};
 use bnnc_core::memory::feed;
@@ -314,7 +315,7 @@ fn copies(laplace: &Laplace) -> u64 {
 /// Returns the number of bytes needed for the derivatives of predictions with respect to the inputs of `rows` rows.
 pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
-    let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
+    let slope = |binding: &Binding| inputs.plan.port(&PortName::Slope.of(&binding.port));
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
     let slopes = infer.bindings.iter().filter_map(slope);
     let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();

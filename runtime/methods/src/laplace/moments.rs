@@ -4,6 +4,7 @@ use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Blocks, Evaluator, LikelihoodBlock, Pulled};
 use bnnc_abi::laplace::Structure;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
@@ -107,9 +108,9 @@ impl<'a> OutputMoments<'a> {
                     return Ok(None);
                 };
                 machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
-                machine.write_real("cotangents", &block.cotangents)?;
+                machine.write_real(PortName::Cotangents.text(), &block.cotangents)?;
                 self.evaluation.call(machine, &block.rows, *sizes)?;
-                read(machine, "spread", &mut self.covariance)?;
+                read(machine, PortName::Spread.text(), &mut self.covariance)?;
                 Ok(Some((block, &self.covariance)))
             }
         }
@@ -122,7 +123,7 @@ fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Ma
     let mut rest = variances.as_slice();
     for weights in &evaluation.laplace.weights {
         let (own, others) = rest.split_at(weights.elements);
-        machine.write_real(&format!("{}/variance", weights.state), own)?;
+        machine.write_real(&PortName::Variance.of(&weights.state), own)?;
         rest = others;
     }
     Ok(())
@@ -134,10 +135,10 @@ fn write_bases(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machin
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };
     for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
-        machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
+        machine.write_real(&PortName::Variance.of(&block.name), &turned.variances)?;
         // A Kronecker factor of size 1 does not have a basis.
-        for (name, basis) in [("first", turned.first), ("second", turned.second)] {
-            let port = format!("{}/{name}", block.name);
+        for (port, basis) in [(PortName::First, turned.first), (PortName::Second, turned.second)] {
+            let port = port.of(&block.name);
             if machine.has_port(&port) {
                 machine.write_real(&port, &basis.values)?;
             }

@@ -3,6 +3,7 @@
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
 use bnnc_abi::code::Artifact;
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -37,20 +38,20 @@ impl LocalPrior {
         let artifact = &evaluation.laplace.programs.prior;
         let mut machine = evaluation.machine(artifact, Sizes::default())?;
         machine.run()?;
-        let part = |what: &str| -> Result<Vec<f64>, Fault> {
+        let part = |port: PortName| -> Result<Vec<f64>, Fault> {
             let states = evaluation.laplace.weights.iter();
-            let parts = states.map(|weights| machine.read_real(&format!("{}/{what}", weights.state)));
+            let parts = states.map(|weights| machine.read_real(&port.of(&weights.state)));
             Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
         };
-        let slope = part("slope")?;
+        let slope = part(PortName::Slope)?;
         let prior = match dense && !evaluation.laplace.independent {
             true => Prior::dense(second(evaluation, &evaluation.laplace.programs.prior_products)?),
-            false => Prior::diagonal(part("precision")?),
+            false => Prior::diagonal(part(PortName::Precision)?),
         };
-        let log_prior = bnnc_core::ports::scalar(&machine, "log_prior")?;
+        let log_prior = bnnc_core::ports::scalar(&machine, PortName::LogPrior.text())?;
         Ok(LocalPrior {
             log_prior,
-            of_others: bnnc_core::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
+            of_others: bnnc_core::ports::scalar(&machine, PortName::LogPriorOfAll.text())? - log_prior,
             slope,
             prior,
         })
@@ -107,7 +108,7 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
             .each_row()
             .flat_map(|row| row[range.clone()].iter().copied());
         let own: Vec<f64> = rows.collect();
-        machine.write_real(&format!("{}/vector", weights.state), &own)?;
+        machine.write_real(&PortName::Vector.of(&weights.state), &own)?;
         start += weights.elements;
     }
     Ok(())
@@ -127,7 +128,7 @@ pub fn add_products(
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
         let elements = weights.elements;
-        let name = format!("{}/product", weights.state);
+        let name = PortName::Product.of(&weights.state);
         let products: Reals = reals(machine, evaluation.infer.precision, &name)?;
         for at in 0..columns {
             let to = &mut matrix.row_mut(row + at)[start..start + elements];

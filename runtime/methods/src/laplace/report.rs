@@ -4,6 +4,7 @@ use crate::laplace::gaussian::{Approximated, Gaussian, GaussianFacts, part};
 use crate::laplace::weights;
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Link, Over, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -337,7 +338,7 @@ impl<'a> Sites<'a> {
         for (weights, column) in self.laplace.weights.iter().zip(&self.columns) {
             ports::real(&mut self.machine, &weights.state, column)?;
         }
-        ports::int(&mut self.machine, "draw0", draws.start as i32)?;
+        ports::int(&mut self.machine, PortName::FirstDraw.text(), draws.start as i32)?;
         self.machine.run()?;
         for (site, draws) in self.small.iter().zip(&mut self.draws) {
             draws.extend(self.machine.read_real(&site.name)?);

@@ -7,6 +7,7 @@ use crate::laplace::machines::{Evaluator, Pulled};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
@@ -72,7 +73,7 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Sl
     let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
     let inputs = infer.bindings.iter().map(|binding| &binding.port);
     let mut all: Vec<Slopes> = inputs
-        .filter(|input| machine.has_port(&format!("{input}/slope")))
+        .filter(|input| machine.has_port(&PortName::Slope.of(input)))
         .map(|input| Slopes {
             input: input.clone(),
             ..Slopes::default()
@@ -83,14 +84,14 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Sl
         outputs.extend(&pulls.block.outputs);
         let solved = member.posterior.solve(pulls.jacobian, &evaluation.context.pool);
         machine.set_sizes(&sizes.with(Symbol::Batch, pulls.block.rows.len()))?;
-        machine.write_real("cotangents", &pulls.block.cotangents)?;
+        machine.write_real(PortName::Cotangents.text(), &pulls.block.cotangents)?;
         write_vectors(evaluation, &mut machine, member, &solved)?;
         evaluation.call(&mut machine, &pulls.block.rows, sizes)?;
         for slopes in &mut all {
-            let slope = machine.read_real(&format!("{}/slope", slopes.input))?;
+            let slope = machine.read_real(&PortName::Slope.of(&slopes.input))?;
             slopes.mean.extend(slope);
             // The covariance is quadratic in the Jacobian, so the derivative of the Jacobian enters twice.
-            let bend = machine.read_real(&format!("{}/bend", slopes.input))?;
+            let bend = machine.read_real(&PortName::Bend.of(&slopes.input))?;
             slopes.variance.extend(bend.into_iter().map(|bend| 2.0 * bend));
         }
     }
@@ -130,7 +131,7 @@ fn write_vectors(
                 }
             }
         }
-        let name = format!("{}/vector", weights.state);
+        let name = PortName::Vector.of(&weights.state);
         if machine.has_port(&name) {
             machine.write_real(&name, &own)?;
         }

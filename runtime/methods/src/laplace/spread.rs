@@ -6,6 +6,7 @@
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -101,8 +102,8 @@ fn drawn(
     let mut values = vec![0.0; PER_CALL * weights.elements];
     let mut seen = 0.0;
     for first in (0..DRAWS).step_by(PER_CALL) {
-        ports::int(&mut machine, "draw0", first as i32)?;
-        ports::int(&mut machine, "step", -3)?;
+        ports::int(&mut machine, PortName::FirstDraw.text(), first as i32)?;
+        ports::int(&mut machine, PortName::Step.text(), -3)?;
         machine.run()?;
         machine.read_into(&weights.site, &mut values)?;
         for draw in values.chunks_exact(weights.elements.max(1)) {

@@ -2,6 +2,7 @@
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -119,8 +120,6 @@ fn feed(
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
-/// The port with the log likelihood of each row, in programs that compute it.
-const TERMS: &str = "log_likelihood";
 /// The number of rows per call of the preparing program.
 const ROWS: usize = 256;
 
@@ -197,16 +196,19 @@ impl Program {
         let slot = |(name, range): &(String, Range<usize>)| Slot {
             range: range.clone(),
             state: machine.find(name),
-            gradient: machine.find(&format!("{name}/gradient")),
+            gradient: machine.find(&PortName::Gradient.of(&name)),
         };
         let slots: Vec<Slot> = layout.slots.iter().map(slot).collect();
         let missing = || Fault::Bug(format!("a program without `{value}`"));
         let value = machine.find(value).ok_or_else(missing)?;
         let gradients = slots.iter().filter_map(|slot| slot.gradient);
-        let read = gradients.chain([value]).chain(machine.find(TERMS)).collect();
+        let read = gradients
+            .chain([value])
+            .chain(machine.find(PortName::LogLikelihood.text()))
+            .collect();
         Ok(Program {
             read,
-            scale: machine.find("scale"),
+            scale: machine.find(PortName::Scale.text()),
             value,
             slots,
             machine,
@@ -277,10 +279,10 @@ impl<'a> DensityMachines<'a> {
             0 => None,
             rows => {
                 let machine = shared.machine(&shared.sampling.rows, &shared.rows, rows, pool)?;
-                Some(Program::new(machine, &shared.layout, "log_prior")?)
+                Some(Program::new(machine, &shared.layout, PortName::LogPrior.text())?)
             }
         };
-        let mut density = Program::new(density, &shared.layout, "log_density")?;
+        let mut density = Program::new(density, &shared.layout, PortName::LogDensity.text())?;
         if !shared.sampling.transition.part().takes_gradients() {
             // A random walk needs gradients only at the start.
             density.read = vec![density.value];
@@ -376,7 +378,9 @@ impl<'a> DensityMachines<'a> {
         } else {
             &mut self.before
         };
-        program.machine.read_into(TERMS, &mut terms[..count])?;
+        program
+            .machine
+            .read_into(PortName::LogLikelihood.text(), &mut terms[..count])?;
         program.value(0)
     }
 

@@ -13,6 +13,7 @@ use super::root::Search;
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Frame};
 use crate::parts;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
@@ -63,7 +64,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.function("draw", |this, frame| {
             let b = &mut this.elaborator.builder;
             let coordinates =
-                ["draw", "example", "step"].map(|name| b.param(name, Type::int(Shape::scalar())));
+                PortName::COORDINATES.map(|port| b.param(port.text(), Type::int(Shape::scalar())));
             let uniform = b.noise(NoiseKind::Uniform, "truncated", coordinates, &this.value.shape);
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);

@@ -3,6 +3,7 @@
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
@@ -123,7 +124,7 @@ impl Vectors {
             });
             inner.push(match name {
                 // Each vector has its own noise.
-                "example" if at >= self.rows.len() => self.example(&mut body, own, position),
+                name if name == PortName::Example.text() => self.example(&mut body, own, position),
                 _ => own,
             });
         }

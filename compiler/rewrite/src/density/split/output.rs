@@ -4,11 +4,15 @@
 use super::{Random, Split};
 use crate::density::{Prediction, coordinates, prefix_noise};
 use crate::rule;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
+
+/// The name of the noise stream of draws of an output.
+const PREDICTIVE: &str = "predictive";
 
 /// An output that one observation covers.
 struct Whole<'a> {
@@ -44,20 +48,28 @@ impl Split {
         self.outputs.len() > 1
     }
 
-    /// Returns the name of a predictive quantity of an output. The name begins with the output if there are
+    /// Returns the port of a predictive quantity of an output. Its name begins with the output if there are
     /// several outputs.
-    fn said_of(&self, output: &str, what: &str) -> Arc<str> {
+    fn port_of(&self, output: &str, port: PortName) -> Arc<str> {
         match self.has_several() {
-            false => what.into(),
-            true => format!("{output}.{what}").into(),
+            false => port.into(),
+            true => port.of(output).into(),
+        }
+    }
+
+    /// Returns the name of the noise stream of an output.
+    fn stream_of(&self, output: &str) -> String {
+        match self.has_several() {
+            false => PREDICTIVE.to_owned(),
+            true => format!("{output}.{PREDICTIVE}"),
         }
     }
 
     pub(super) fn predictions(&self) -> Vec<Prediction> {
         let of_output = |output: Whole<'_>| {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
-            let named = |name: &str, (builder, value): (Builder, Value)| {
-                self.finish_all(builder, &self.said_of(output.name, name), value)
+            let named = |port: PortName, (builder, value): (Builder, Value)| {
+                self.finish_all(builder, &self.port_of(output.name, port), value)
             };
             let inlined = |function: &Function| {
                 let mut builder = self.fork();
@@ -67,19 +79,19 @@ impl Split {
             let log_likelihood = self.has_several().then(|| {
                 let mut builder = self.fork();
                 let value = observation.log_density(&mut builder, Some(output.value));
-                named("log_likelihood", (builder, value))
+                named(PortName::LogLikelihood, (builder, value))
             });
             let mean = distribution
                 .mean
                 .as_ref()
-                .map(|mean| named("mean", inlined(mean)));
+                .map(|mean| named(PortName::Mean, inlined(mean)));
             let draw = distribution.draw.as_ref().map(|sampler| {
                 let mut builder = self.fork();
                 let coordinates = coordinates(&mut builder);
                 let args: Vec<Value> = observation.params.iter().copied().chain(coordinates).collect();
-                let stream = self.said_of(output.name, "predictive");
+                let stream = self.stream_of(output.name);
                 let value = builder.inline(&prefix_noise(sampler, &stream), &args)[0];
-                named("draw", (builder, value))
+                named(PortName::Draw, (builder, value))
             });
             let probabilities = match (&distribution.probabilities, observation.truth()) {
                 (Some(probabilities), _) => Some(inlined(probabilities)),
@@ -90,7 +102,7 @@ impl Split {
                 }
                 (None, None) => None,
             };
-            let probabilities = probabilities.map(|found| named("probabilities", found));
+            let probabilities = probabilities.map(|found| named(PortName::Probabilities, found));
             let name = output.name.clone();
             let all = [log_likelihood, mean, draw, probabilities];
             all.into_iter().flatten().map(move |function| Prediction {
@@ -104,13 +116,13 @@ impl Split {
     /// Returns the predictive quantities of whole outputs as functions of the arguments of their
     /// distributions.
     pub(super) fn predictive(&self) -> Function {
-        let mut builder = Builder::new("predictive");
+        let mut builder = Builder::new(PREDICTIVE);
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
         // All outputs share the coordinates of a draw, but their noise streams have different names.
         let mut shared = None;
         for output in self.whole() {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
-            let name = |what: &str| self.said_of(output.name, what);
+            let name = |port: PortName| self.port_of(output.name, port);
             let named = distribution.params.iter();
             let params: Vec<Value> = named
                 .map(|(name, ty)| builder.param(&format!("{}/{name}", output.at), ty.clone()))
@@ -120,27 +132,27 @@ impl Split {
                 let observed = builder.param(output.name, ty);
                 let args: Vec<Value> = params.iter().copied().chain([observed]).collect();
                 let value = builder.inline(&distribution.log_density, &args)[0];
-                results.push((name("log_likelihood"), value));
+                results.push((name(PortName::LogLikelihood), value));
             }
             let parts = [
-                ("mean", &distribution.mean),
-                ("variance", &distribution.variance),
-                ("probabilities", &distribution.probabilities),
+                (PortName::Mean, &distribution.mean),
+                (PortName::Variance, &distribution.variance),
+                (PortName::Probabilities, &distribution.probabilities),
             ];
-            for (what, part) in parts {
+            for (port, part) in parts {
                 if let Some(part) = part {
-                    results.push((name(what), builder.inline(part, &params)[0]));
+                    results.push((name(port), builder.inline(part, &params)[0]));
                 }
             }
             if let (None, Some(mean)) = (&distribution.probabilities, observation.truth()) {
                 let yes = builder.inline(mean, &params)[0];
-                results.push((name("probabilities"), two_classes(&mut builder, yes)));
+                results.push((name(PortName::Probabilities), two_classes(&mut builder, yes)));
             }
             if let Some(sampler) = &distribution.draw {
                 let coordinates = *shared.get_or_insert_with(|| coordinates(&mut builder));
                 let args: Vec<Value> = params.iter().copied().chain(coordinates).collect();
-                let value = builder.inline(&prefix_noise(sampler, &name("predictive")), &args)[0];
-                results.push((name("draw"), value));
+                let value = builder.inline(&prefix_noise(sampler, &self.stream_of(output.name)), &args)[0];
+                results.push((name(PortName::Draw), value));
             }
         }
         rule::remove_dead(&builder.finish(results))

@@ -7,6 +7,7 @@ use crate::batch::{batch, inline_batched};
 use crate::differentiate::pull_back;
 use crate::nodes::{self, Scope};
 use crate::rule;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::builder::{Builder, Window};
@@ -30,7 +31,7 @@ pub fn local(
     let row = row(parts, observed, found)?;
     let of_row = |param: &Value| {
         let name = nodes::param_name(&row, *param);
-        name == "moves" || is_of_row(parts.model, name)
+        name == PortName::Moves.text() || is_of_row(parts.model, name)
     };
     let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
     Ok(batch(&row, &mapped, ROWS))
@@ -38,10 +39,11 @@ pub fn local(
 
 /// Returns the program of [`local`] without slopes and kinks.
 pub fn plain(local: &Function) -> Function {
+    let kept = [PortName::Location, PortName::Scale, PortName::Target];
     let mut plain = local.clone();
     plain
         .results
-        .retain(|(name, _)| matches!(&**name, "location" | "scale" | "target"));
+        .retain(|(name, _)| kept.iter().any(|port| port.text() == &**name));
     rule::remove_dead(&plain)
 }
 
@@ -55,7 +57,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
-        if name != "cotangents" {
+        if name != PortName::Cotangents.text() {
             let value = builder.param(name, slopes.ty(*param).clone());
             scope.set(name, value);
         }
@@ -63,8 +65,8 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
     let total = observed.size + found.kinks;
     let line = builder.iota(Dim::Fixed(total));
     let identity = builder.one_hot(line, Dim::Fixed(total));
-    scope.set("cotangents", identity);
-    let is_cotangent = |param: &Value| nodes::param_name(&slopes, *param) == "cotangents";
+    scope.set(PortName::Cotangents.text(), identity);
+    let is_cotangent = |param: &Value| nodes::param_name(&slopes, *param) == PortName::Cotangents.text();
     let mapped: Vec<bool> = slopes.params.iter().map(is_cotangent).collect();
     let args = scope.arguments(&slopes);
     let both = inline_batched(&mut builder, &slopes, &args, &mapped, Dim::Fixed(total));
@@ -80,16 +82,22 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
         builder.slice(value, window)
     };
     let mut results: Vec<(Arc<str>, Value)> = vec![
-        ("location".into(), part(&mut builder, value, 0, observed.size)),
         (
-            "location/slope".into(),
+            PortName::Location.into(),
+            part(&mut builder, value, 0, observed.size),
+        ),
+        (
+            PortName::Slope.of(PortName::Location.text()).into(),
             part(&mut builder, slope, 0, observed.size),
         ),
     ];
     if found.kinks > 0 {
-        results.push(("kinks".into(), part(&mut builder, value, observed.size, total)));
         results.push((
-            "kinks/slope".into(),
+            PortName::Kinks.into(),
+            part(&mut builder, value, observed.size, total),
+        ));
+        results.push((
+            PortName::Slope.of(PortName::Kinks.text()).into(),
             part(&mut builder, slope, observed.size, total),
         ));
     }
@@ -100,15 +108,18 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
             .find(|(name, _)| name == scale)
             .map(|(_, value)| *value);
         let flat = Shape::fixed(&[observed.size]);
-        let pairs = [("scale", scale), ("target", Some(scope.get(&output.name)))];
-        for (name, value) in pairs {
+        let pairs = [
+            (PortName::Scale, scale),
+            (PortName::Target, Some(scope.get(&output.name))),
+        ];
+        for (port, value) in pairs {
             if let Some(value) = value {
                 // If the scale is a scalar, it applies to all elements.
                 let all = match builder.rank(value) {
                     0 => builder.broadcast_to(value, &flat),
                     _ => builder.reshape(value, &flat),
                 };
-                results.push((name.into(), all));
+                results.push((port.into(), all));
             }
         }
     }
@@ -128,8 +139,8 @@ fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, 
     let flat = Shape(vec![SELECTED]);
     let mut picks = Vec::new();
     for (state, elements) in columns(parts) {
-        let index = builder.param(&format!("{state}/index"), Type::int(flat.clone()));
-        let chosen = builder.param(&format!("{state}/chosen"), Type::real(flat.clone()));
+        let index = builder.param(&PortName::Index.of(&state), Type::int(flat.clone()));
+        let chosen = builder.param(&PortName::Chosen.of(&state), Type::real(flat.clone()));
         picks.push(Pick {
             state,
             elements,
@@ -141,7 +152,10 @@ fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, 
         0 => picked(&mut builder, &scope, found, &picks)?,
         _ => moved(&mut builder, scope, found, &picks)?,
     };
-    Ok(builder.finish(vec![("outputs".into(), value), ("slope".into(), slope)]))
+    Ok(builder.finish(vec![
+        (PortName::Outputs.into(), value),
+        (PortName::Slope.into(), slope),
+    ]))
 }
 
 /// The columns that are elements of one state.
@@ -162,7 +176,7 @@ fn picked(
 ) -> Result<(Value, Value), Fault> {
     let value = scope.call(builder, &found.all)[0].1;
     let ty = builder.ty(value).clone();
-    let cotangent = builder.param("cotangents", ty);
+    let cotangent = builder.param(PortName::Cotangents.text(), ty);
     let wrt: Vec<Value> = picks.iter().map(|pick| scope.get(&pick.state)).collect();
     let flows = pull_back(builder, &[(value, cotangent)], &wrt)?;
     let mut sum = builder.splat(0.0, &Shape(vec![SELECTED]));
@@ -183,7 +197,7 @@ fn moved(
     found: &KinkedFunction,
     picks: &[Pick],
 ) -> Result<(Value, Value), Fault> {
-    let moves = builder.param("moves", Type::real(Shape(vec![SELECTED])));
+    let moves = builder.param(PortName::Moves.text(), Type::real(Shape(vec![SELECTED])));
     for pick in picks {
         let own = builder.mul(moves, pick.chosen);
         let spread = builder.scatter_add(pick.index, own, 0, Dim::Fixed(pick.elements));
@@ -195,7 +209,7 @@ fn moved(
     }
     let value = scope.call(builder, &found.all)[0].1;
     let ty = builder.ty(value).clone();
-    let cotangent = builder.param("cotangents", ty);
+    let cotangent = builder.param(PortName::Cotangents.text(), ty);
     let slope = pull_back(builder, &[(value, cotangent)], &[moves])?[0];
     Ok((value, slope))
 }

@@ -13,6 +13,7 @@ use crate::differentiate::pull_back;
 use crate::nodes;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
+use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
@@ -97,14 +98,14 @@ fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> 
     let params = nodes::params_of(&mut builder, function);
     let value = builder.inline(function, &params)[0];
     let ty = builder.ty(value).clone();
-    let cotangent = builder.param("cotangents", ty);
+    let cotangent = builder.param(PortName::Cotangents.text(), ty);
     let is_named = |param: &&Value| {
         let name = builder.function().param_name(**param);
         name.is_some_and(|name| names.iter().any(|known| **known == **name))
     };
     let wrt: Vec<Value> = params.iter().filter(is_named).copied().collect();
     let flows = pull_back(&mut builder, &[(value, cotangent)], &wrt)?;
-    let mut results = vec![("outputs".into(), value)];
+    let mut results = vec![(PortName::Outputs.into(), value)];
     results.extend(
         flows
             .into_iter()
@@ -127,11 +128,11 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
     let mut whole = derivative.clone();
     whole.results.clear();
     for (at, (left, right)) in switches.iter().enumerate() {
-        whole.results.push((format!("{at}/left").into(), *left));
-        let right = right.map(|right| (format!("{at}/right").into(), right));
+        whole.results.push((PortName::Left.at(at).into(), *left));
+        let right = right.map(|right| (PortName::Right.at(at).into(), right));
         whole.results.extend(right);
     }
-    let whole = nodes::without_param(&whole, "cotangents");
+    let whole = nodes::without_param(&whole, PortName::Cotangents.text());
     let mut builder = Builder::new("kinks");
     let params = nodes::params_of(&mut builder, &whole);
     let mut values = builder.inline(&whole, &params).into_iter();
@@ -148,21 +149,21 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
         parts.push(builder.reshape(kink, &Shape::fixed(&[elements])));
     }
     let all = joined(&mut builder, &parts);
-    builder.finish(vec![("outputs".into(), all)])
+    builder.finish(vec![(PortName::Outputs.into(), all)])
 }
 
 /// Returns the first `size` elements of the outputs, followed by the kinks.
 fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function {
     let mut first = derivative.clone();
     first.results.truncate(1);
-    let first = nodes::without_param(&first, "cotangents");
+    let first = nodes::without_param(&first, PortName::Cotangents.text());
     let mut builder = Builder::new("pieces");
     let params = nodes::params_of(&mut builder, &first);
     let value = builder.inline(&first, &params)[0];
     let value = builder.slice(value, Window::full(1).with(0, 0, size));
     let kinks = builder.inline(kinks, &params)[0];
     let all = builder.concat(&[value, kinks], 0);
-    builder.finish(vec![("outputs".into(), all)])
+    builder.finish(vec![(PortName::Outputs.into(), all)])
 }
 
 fn joined(builder: &mut Builder, parts: &[Value]) -> Value {

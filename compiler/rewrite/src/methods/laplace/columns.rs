@@ -9,6 +9,7 @@ use super::jacobian::{over_columns, over_rows, pulled};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
 use crate::nodes;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::builder::Builder;
@@ -30,8 +31,8 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut terms = Vec::new();
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
         let state = super::state(weight);
-        let index = builder.param(&format!("{state}/index"), Type::int(chosen_shape.clone()));
-        let chosen = builder.param(&format!("{state}/chosen"), Type::real(chosen_shape.clone()));
+        let index = builder.param(&PortName::Index.of(&state), Type::int(chosen_shape.clone()));
+        let chosen = builder.param(&PortName::Chosen.of(&state), Type::real(chosen_shape.clone()));
         let flat = Shape(vec![ROWS, COLUMNS, Dim::Fixed(super::elements(weight))]);
         let flat = builder.reshape(gradient, &flat);
         let picked = builder.gather(flat, index, 2);
@@ -39,7 +40,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
         terms.push(builder.mul(picked, chosen));
     }
     let sum = sum_of(&mut builder, &terms, &shape);
-    Ok(builder.finish(vec![("jacobian".into(), sum)]))
+    Ok(builder.finish(vec![(PortName::Jacobian.into(), sum)]))
 }
 
 /// Returns `(.., cotangents) -> STATE/squares [elements]`: sums of squares over rows and columns.
@@ -54,7 +55,7 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
         let squares = builder.square(gradient);
         let sum = builder.reduce_sum(squares, &[0, 1]);
         let flat = builder.reshape(sum, &Shape::fixed(&[super::elements(weight)]));
-        results.push((format!("{}/squares", super::state(weight)).into(), flat));
+        results.push((PortName::Squares.of(&super::state(weight)).into(), flat));
     }
     Ok(builder.finish(results))
 }
@@ -70,7 +71,7 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut terms = Vec::new();
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
         let flat = Shape::fixed(&[super::elements(weight)]);
-        let variance = builder.param(&format!("{}/variance", super::state(weight)), Type::real(flat));
+        let variance = builder.param(&PortName::Variance.of(&super::state(weight)), Type::real(flat));
         let own = Shape(builder.ty(gradient).dims()[2..].to_vec());
         let variance = builder.reshape(variance, &own);
         let axes: String = ('a'..='z').take(own.rank()).collect();
@@ -78,7 +79,7 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
         terms.push(builder.contract(scaled, gradient, &format!("NK{axes},NL{axes}->NKL")));
     }
     let sum = sum_of(&mut builder, &terms, &Shape(vec![ROWS, COLUMNS, COLUMNS]));
-    Ok(builder.finish(vec![("spread".into(), sum)]))
+    Ok(builder.finish(vec![(PortName::Spread.into(), sum)]))
 }
 
 /// Adds the parameters of the gradients for all rows and columns. Returns the gradient of each of the weights, `[batch, columns, ..]`.

@@ -7,6 +7,7 @@ use super::outputs::{LaplaceParts, bind_sites};
 use super::prior;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Symbol;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -23,7 +24,7 @@ pub fn total(parts: &LaplaceParts<'_>) -> Function {
     let rows = over(row, Symbol::Batch, |name| is_of_row(parts.model, name));
     let terms = scope.call(&mut builder, &rows)[0].1;
     let sum = builder.reduce_sum(terms, &[0]);
-    builder.finish(vec![("log_likelihood".into(), sum)])
+    builder.finish(vec![(PortName::LogLikelihood.into(), sum)])
 }
 
 /// Returns `(states.., data..) -> log_likelihood, STATE/gradient..`. The gradients of the weights come first,
@@ -36,9 +37,9 @@ pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let moved: Vec<_> = parts.weights.iter().copied().chain(parts.others()).collect();
     let wrt = prior::states(&mut builder, &moved, &total, &params);
     let gradients = differentiate(&mut builder, value, &wrt)?;
-    let mut results: Vec<(Arc<str>, Value)> = vec![("log_likelihood".into(), value)];
+    let mut results: Vec<(Arc<str>, Value)> = vec![(PortName::LogLikelihood.into(), value)];
     for (plan, gradient) in moved.iter().zip(gradients) {
-        results.push((format!("{}/gradient", super::state(plan)).into(), gradient));
+        results.push((PortName::Gradient.of(&super::state(plan)).into(), gradient));
     }
     Ok(builder.finish(results))
 }

@@ -5,6 +5,7 @@ use super::jacobian;
 use super::outputs::LaplaceParts;
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
@@ -17,7 +18,13 @@ use std::sync::Arc;
 /// with the precision matrix `P`, twice the second of these is the derivative of the variance `c J P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
-    let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
+    let vectors = parts
+        .weights
+        .iter()
+        .map(|weight| PortName::Vector.of(&super::state(weight)));
+    let vectors: Vec<String> = vectors.collect();
+    let has_columns =
+        |name: &str| name == PortName::Cotangents.text() || vectors.iter().any(|vector| vector == name);
     let columns = jacobian::over(&of_one, Symbol::Columns, has_columns);
     let of_row = |name: &str| has_columns(name) || is_of_row(parts.model, name);
     Ok(jacobian::over(&columns, Symbol::Batch, of_row))
@@ -35,7 +42,7 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     }
     let mut along = builder.real(0.0);
     for (weight, flow) in parts.weights.iter().zip(flows) {
-        let name = format!("{}/vector", super::state(weight));
+        let name = PortName::Vector.of(&super::state(weight));
         let vector = builder.param(&name, super::position_type(weight));
         let product = builder.mul(flow, vector);
         let sum = builder.reduce_sum_all(product);
@@ -44,12 +51,12 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let f = scope.call(&mut builder, &parts.outputs)[0].1;
     let names = reals(parts);
     let wrt: Vec<Value> = names.iter().map(|name| scope.get(name)).collect();
-    let slopes = pull_back(&mut builder, &[(f, scope.get("cotangents"))], &wrt)?;
+    let slopes = pull_back(&mut builder, &[(f, scope.get(PortName::Cotangents.text()))], &wrt)?;
     let bends = differentiate(&mut builder, along, &wrt)?;
     let mut results = Vec::new();
     for ((name, slope), bend) in names.iter().zip(slopes).zip(bends) {
-        results.push((format!("{name}/slope").into(), slope));
-        results.push((format!("{name}/bend").into(), bend));
+        results.push((PortName::Slope.of(name).into(), slope));
+        results.push((PortName::Bend.of(name).into(), bend));
     }
     Ok(builder.finish(results))
 }

@@ -6,6 +6,7 @@ use super::prior;
 use crate::batch::batch;
 use crate::differentiate::pull_back;
 use crate::nodes;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
@@ -19,12 +20,12 @@ pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let params = nodes::params_of(&mut builder, &parts.outputs);
     let f = builder.inline(&parts.outputs, &params)[0];
     let ty = builder.ty(f).clone();
-    let cotangent = builder.param("cotangents", ty);
+    let cotangent = builder.param(PortName::Cotangents.text(), ty);
     let wrt = prior::weights(&mut builder, parts, &parts.outputs, &params);
     let flows = pull_back(&mut builder, &[(f, cotangent)], &wrt)?;
     let named = parts.weights.iter().zip(flows);
     let results = named.map(|(weight, flow)| {
-        let name: Arc<str> = format!("{}/jacobian", super::state(weight)).into();
+        let name: Arc<str> = PortName::Jacobian.of(&super::state(weight)).into();
         (name, flow)
     });
     Ok(builder.finish(results.collect()))
@@ -37,13 +38,15 @@ pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 
 /// Turns a function of one cotangent into a function of several cotangents, along the axis `columns`.
 pub fn over_columns(function: &Function) -> Function {
-    over(function, Symbol::Columns, |name| name == "cotangents")
+    over(function, Symbol::Columns, |name| {
+        name == PortName::Cotangents.text()
+    })
 }
 
 /// Turns a function of one row into a function of several rows, along the axis `batch`.
 pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     over(function, Symbol::Batch, |name| {
-        name == "cotangents" || is_of_row(parts.model, name)
+        name == PortName::Cotangents.text() || is_of_row(parts.model, name)
     })
 }
 

@@ -19,6 +19,7 @@ use crate::rules::outer::{
 };
 use crate::{diagnostics, rule, simplify, unroll};
 use bnnc_abi::laplace::WeightBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
@@ -32,8 +33,6 @@ use std::sync::Arc;
 /// Weights whose gradient is not an outer product get a dense block if they have at most this number of elements.
 pub const WHOLE: usize = 4096;
 
-const COTANGENTS: &str = "cotangents";
-
 /// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
 ///
 /// # Errors
@@ -44,7 +43,8 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
     let params = nodes::params_of(&mut builder, &gradients);
     let values = lookups::inline(&mut builder, &gradients, &params);
     let cotangents = gradients.params.iter().zip(&params);
-    let cotangents = cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == COTANGENTS);
+    let cotangents =
+        cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == PortName::Cotangents.text());
     let cotangents: Vec<Value> = cotangents.map(|(_, value)| *value).collect();
     let moves = dependents(builder.function(), &cotangents);
     let mut forms = Vec::new();
@@ -77,7 +77,7 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
     };
     let lefts = pieces(forms.iter().flat_map(Form::lefts).collect());
     let rights = pieces(forms.iter().flat_map(Form::rights).collect());
-    let lefts = over_rows(parts, &nodes::without_param(&lefts, COTANGENTS));
+    let lefts = over_rows(parts, &nodes::without_param(&lefts, PortName::Cotangents.text()));
     let rights = over_rows(parts, &over_columns(&rights));
     let function = sums([&lefts, &rights], &forms, &blocks);
     Ok((blocks, function))
@@ -315,11 +315,11 @@ fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[WeightBlock])
             let elements: usize = pieces.iter().map(|piece| size(builder.ty(*piece).dims())).sum();
             let sum = grams(&mut builder, &pieces, block.left);
             let mean = builder.scale(sum, block.left as f64 / elements.max(1) as f64);
-            results.push((format!("{}/left", block.name).into(), mean));
+            results.push((PortName::Left.of(&block.name).into(), mean));
         }
         let pieces: Vec<Value> = rights.by_ref().take(form.rights().len()).collect();
         let sum = grams(&mut builder, &pieces, block.right);
-        results.push((format!("{}/right", block.name).into(), sum));
+        results.push((PortName::Right.of(&block.name).into(), sum));
     }
     builder.finish(results)
 }

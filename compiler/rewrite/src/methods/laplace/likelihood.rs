@@ -12,6 +12,7 @@ use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines, rule};
+use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -33,8 +34,8 @@ fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut scope = Scope::default();
     bind_row(&mut builder, parts.model, parts.plans, &mut scope);
     let f = scope.call(&mut builder, &parts.outputs)[0].1;
-    scope.set("outputs", f);
-    let mut results = vec![("outputs".into(), f)];
+    scope.set(PortName::Outputs.text(), f);
+    let mut results = vec![(PortName::Outputs.into(), f)];
     results.extend(scope.call(&mut builder, &derivatives));
     Ok(rule::remove_dead(&builder.finish(results)))
 }
@@ -50,7 +51,7 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
 /// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood. The arguments in `f` are bound from
 /// `outputs`, all others from the row.
 fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
-    let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
+    let f = builder.param(PortName::Outputs.text(), Type::real(Shape::fixed(&[parts.size])));
     let of_f = parts.split(builder, f);
     bound(parts, builder, of_f)
 }
@@ -87,7 +88,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
         false => builder.broadcast_leading(found, size),
     };
     let found = builder.reshape(found, &square);
-    results.push(("curvature".into(), builder.neg(found)));
+    results.push((PortName::Curvature.into(), builder.neg(found)));
     Ok(builder.finish(results))
 }
 
@@ -98,7 +99,10 @@ fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
     let value = builder.inline(log_likelihood, &params)[0];
     let f = output(log_likelihood, &params);
     let slope = differentiate(&mut builder, value, &[f])?[0];
-    Ok(builder.finish(vec![("log_likelihood".into(), value), ("slope".into(), slope)]))
+    Ok(builder.finish(vec![
+        (PortName::LogLikelihood.into(), value),
+        (PortName::Slope.into(), slope),
+    ]))
 }
 
 /// Returns `(parameters of slope.., cotangent) -> cotangent . d slope / d outputs`.
@@ -108,14 +112,14 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     let values = builder.inline(slope, &params);
     let f = output(slope, &params);
     let ty = builder.ty(f).clone();
-    let cotangent = builder.param("cotangent", ty);
+    let cotangent = builder.param(PortName::Cotangent.text(), ty);
     let flow = pull_back(&mut builder, &[(values[1], cotangent)], &[f])?[0];
-    Ok(builder.finish(vec![("second".into(), flow)]))
+    Ok(builder.finish(vec![(PortName::Second.into(), flow)]))
 }
 
 /// Returns the moving states that affect the likelihood of a row given `f`, but do not affect `f`.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
-    let on = dependences(&log_likelihood(parts), "log_likelihood");
+    let on = dependences(&log_likelihood(parts), PortName::LogLikelihood.text());
     let others = parts.others().into_iter().map(super::state);
     others
         .filter(|state| on.iter().any(|name| **name == **state))
@@ -150,24 +154,24 @@ pub fn flat(
     let value = scope.call(&mut builder, &parts.densities.log_likelihood)[0].1;
     let slopes = differentiate(&mut builder, value, &free)?;
     let mut results = Vec::new();
-    for (order, of) in [("first", vec![value]), ("second", slopes)] {
+    for (order, of) in [(PortName::First, vec![value]), (PortName::Second, slopes)] {
         let mut seeds = Vec::new();
         for (at, value) in of.into_iter().enumerate() {
             let ty = builder.ty(value).clone();
-            seeds.push((value, builder.param(&format!("{order}/{at}"), ty)));
+            seeds.push((value, builder.param(&order.at(at), ty)));
         }
         let flows = pull_back(&mut builder, &seeds, &free)?;
         let named = parts.pieces.iter().zip(flows);
-        results.extend(named.map(|(piece, flow)| (format!("{order}/{}", piece.name).into(), flow)));
+        results.extend(named.map(|(piece, flow)| (order.of(&piece.name).into(), flow)));
     }
     let flows = rule::remove_dead(&builder.finish(results));
     let flows = pipeline::run(&flows, pipelines::BEFORE_LOWERING, context)?;
-    let is_zero = |order: &str, piece: &OutputPiece| {
-        let on = dependences(&flows, &format!("{order}/{}", piece.name));
-        !on.iter().any(|name| name.starts_with(order))
+    let is_zero = |order: PortName, piece: &OutputPiece| {
+        let on = dependences(&flows, &order.of(&piece.name));
+        !on.iter().any(|name| order.number(name).is_some())
     };
     let of_piece = |piece: &OutputPiece| {
-        let flat = match (is_zero("first", piece), is_zero("second", piece)) {
+        let flat = match (is_zero(PortName::First, piece), is_zero(PortName::Second, piece)) {
             (true, _) => ZeroDerivative::First,
             (false, true) => ZeroDerivative::Second,
             (false, false) => return None,
@@ -191,7 +195,7 @@ fn output_at(function: &Function) -> Option<usize> {
         .params
         .iter()
         .map(|param| nodes::param_name(function, *param));
-    names.position(|name| name == "outputs")
+    names.position(|name| name == PortName::Outputs.text())
 }
 
 /// Returns `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`. If
@@ -201,21 +205,30 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("functions_draw");
     let mut scope = Scope::default();
     let outputs = Type::real(Shape(vec![ROWS, Dim::Fixed(parts.size)]));
-    scope.set("outputs", builder.param("outputs", outputs));
+    scope.set(
+        PortName::Outputs.text(),
+        builder.param(PortName::Outputs.text(), outputs),
+    );
     plan::bind_states(&mut builder, parts.plans, &mut scope);
     bind_data(&mut builder, parts.model, &mut scope);
     let int = Type::int(Shape::scalar());
-    bind_scalars(&mut builder, &mut scope, &int, &["draw", "row0", "step"]);
+    bind_scalars(
+        &mut builder,
+        &mut scope,
+        &int,
+        &[PortName::Draw, PortName::FirstRow, PortName::Step],
+    );
     let line = builder.iota(ROWS);
-    let first = builder.broadcast_leading(scope.get("row0"), ROWS);
+    let first = builder.broadcast_leading(scope.get(PortName::FirstRow.text()), ROWS);
     let example = builder.add(first, line);
-    scope.set("example", example);
+    scope.set(PortName::Example.text(), example);
     let rows = over(&row, Symbol::Batch, |name| {
-        matches!(name, "example" | "outputs") || is_of_row(parts.model, name)
+        matches!(PortName::named(name), Some(PortName::Example | PortName::Outputs))
+            || is_of_row(parts.model, name)
     });
     let results = scope.call(&mut builder, &rows);
     let per_draw = builder.finish(results);
-    predict::over_draws("functions", &per_draw, &["outputs".into()])
+    predict::over_draws("functions", &per_draw, &[PortName::Outputs.into()])
 }
 
 /// Returns the log-likelihood and the predictive quantities of one row as functions of its outputs.
@@ -224,9 +237,9 @@ fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
     let mut scope = arguments(parts, &mut builder);
     let [draw, example, step] = coordinates(&mut builder);
     scope.extend([
-        ("draw".into(), draw),
-        ("example".into(), example),
-        ("step".into(), step),
+        (PortName::Draw.into(), draw),
+        (PortName::Example.into(), example),
+        (PortName::Step.into(), step),
     ]);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &parts.densities.log_likelihood);
     results.extend(scope.call(&mut builder, &parts.densities.predictive));

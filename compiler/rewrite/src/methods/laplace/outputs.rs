@@ -9,6 +9,7 @@ use crate::density::{Densities, dependences};
 use crate::nodes::Scope;
 use crate::{diagnostics, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes};
@@ -112,7 +113,7 @@ impl<'a> LaplaceParts<'a> {
             return Err(vec![nothing_moves(model)].into());
         }
         let outputs = outputs(&arguments, &pieces);
-        let moves: Vec<Arc<str>> = dependences(&outputs, "outputs");
+        let moves: Vec<Arc<str>> = dependences(&outputs, PortName::Outputs.text());
         let moved = moved(plans);
         let is_weight = |plan: &&SitePlan<'_>| {
             let state = super::state(plan);
@@ -302,5 +303,5 @@ fn outputs(arguments: &Function, pieces: &[OutputPiece]) -> Function {
         [only] => *only,
         parts => builder.concat(parts, 0),
     };
-    rule::remove_dead(&builder.finish(vec![("outputs".into(), all)]))
+    rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), all)]))
 }

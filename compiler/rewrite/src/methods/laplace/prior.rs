@@ -7,6 +7,7 @@ use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
 use crate::rule;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -35,7 +36,7 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
             sum = builder.add(sum, term);
         }
     }
-    rule::remove_dead(&builder.finish(vec![("log_prior".into(), sum)]))
+    rule::remove_dead(&builder.finish(vec![(PortName::LogPrior.into(), sum)]))
 }
 
 /// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`. The slope is the gradient,
@@ -54,7 +55,7 @@ pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let sums = pull_back(&mut builder, &seeds, &wrt)?;
     let mut results = nodes::named(&slope, &values);
     for (weight, sum) in parts.weights.iter().zip(sums) {
-        let name: Arc<str> = format!("{}/precision", super::state(weight)).into();
+        let name: Arc<str> = PortName::Precision.of(&super::state(weight)).into();
         results.push((name, builder.neg(sum)));
     }
     let others = others(parts)?;
@@ -77,9 +78,9 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let value = builder.inline(&log_prior, &params)[0];
     let wrt = weights(&mut builder, parts, &log_prior, &params);
     let slopes = differentiate(&mut builder, value, &wrt)?;
-    let mut results: Vec<(Arc<str>, Value)> = vec![("log_prior".into(), value)];
+    let mut results: Vec<(Arc<str>, Value)> = vec![(PortName::LogPrior.into(), value)];
     for (weight, slope) in parts.weights.iter().zip(slopes) {
-        results.push((format!("{}/slope", super::state(weight)).into(), slope));
+        results.push((PortName::Slope.of(&super::state(weight)).into(), slope));
     }
     Ok(builder.finish(results))
 }
@@ -125,8 +126,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let wrt: Vec<Value> = others.iter().map(|plan| scope.get(&super::state(plan))).collect();
     let slopes = differentiate(&mut builder, sum, &wrt)?;
     let named = others.iter().zip(slopes);
-    let slopes = named.map(|(plan, slope)| (format!("{}/slope", super::state(plan)).into(), slope));
-    let results = std::iter::once(("log_prior_of_all".into(), sum)).chain(slopes);
+    let slopes = named.map(|(plan, slope)| (PortName::Slope.of(&super::state(plan)).into(), slope));
+    let results = std::iter::once((PortName::LogPriorOfAll.into(), sum)).chain(slopes);
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 

@@ -8,6 +8,7 @@ use super::{gradient, prior};
 use crate::differentiate::differentiate;
 use crate::nodes;
 use crate::rule;
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Symbol};
 use bnnc_graph::builder::Builder;
@@ -53,13 +54,13 @@ fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fa
     for (weight, slope) in parts.weights.iter().zip(slopes) {
         let minus = builder.neg(slope);
         let flat = builder.reshape(minus, &Shape::fixed(&[super::elements(weight)]));
-        results.push((format!("{}/product", super::state(weight)).into(), flat));
+        results.push((PortName::Product.of(&super::state(weight)).into(), flat));
     }
     Ok(rule::remove_dead(&builder.finish(results)))
 }
 
 fn vector(state: &str) -> String {
-    format!("{state}/vector")
+    PortName::Vector.of(state)
 }
 
 fn over_vectors(parts: &LaplaceParts<'_>, function: &Function) -> Function {

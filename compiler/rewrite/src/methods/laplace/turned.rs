@@ -8,6 +8,7 @@ use super::columns::{gradients, sum_of};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
 use bnnc_abi::laplace::WeightBlock;
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -27,14 +28,14 @@ pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Functi
         let (first, second) = block.extents();
         let own = Shape(vec![ROWS, COLUMNS, Dim::Fixed(first), Dim::Fixed(second)]);
         let gradient = builder.reshape(gradients[block.weights], &own);
-        let mut port = |what: &str, sizes: [usize; 2]| {
-            builder.param(
-                &format!("{}/{what}", block.name),
-                Type::real(Shape::fixed(&sizes)),
-            )
+        let mut port = |port: PortName, sizes: [usize; 2]| {
+            builder.param(&port.of(&block.name), Type::real(Shape::fixed(&sizes)))
         };
-        let variance = port("variance", [first, second]);
-        let bases: [Value; 2] = [port("first", [first, first]), port("second", [second, second])];
+        let variance = port(PortName::Variance, [first, second]);
+        let bases: [Value; 2] = [
+            port(PortName::First, [first, first]),
+            port(PortName::Second, [second, second]),
+        ];
         let turned = match first {
             1 => gradient,
             _ => builder.contract(gradient, bases[0], "NKab,pa->NKpb"),
@@ -47,5 +48,5 @@ pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Functi
         terms.push(builder.contract(scaled, turned, "NKpq,NLpq->NKL"));
     }
     let sum = sum_of(&mut builder, &terms, &Shape(vec![ROWS, COLUMNS, COLUMNS]));
-    Ok(builder.finish(vec![("spread".into(), sum)]))
+    Ok(builder.finish(vec![(PortName::Spread.into(), sum)]))
 }

@@ -2,6 +2,7 @@
 
 use crate::nodes;
 use crate::unroll;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_graph::analysis::dataflow::users;
@@ -67,7 +68,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
         }
     }
     let named = results.iter().enumerate();
-    let named = named.map(|(at, value)| (format!("position/{at}").into(), *value));
+    let named = named.map(|(at, value)| (PortName::Position.at(at).into(), *value));
     (builder.finish(named.collect()), sizes)
 }
 
@@ -135,13 +136,13 @@ pub fn rows(
     }
 }
 
-/// Copies `function`, and adds the rows of each result as `row/k` if they are known.
+/// Copies `function`, and adds the rows of each result as [`PortName::Row`] if they are known.
 pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
     let copies = builder.copies(function, &params);
     let mut results = Vec::new();
-    for (name, value) in &function.results {
+    for (number, (name, value)) in function.results.iter().enumerate() {
         let index = copies[*value];
         let index = match builder.ty(index).dtype {
             DType::Real => index,
@@ -149,7 +150,7 @@ pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Func
         };
         results.push((name.clone(), index));
         if let Some(rows) = rows(&mut builder, function, &copies, *value, is_column) {
-            results.push((name.replace("position", "row").into(), rows));
+            results.push((PortName::Row.at(number).into(), rows));
         }
     }
     builder.finish(results)

@@ -10,6 +10,7 @@ use crate::density::SitePrior;
 use crate::diagnostics;
 use crate::nodes::{self, Scope};
 use crate::unroll::expand_maps;
+use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::ranges::ranges;
@@ -47,7 +48,7 @@ pub fn scale(prior: &SitePrior) -> Option<Function> {
     let scale = affine(&mut builder, &prior.distribution, &arguments)
         .ok()?
         .scale?;
-    Some(builder.finish(vec![("scale".into(), scale)]))
+    Some(builder.finish(vec![(PortName::Scale.into(), scale)]))
 }
 
 /// Returns the sum of `log |scale|`.

@@ -9,6 +9,7 @@ use crate::methods::predict;
 use crate::nodes::Scope;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
+use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
@@ -86,11 +87,14 @@ fn moments(plans: &[SitePlan<'_>], sites: &[Arc<str>]) -> Function {
     for plan in plans.iter().filter(|plan| sites.contains(&plan.site.name)) {
         let family = &plan.posterior.family;
         let params = plan.family_params(&mut builder, &scope);
-        let parts = [("mean", &family.mean), ("variance", &family.variance)];
-        for (part, function) in parts {
+        let parts = [
+            (PortName::Mean, &family.mean),
+            (PortName::Variance, &family.variance),
+        ];
+        for (port, function) in parts {
             if let Some(function) = function {
                 let value = builder.inline(function, &params)[0];
-                results.push((format!("{}/{part}", plan.site.name).into(), value));
+                results.push((port.of(&plan.site.name).into(), value));
             }
         }
     }
