@@ -3,6 +3,7 @@
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
 use bnnc_hir::elaborate::dist::support;
+use bnnc_hir::parts::DistributionPart;
 use bnnc_hir::tree::{DistItem, Module, ParamBinding, TypedExprKind};
 use bnnc_hir::types::{Elem, Ty};
 
@@ -69,8 +70,7 @@ fn family(item: &DistItem) -> Option<Family> {
     if !item.elementwise || !dims.is_empty() {
         return None;
     }
-    let has_value = |name: &str| item.values.iter().any(|(known, _)| &**known == name);
-    let has_density = item.functions.iter().any(|(name, ..)| &**name == "log_density");
+    let has_density = item.declares(DistributionPart::LogDensity);
     let parameters: Option<Vec<DistributionParameter>> = item
         .params
         .iter()
@@ -83,7 +83,7 @@ fn family(item: &DistItem) -> Option<Family> {
         name: item.name.to_string(),
         about: item.doc.trim().to_owned(),
         on: bnnc_hir::show::elem(elem, &item.locals),
-        approximates: has_value("draw") && has_density && !takes_family,
+        approximates: item.declares(DistributionPart::Draw) && has_density && !takes_family,
         is_prior: has_density,
         parameters,
     };

@@ -1,19 +1,85 @@
-//! The parts of a distribution that are functions of a value: how they are derived from each other, and their values outside the support.
+//! The parts of a distribution, a record for each: their names, arguments and results, how they are derived from each other, and their values
+//! outside the support.
 
 use crate::tree::DistItem;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
+use std::fmt;
 
-/// A part such as `log_density(x)`.
+/// A part that a distribution may declare, such as `log_density(x)` or `mean`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DistributionPart {
+    /// The logarithm of the density.
+    LogDensity,
+    /// The probability up to a value.
+    Cdf,
+    /// The probability above a value.
+    Survival,
+    /// The logarithm of the probability up to a value.
+    LogCdf,
+    /// The logarithm of the probability above a value.
+    LogSurvival,
+    /// The inverse of the cumulative distribution function.
+    Quantile,
+    /// A random value.
+    Draw,
+    /// The mean.
+    Mean,
+    /// The variance.
+    Variance,
+    /// The entropy.
+    Entropy,
+    /// The mean of a power.
+    Moment,
+    /// The mean of the logarithm.
+    LogMean,
+    /// The variance of the logarithm.
+    LogVariance,
+    /// The probabilities of all classes.
+    Probabilities,
+}
+
+/// The argument of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartArgument {
+    /// A value of the distribution.
+    Value,
+    /// A probability.
+    Probability,
+    /// The exponent of a power.
+    Order,
+}
+
+/// The result of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartResult {
+    /// A real number. For arrays of independent values, one for each element.
+    Number,
+    /// A real number for each element of a value.
+    Moment,
+    /// A value of the distribution.
+    Value,
+    /// A vector with a real number for each class.
+    Classes,
+}
+
+/// The description of a part.
+struct PartDef {
+    part: DistributionPart,
+    name: &'static str,
+    argument: Option<PartArgument>,
+    result: PartResult,
+    of_value: Option<PartOfValue>,
+}
+
+/// The properties of a part that is a function of a value, such as `log_density(x)`.
 pub struct PartOfValue {
-    /// The declared name.
-    pub name: &'static str,
     /// The values of the part below and above the support.
     pub outside: [f64; 2],
     /// True if the end of the support counts as outside.
     pub ends_are_outside: bool,
     /// The other parts from which the part can be computed. The most accurate comes first.
-    pub from: &'static [(&'static str, Derivation)],
+    pub from: &'static [(DistributionPart, Derivation)],
 }
 
 /// A function that computes one part from another.
@@ -21,77 +87,187 @@ pub type Derivation = fn(&mut Builder, Value) -> Value;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// Every part that is a function of a value.
-pub static OF_VALUE: &[PartOfValue] = &[
-    PartOfValue {
-        name: "log_density",
-        outside: [-INFINITY, -INFINITY],
-        ends_are_outside: false,
-        from: &[],
-    },
-    PartOfValue {
-        name: CDF,
-        outside: [0.0, 1.0],
-        ends_are_outside: true,
-        from: &[(LOG_CDF, |b, x| b.exp(x))],
-    },
-    PartOfValue {
-        name: SURVIVAL,
-        outside: [1.0, 0.0],
-        ends_are_outside: true,
-        from: &[
-            (LOG_SURVIVAL, |b, x| b.exp(x)),
-            (CDF, |b, x| {
-                let minus = b.neg(x);
-                b.shift(minus, 1.0)
-            }),
-        ],
-    },
-    PartOfValue {
-        name: LOG_CDF,
-        outside: [-INFINITY, 0.0],
-        ends_are_outside: true,
-        from: &[(CDF, |b, x| b.log(x))],
-    },
-    PartOfValue {
-        name: LOG_SURVIVAL,
-        outside: [0.0, -INFINITY],
-        ends_are_outside: true,
-        from: &[
-            (SURVIVAL, |b, x| b.log(x)),
-            (CDF, |b, x| {
-                let minus = b.neg(x);
-                b.log1p(minus)
-            }),
-        ],
-    },
-];
-
-/// The probability up to a value.
-pub const CDF: &str = "cdf";
-/// The probability above a value.
-pub const SURVIVAL: &str = "survival";
-/// The logarithm of the probability up to a value.
-pub const LOG_CDF: &str = "log_cdf";
-/// The logarithm of the probability above a value.
-pub const LOG_SURVIVAL: &str = "log_survival";
-
-/// Returns the part with this name.
-pub fn of_value(name: &str) -> Option<&'static PartOfValue> {
-    OF_VALUE.iter().find(|part| part.name == name)
+/// Creates the record of a part that is a function of a value.
+const fn of_value(
+    part: DistributionPart,
+    name: &'static str,
+    outside: [f64; 2],
+    ends_are_outside: bool,
+    from: &'static [(DistributionPart, Derivation)],
+) -> PartDef {
+    PartDef {
+        part,
+        name,
+        argument: Some(PartArgument::Value),
+        result: PartResult::Number,
+        of_value: Some(PartOfValue {
+            outside,
+            ends_are_outside,
+            from,
+        }),
+    }
 }
 
-/// Returns whether a distribution declares a part.
-pub fn states(item: &DistItem, part: &str) -> bool {
-    item.functions.iter().any(|(name, ..)| &**name == part)
+/// Creates the record of another part.
+const fn other(
+    part: DistributionPart,
+    name: &'static str,
+    argument: Option<PartArgument>,
+    result: PartResult,
+) -> PartDef {
+    PartDef {
+        part,
+        name,
+        argument,
+        result,
+        of_value: None,
+    }
 }
 
-/// Returns the declared part from which `part` can be computed, with the derivation.
-pub fn source(item: &DistItem, part: &PartOfValue) -> Option<(&'static str, Derivation)> {
-    part.from.iter().find(|(name, _)| states(item, name)).copied()
+/// Every part, in the order of the variants of [`DistributionPart`].
+static PARTS: [PartDef; DistributionPart::COUNT] = {
+    use DistributionPart as Part;
+    use PartArgument::{Order, Probability};
+    use PartResult::{Classes, Moment, Number, Value};
+    [
+        of_value(
+            Part::LogDensity,
+            "log_density",
+            [-INFINITY, -INFINITY],
+            false,
+            &[],
+        ),
+        of_value(
+            Part::Cdf,
+            "cdf",
+            [0.0, 1.0],
+            true,
+            &[(Part::LogCdf, |b, x| b.exp(x))],
+        ),
+        of_value(
+            Part::Survival,
+            "survival",
+            [1.0, 0.0],
+            true,
+            &[
+                (Part::LogSurvival, |b, x| b.exp(x)),
+                (Part::Cdf, |b, x| {
+                    let minus = b.neg(x);
+                    b.shift(minus, 1.0)
+                }),
+            ],
+        ),
+        of_value(
+            Part::LogCdf,
+            "log_cdf",
+            [-INFINITY, 0.0],
+            true,
+            &[(Part::Cdf, |b, x| b.log(x))],
+        ),
+        of_value(
+            Part::LogSurvival,
+            "log_survival",
+            [0.0, -INFINITY],
+            true,
+            &[
+                (Part::Survival, |b, x| b.log(x)),
+                (Part::Cdf, |b, x| {
+                    let minus = b.neg(x);
+                    b.log1p(minus)
+                }),
+            ],
+        ),
+        other(Part::Quantile, "quantile", Some(Probability), Value),
+        other(Part::Draw, "draw", None, Value),
+        other(Part::Mean, "mean", None, Moment),
+        other(Part::Variance, "variance", None, Moment),
+        other(Part::Entropy, "entropy", None, Number),
+        other(Part::Moment, "moment", Some(Order), Moment),
+        other(Part::LogMean, "log_mean", None, Moment),
+        other(Part::LogVariance, "log_variance", None, Moment),
+        other(Part::Probabilities, "probabilities", None, Classes),
+    ]
+};
+
+impl DistributionPart {
+    const COUNT: usize = DistributionPart::Probabilities as usize + 1;
+
+    /// Returns every part.
+    pub fn all() -> impl Iterator<Item = DistributionPart> {
+        PARTS.iter().map(|def| def.part)
+    }
+
+    /// Returns the part with this name.
+    pub fn named(name: &str) -> Option<DistributionPart> {
+        DistributionPart::all().find(|part| part.name() == name)
+    }
+
+    fn def(self) -> &'static PartDef {
+        &PARTS[self as usize]
+    }
+
+    /// Returns the declared name.
+    pub fn name(self) -> &'static str {
+        self.def().name
+    }
+
+    /// Returns the argument; `None` if the part depends only on the parameters.
+    pub fn argument(self) -> Option<PartArgument> {
+        self.def().argument
+    }
+
+    /// Returns the result.
+    pub fn result(self) -> PartResult {
+        self.def().result
+    }
+
+    /// Returns the properties of a function of a value; `None` for other parts.
+    pub fn of_value(self) -> Option<&'static PartOfValue> {
+        self.def().of_value.as_ref()
+    }
 }
 
-/// Returns whether a distribution has a part, either declared or computed from another one.
-pub fn has(item: &DistItem, part: &str) -> bool {
-    states(item, part) || of_value(part).is_some_and(|part| source(item, part).is_some())
+impl fmt::Display for DistributionPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartOfValue {
+    /// Returns the declared part from which this part can be computed, with the derivation.
+    pub fn source(&self, item: &DistItem) -> Option<(DistributionPart, Derivation)> {
+        self.from.iter().find(|(part, _)| item.declares(*part)).copied()
+    }
+}
+
+impl DistItem {
+    /// Returns whether the distribution declares a part.
+    pub fn declares(&self, part: DistributionPart) -> bool {
+        self.functions.iter().any(|(known, ..)| *known == part)
+            || self.values.iter().any(|(known, _)| *known == part)
+    }
+
+    /// Returns whether the distribution has a part, either declared or computed from another one.
+    pub fn has(&self, part: DistributionPart) -> bool {
+        self.declares(part) || part.of_value().is_some_and(|known| known.source(self).is_some())
+    }
+
+    /// Returns the definition of a part without an argument.
+    pub fn value(&self, part: DistributionPart) -> Option<&crate::tree::TypedExpr> {
+        let mut values = self.values.iter();
+        values.find(|(known, _)| *known == part).map(|(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_the_order_of_their_variants() {
+        for (at, def) in PARTS.iter().enumerate() {
+            assert_eq!(def.part as usize, at, "{}", def.name);
+            assert_eq!(DistributionPart::named(def.name), Some(def.part));
+        }
+    }
 }

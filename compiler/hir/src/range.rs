@@ -2,6 +2,7 @@
 
 use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
 use crate::constant::constant;
+use crate::parts::DistributionPart;
 use crate::tree::{LocalId, Module, ParamBinding, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
@@ -60,7 +61,10 @@ impl Ranges<'_> {
             TypedExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
             TypedExprKind::Index(base, _) => recur(base),
             TypedExprKind::Comprehension(inner) => recur(&inner.element),
-            TypedExprKind::DistPart(_, part, _) if matches!(&**part, "cdf" | "survival") => (0.0, 1.0),
+            TypedExprKind::DistPart(_, DistributionPart::Cdf | DistributionPart::Survival, _) =>
+            {
+                (0.0, 1.0)
+            }
             TypedExprKind::CallLayer(_, id, args) => {
                 let item = &self.module.layers[*id];
                 self.body(&item.inputs, &item.body, args, known)

@@ -3,6 +3,7 @@
 mod infer;
 
 use crate::builtin::Builtin;
+use crate::parts::DistributionPart;
 use crate::types::{Ty, TypedParam};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
@@ -233,12 +234,12 @@ pub struct DistItem {
     pub mixture: bool,
     /// The lower and the upper end of the support.
     pub ends: [EndItem; 2],
-    /// The definitions with an argument, as name, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is absent
+    /// The definitions with an argument, as part, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is absent
     /// for families of point estimates.
-    pub functions: Vec<(Arc<str>, LocalId, TypedExpr)>,
-    /// The definitions without an argument, by name and in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
+    pub functions: Vec<(DistributionPart, LocalId, TypedExpr)>,
+    /// The definitions without an argument, in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
     /// `probabilities`.
-    pub values: Vec<(Arc<str>, TypedExpr)>,
+    pub values: Vec<(DistributionPart, TypedExpr)>,
 }
 
 /// An optimiser.
@@ -424,7 +425,7 @@ pub enum TypedExprKind {
     /// `Normal(0, 1)`: the construction of a distribution.
     MakeDist(DistId, Vec<TypedExpr>),
     /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with an argument if the part has one.
-    DistPart(Box<TypedExpr>, Arc<str>, Option<Box<TypedExpr>>),
+    DistPart(Box<TypedExpr>, DistributionPart, Option<Box<TypedExpr>>),
     /// `[a, b]`: a vector of scalars, a stack of arrays, or a list of layers.
     List(Vec<TypedExpr>),
     /// `[e for i in a..b]`.

@@ -19,6 +19,7 @@ use bnnc_hir::builtin::BuiltinRule;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::parts::DistributionPart;
 use bnnc_hir::tree::{LocalId, Locals, Module, TypedExpr, TypedExprKind};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
@@ -212,7 +213,7 @@ impl Session {
 
 fn is_noise(expr: &TypedExpr) -> bool {
     match &expr.kind {
-        TypedExprKind::DistPart(_, part, _) => &**part == "draw",
+        TypedExprKind::DistPart(_, part, _) => *part == DistributionPart::Draw,
         TypedExprKind::Builtin(builtin, _) => matches!(builtin.rule, BuiltinRule::Noise(_)),
         _ => false,
     }

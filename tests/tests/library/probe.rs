@@ -13,6 +13,7 @@ use bnnc_graph::types::Type;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
 use bnnc_hir::elaborate::dist::{CalledWith, NamedArguments, dtype};
 use bnnc_hir::elaborate::frame::Elaborator;
+use bnnc_hir::parts::DistributionPart;
 use bnnc_hir::tree::{DistId, DistItem, Module};
 use bnnc_hir::types::{Elem, Ty};
 use std::rc::Rc;
@@ -215,7 +216,7 @@ impl<'a> Probe<'a> {
 
     /// Returns whether a function part is declared or follows from another part.
     pub fn has(&self, part: &str) -> bool {
-        bnnc_hir::parts::has(self.item(), part)
+        self.item().has(known(part))
     }
 
     /// Returns the cumulative distribution function at points, or `None` if the distribution does not have it.
@@ -239,7 +240,7 @@ impl<'a> Probe<'a> {
         let dist = Datum::Dist(Rc::new(self.datum(&mut elaborator, self.dist, "", &mut values)));
         let ty = Type::new(DType::Real, Shape::fixed(&[count]));
         let x = elaborator.builder.param("x", ty);
-        let result = elaborator.dist_part(&dist, part, Some(Datum::Tensor(x)), Self::span());
+        let result = elaborator.dist_part(&dist, known(part), Some(Datum::Tensor(x)), Self::span());
         let Ok(Datum::Tensor(result)) = result else {
             panic!("{}: {result:?}", self.label())
         };
@@ -287,4 +288,9 @@ pub fn coordinates(draw: usize) -> [Tensor; 3] {
 /// Returns points as one tensor.
 pub fn vector(points: &[f64]) -> Tensor {
     Tensor::new(vec![points.len()], points.to_vec())
+}
+
+/// Returns the part with this name.
+fn known(name: &str) -> DistributionPart {
+    DistributionPart::named(name).unwrap_or_else(|| panic!("no part `{name}`"))
 }

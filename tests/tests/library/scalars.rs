@@ -33,7 +33,7 @@ pub fn all(check: impl Fn(&Probe<'_>) -> Result<(), String>) {
     let mut names = 0;
     for id in module.dists.ids() {
         let item = &module.dists[id];
-        let has_density = item.functions.iter().any(|(name, ..)| &**name == "log_density");
+        let has_density = item.declares(bnnc_hir::parts::DistributionPart::LogDensity);
         if !item.elementwise || !has_density || IMPROPER.contains(&&*item.name) {
             continue;
         }

@@ -113,10 +113,12 @@ fn both_tails_are_integrals_of_the_density() {
 /// A distribution with a cumulative function must also have a survival function, so that truncation far out does not suffer from cancellation.
 #[test]
 fn every_cumulative_function_has_a_survival_of_its_own() {
-    use bnnc_hir::parts::states;
+    use bnnc_hir::parts::DistributionPart;
     all(|probe| {
         let item = probe.item();
-        let has_own = states(item, "survival") || states(item, "log_survival");
+        let has_own = [DistributionPart::Survival, DistributionPart::LogSurvival]
+            .into_iter()
+            .any(|part| item.declares(part));
         match probe.has("cdf") && !has_own {
             true => Err("`cdf` without `survival`".to_owned()),
             false => Ok(()),

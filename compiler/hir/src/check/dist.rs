@@ -13,7 +13,7 @@ use crate::builtin::BuiltinRule;
 use crate::diagnostics::{statements, types as report};
 use crate::dims::DimExpr;
 use crate::lift;
-use crate::parts;
+use crate::parts::{DistributionPart, PartArgument, PartResult};
 use crate::show;
 use crate::tree::{DistId, DistItem, LocalId, LocalKind, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
@@ -21,55 +21,58 @@ use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, Arg, DefinitionKind, DistDecl, Ident};
 use bnnc_graph::dist::{MeasureKind, Support};
+use ends::EndProperty;
 use std::collections::HashMap;
-use std::sync::Arc;
 
-/// The definitions that take an argument.
-const FUNCTIONS: &[&str] = &[
-    "log_density",
-    parts::CDF,
-    parts::SURVIVAL,
-    parts::LOG_CDF,
-    parts::LOG_SURVIVAL,
-    "quantile",
-    "moment",
-];
-/// All definitions.
-const DEFINITIONS: &[&str] = &[
-    "log_density",
-    parts::CDF,
-    parts::SURVIVAL,
-    parts::LOG_CDF,
-    parts::LOG_SURVIVAL,
-    "quantile",
-    "draw",
-    "mean",
-    "variance",
-    "entropy",
-    "moment",
-    "log_mean",
-    "log_variance",
-    "probabilities",
-    PER_TENSOR,
-    POINT,
-    IMPROPER,
-    MIXTURE,
-    ends::LOWEST,
-    ends::HIGHEST,
-    ends::TAILS,
-    ends::LOW_TAIL,
-    ends::HIGH_TAIL,
-];
-/// The flag of a distribution that is joint within each tensor but independent across tensors.
-const PER_TENSOR: &str = "per_tensor";
-/// The flag of a distribution whose entire probability mass is at the value of `draw`.
-const POINT: &str = "point";
-/// The flag of a distribution whose density has an infinite integral.
-const IMPROPER: &str = "improper";
-/// The flag of a mixture of the distributions among its parameters.
-const MIXTURE: &str = "mixture";
-/// The definitions whose value must be `true`.
-const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
+/// A flag, a definition whose value must be `true`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Flag {
+    /// The distribution is joint within each tensor but independent across tensors.
+    PerTensor,
+    /// The entire probability mass is at the value of `draw`.
+    Point,
+    /// The density has an infinite integral.
+    Improper,
+    /// The distribution is a mixture of the distributions among its parameters.
+    Mixture,
+}
+
+impl Flag {
+    const ALL: [Flag; 4] = [Flag::PerTensor, Flag::Point, Flag::Improper, Flag::Mixture];
+
+    fn name(self) -> &'static str {
+        match self {
+            Flag::PerTensor => "per_tensor",
+            Flag::Point => "point",
+            Flag::Improper => "improper",
+            Flag::Mixture => "mixture",
+        }
+    }
+}
+
+/// What a definition of a distribution defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Defined {
+    Part(DistributionPart),
+    Flag(Flag),
+    End(EndProperty),
+}
+
+impl Defined {
+    fn all() -> impl Iterator<Item = Defined> {
+        let parts = DistributionPart::all().map(Defined::Part);
+        let ends = EndProperty::ALL.into_iter().map(Defined::End);
+        parts.chain(Flag::ALL.into_iter().map(Defined::Flag)).chain(ends)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Defined::Part(part) => part.name(),
+            Defined::Flag(flag) => flag.name(),
+            Defined::End(end) => end.name(),
+        }
+    }
+}
 
 /// Checks a `dist` item.
 pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, library: bool) {
@@ -103,20 +106,20 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
         functions: Vec::new(),
         values: Vec::new(),
     };
-    let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+    let mut seen: HashMap<Defined, Span> = HashMap::new();
     for line in &item.body {
-        if !matches!(line.kind, DefinitionKind::Value | DefinitionKind::Function(_))
-            || !DEFINITIONS.contains(&&*line.name.name)
-        {
+        let is_definition = matches!(line.kind, DefinitionKind::Value | DefinitionKind::Function(_));
+        let defined = Defined::all().find(|known| is_definition && known.name() == &*line.name.name);
+        let Some(defined) = defined else {
             body.report(statements::unknown_definition(
                 line.name.span,
                 "a distribution",
                 &line.name.name,
-                DEFINITIONS,
+                &Defined::all().map(Defined::name).collect::<Vec<_>>(),
             ));
             continue;
-        }
-        if let Some(first) = seen.insert(line.name.name.clone(), line.name.span) {
+        };
+        if let Some(first) = seen.insert(defined, line.name.span) {
             body.report(statements::definition_twice(
                 &line.name.name,
                 first,
@@ -124,12 +127,10 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
             ));
             continue;
         }
-        if FLAGS.contains(&&*line.name.name) {
-            flag(&mut body, line, &mut dist);
-        } else if ends::is_of_end(&line.name.name) {
-            ends::definition(&mut body, line, &mut dist);
-        } else {
-            definition(&mut body, line, &mut dist);
+        match defined {
+            Defined::Flag(found) => flag(&mut body, line, found, &mut dist),
+            Defined::End(end) => ends::definition(&mut body, line, end, &mut dist),
+            Defined::Part(part) => definition(&mut body, line, part, &mut dist),
         }
     }
     check_measure(&mut body, item, &dist, &seen);
@@ -141,129 +142,132 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
 
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true`, or `per_tensor = true` (of a distribution on `real[n]`, which could
 /// otherwise span several tensors).
-fn flag(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
-    let name = &*line.name.name;
+fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut DistItem) {
+    let name = flag.name();
     let is_flag =
         matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
     if !is_flag {
         let diagnostic = statements::definition_form(line.span, name);
         return body.report(diagnostic.help(format!("write `{name} = true`, or leave it out")));
     }
-    match name {
-        POINT => dist.measure = MeasureKind::Point,
-        IMPROPER => dist.measure = MeasureKind::Improper,
-        MIXTURE => dist.mixture = true,
-        _ if !dist.groups && dist.on != Ty::Error => {
+    match flag {
+        Flag::Point => dist.measure = MeasureKind::Point,
+        Flag::Improper => dist.measure = MeasureKind::Improper,
+        Flag::Mixture => dist.mixture = true,
+        Flag::PerTensor if !dist.groups && dist.on != Ty::Error => {
             body.report(statements::never_shared(line.span, &dist.name));
         }
-        _ => dist.groups = false,
+        Flag::PerTensor => dist.groups = false,
     }
 }
 
 /// Checks the parts of a distribution whose measure is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
-fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
-    let (flag, wanted, excluded) = match dist.measure {
+fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Defined, Span>) {
+    use DistributionPart as Part;
+    let (flag, wanted, excluded, other) = match dist.measure {
         MeasureKind::Density => return,
-        MeasureKind::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
+        MeasureKind::Point => (
+            Flag::Point,
+            Part::Draw,
+            &[Part::LogDensity, Part::Cdf, Part::Entropy][..],
+            Flag::Improper,
+        ),
         MeasureKind::Improper => (
-            IMPROPER,
-            "log_density",
-            &["draw", "cdf", "mean", "entropy", POINT][..],
+            Flag::Improper,
+            Part::LogDensity,
+            &[Part::Draw, Part::Cdf, Part::Mean, Part::Entropy][..],
+            Flag::Point,
         ),
     };
-    let at = seen.get(flag).copied().unwrap_or(item.name.span);
-    if !seen.contains_key(wanted) {
-        body.report(statements::flag_needs(at, flag, wanted));
+    let at = seen.get(&Defined::Flag(flag)).copied().unwrap_or(item.name.span);
+    if !seen.contains_key(&Defined::Part(wanted)) {
+        body.report(statements::flag_needs(at, flag.name(), wanted.name()));
     }
-    for (name, span) in seen {
-        if excluded.contains(&&**name) {
-            body.report(statements::flag_excludes(*span, flag, name, at));
+    let excluded = excluded.iter().copied().map(Defined::Part);
+    for defined in excluded.chain([Defined::Flag(other)]) {
+        if let Some(span) = seen.get(&defined) {
+            body.report(statements::flag_excludes(*span, flag.name(), defined.name(), at));
         }
     }
     let is_noise = |part: &TypedExpr| match &part.kind {
         TypedExprKind::Builtin(builtin, _) => matches!(builtin.rule, BuiltinRule::Noise(_)),
-        TypedExprKind::DistPart(_, part, _) => &**part == "draw",
+        TypedExprKind::DistPart(_, part, _) => *part == Part::Draw,
         _ => false,
     };
-    let draw = dist.values.iter().find(|(name, _)| &**name == wanted);
-    if let Some((_, value)) = draw.filter(|(_, value)| walk::any(value, &mut |part| is_noise(part))) {
-        body.report(statements::flag_excludes(value.span, flag, "noise", at));
+    let draw = dist.value(wanted);
+    if let Some(value) = draw.filter(|value| walk::any(value, &mut |part| is_noise(part))) {
+        body.report(statements::flag_excludes(value.span, flag.name(), "noise", at));
     }
 }
 
-fn definition(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
-    let name = line.name.name.clone();
-    let wants_argument = FUNCTIONS.contains(&&*name);
-    let form = if wants_argument {
-        format!("{name}(x)")
-    } else {
-        name.to_string()
+fn definition(body: &mut Checker<'_>, line: &ast::Definition, part: DistributionPart, dist: &mut DistItem) {
+    let form = match part.argument() {
+        Some(_) => format!("{part}(x)"),
+        None => part.to_string(),
     };
-    body.place = if &*name == "draw" {
-        BodyKind::Draw
-    } else {
-        BodyKind::Dist
+    body.place = match part {
+        DistributionPart::Draw => BodyKind::Draw,
+        _ => BodyKind::Dist,
     };
-    let argument = match (&line.kind, wants_argument) {
-        (DefinitionKind::Function(names), true) => match names.as_slice() {
-            [argument] => Some(argument),
+    let argument = match (&line.kind, part.argument()) {
+        (DefinitionKind::Function(names), Some(kind)) => match names.as_slice() {
+            [argument] => Some((argument, kind)),
             _ => return body.report(statements::definition_form(line.span, &form)),
         },
-        (DefinitionKind::Value, false) => None,
+        (DefinitionKind::Value, None) => None,
         _ => return body.report(statements::definition_form(line.span, &form)),
     };
     body.scopes.push(HashMap::new());
-    let local = argument.map(|argument| declare_argument(body, argument, &name, &dist.on));
+    let local = argument.map(|(argument, kind)| declare_argument(body, argument, kind, &dist.on));
     let value = body.expr(&line.value, Want::Any);
     body.leave();
-    check_result(body, &name, &value, &dist.on);
+    check_result(body, part.result(), &value, &dist.on);
     if dist.elementwise
-        && &*name != "probabilities"
+        && part.result() != PartResult::Classes
         && let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Allowed)
     {
         body.report(statements::not_elementwise(at, &dist.name, &what));
     }
     match local {
-        Some(local) => dist.functions.push((name, local, value)),
-        None => dist.values.push((name, value)),
+        Some(local) => dist.functions.push((part, local, value)),
+        None => dist.values.push((part, value)),
     }
 }
 
-fn declare_argument(body: &mut Checker<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
-    let ty = match name {
-        "quantile" => Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new()),
-        "moment" => Ty::real(),
-        _ => on.clone(),
+fn declare_argument(body: &mut Checker<'_>, argument: &Ident, kind: PartArgument, on: &Ty) -> LocalId {
+    let ty = match kind {
+        PartArgument::Probability => Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new()),
+        PartArgument::Order => Ty::real(),
+        PartArgument::Value => on.clone(),
     };
     body.declare(&argument.name, argument.span, ty, LocalKind::Param)
 }
 
 /// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and
 /// the other moments have the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
-fn check_result(body: &mut Checker<'_>, name: &str, value: &TypedExpr, on: &Ty) {
+fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[DimExpr]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
     let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
-    let wanted = match name {
-        "entropy" => real(&[]),
-        _ if parts::of_value(name).is_some() => real(&[]),
-        "probabilities" => match &value.ty {
+    let wanted = match result {
+        PartResult::Number => real(&[]),
+        PartResult::Classes => match &value.ty {
             Ty::Tensor(_, found) if found.len() == 1 => real(found),
             _ => match elem {
                 Elem::Index(size) => real(std::slice::from_ref(size)),
                 _ => real(&[DimExpr::number(2)]),
             },
         },
-        "mean" | "variance" | "moment" | "log_mean" | "log_variance" if scalar => real(&[]),
-        "draw" | "quantile" => match elem {
+        PartResult::Moment if scalar => real(&[]),
+        PartResult::Moment => real(dims),
+        PartResult::Value => match elem {
             Elem::Real(_) => on.clone(),
             Elem::Int | Elem::Bool | Elem::Count | Elem::Index(_) => match &value.ty {
                 Ty::Tensor(found, _) if found == elem => on.clone(),
                 _ => real(dims),
             },
         },
-        _ => real(dims),
     };
     body.expect(value, &wanted);
 }
@@ -401,30 +405,28 @@ impl Checker<'_> {
         let (name, known) = match &base.kind {
             TypedExprKind::MakeDist(id, _) => {
                 let item = &self.module.dists[*id];
-                let functions = FUNCTIONS.iter().copied().filter(|part| parts::has(item, part));
+                let functions =
+                    DistributionPart::all().filter(|part| part.argument().is_some() && item.has(*part));
                 (
                     &*item.name,
                     functions
-                        .chain(item.values.iter().map(|(name, _)| &**name))
+                        .chain(item.values.iter().map(|(part, _)| *part))
                         .collect::<Vec<_>>(),
                 )
             }
-            _ => {
-                let is_part = |name: &&str| !FLAGS.contains(name) && !ends::is_of_end(name);
-                let parts = DEFINITIONS.iter().copied().filter(is_part);
-                ("a distribution", parts.collect())
-            }
+            _ => ("a distribution", DistributionPart::all().collect()),
         };
-        if !known.contains(&&*part.name) {
+        let Some(found) = known.iter().copied().find(|known| known.name() == &*part.name) else {
             let of = if name.contains(' ') {
                 name.to_owned()
             } else {
                 format!("`{name}`")
             };
+            let known = known.iter().map(|part| part.name());
             let diagnostic = report::unknown_part(part.span, &of, &part.name, known);
             return self.error(diagnostic, span);
-        }
-        let wants = usize::from(FUNCTIONS.contains(&&*part.name));
+        };
+        let wants = usize::from(found.argument().is_some());
         if given.len() < wants {
             return self.error(report::missing(span, &part.name, &["x"]), span);
         }
@@ -434,20 +436,20 @@ impl Checker<'_> {
                 span,
             );
         }
-        if &*part.name == "draw" && !matches!(self.place, BodyKind::Draw | BodyKind::Prompt) {
-            return self.error(report::noise(span, "draw"), span);
+        if found == DistributionPart::Draw && !matches!(self.place, BodyKind::Draw | BodyKind::Prompt) {
+            return self.error(report::noise(span, found.name()), span);
         }
         let argument = given.into_iter().next();
-        let Some(ty) = self.part_type(&part.name, &value, argument.as_ref(), span) else {
+        let Some(ty) = self.part_type(found, &value, argument.as_ref(), span) else {
             return error(span);
         };
-        let kind = TypedExprKind::DistPart(Box::new(base), part.name.clone(), argument.map(Box::new));
+        let kind = TypedExprKind::DistPart(Box::new(base), found, argument.map(Box::new));
         TypedExpr { kind, ty, span }
     }
 
     fn part_type(
         &mut self,
-        part: &str,
+        part: DistributionPart,
         value: &DistValue,
         argument: Option<&TypedExpr>,
         span: Span,
@@ -457,12 +459,13 @@ impl Checker<'_> {
             let Ty::Tensor(_, found) = &argument.ty else {
                 return None;
             };
-            let elem = match part {
-                "quantile" => Elem::Real(Support::Interval(0.0, 1.0)),
-                "moment" => Elem::Real(Support::Real),
-                _ => value.elem.clone(),
+            let is_moment = part.argument() == Some(PartArgument::Order);
+            let elem = match part.argument() {
+                Some(PartArgument::Probability) => Elem::Real(Support::Interval(0.0, 1.0)),
+                Some(PartArgument::Order) => Elem::Real(Support::Real),
+                Some(PartArgument::Value) | None => value.elem.clone(),
             };
-            if !value.elementwise && part == "moment" {
+            if !value.elementwise && is_moment {
                 let order = Ty::Tensor(elem, Vec::new());
                 return self.expect(argument, &order).then(|| real(value.dims.clone()));
             }
@@ -481,14 +484,14 @@ impl Checker<'_> {
                 .expect(argument, &Ty::Tensor(elem, found.clone()))
                 .then(|| real(dims));
         }
-        Some(match part {
-            "entropy" if !value.elementwise => Ty::real(),
-            "probabilities" => match &value.elem {
+        Some(match part.result() {
+            PartResult::Number if !value.elementwise => Ty::real(),
+            PartResult::Classes => match &value.elem {
                 Elem::Index(size) => real(vec![size.clone()]),
                 _ => real(vec![DimExpr::number(2)]),
             },
-            "draw" => Ty::Tensor(value.elem.clone(), value.dims.clone()),
-            _ => real(value.dims.clone()),
+            PartResult::Value => Ty::Tensor(value.elem.clone(), value.dims.clone()),
+            PartResult::Number | PartResult::Moment => real(value.dims.clone()),
         })
     }
 }

@@ -8,6 +8,7 @@ use super::session::CheckSession;
 use crate::builtin::BuiltinRule;
 use crate::constant::constant;
 use crate::diagnostics::types as report;
+use crate::parts::DistributionPart;
 use crate::range::{self, Range};
 use crate::tree::{
     DistId, LocalId, LocalKind, ModelItem, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt,
@@ -259,7 +260,7 @@ static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &
 /// Returns the index of the parameter that is the standard deviation: its square is the declared variance.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
-    let (_, variance) = item.values.iter().find(|(name, _)| &**name == "variance")?;
+    let variance = item.value(DistributionPart::Variance)?;
     let base = square_of(module, variance)?;
     item.params.iter().position(|param| param.local == base)
 }

@@ -13,6 +13,7 @@ use super::call::at_call;
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{limit, no_part};
+use crate::parts::DistributionPart;
 use crate::tree::{DistItem, ParamBinding};
 use crate::types::{Elem, Ty};
 pub use arguments::NamedArguments;
@@ -120,7 +121,7 @@ impl<'a> Elaborator<'a> {
     pub fn dist_part(
         &mut self,
         dist: &Datum,
-        part: &str,
+        part: DistributionPart,
         arg: Option<Datum>,
         span: Span,
     ) -> Elaborated<Datum> {
@@ -131,13 +132,13 @@ impl<'a> Elaborator<'a> {
         let mut frame = self.dist_frame(item, dist, span)?;
         let found = match arg {
             Some(arg) => self.part_at(item, part, arg, &mut frame, span),
-            None => match item.values.iter().find(|(name, _)| &**name == part) {
-                Some((_, body)) => self.expr(body, &mut frame).map(Some),
+            None => match item.value(part) {
+                Some(body) => self.expr(body, &mut frame).map(Some),
                 None => Ok(None),
             },
         };
         let found = found.map_err(|diagnostic| at_call(diagnostic, span))?;
-        found.ok_or_else(|| no_part(span, &item.name, part))
+        found.ok_or_else(|| no_part(span, &item.name, part.name()))
     }
 
     fn dist_frame(&mut self, item: &'a DistItem, dist: &DistDatum, span: Span) -> Elaborated<Frame<'a>> {
@@ -182,7 +183,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         } else {
             None
         };
-        let own = match item.values.iter().any(|(name, _)| &**name == "draw") {
+        let own = match item.declares(DistributionPart::Draw) {
             true => present(self.draw())?.map(Arc::new),
             false => None,
         };
@@ -198,12 +199,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             true => (inside_draw, own.filter(|_| independent && inside.is_none())),
             false => (own, None),
         };
-        let mut summary = |name| if truncated { Ok(None) } else { self.summary(name) };
-        let (mean, variance, entropy) = (summary("mean")?, summary("variance")?, summary("entropy")?);
+        let mut summary = |part| if truncated { Ok(None) } else { self.summary(part) };
+        let (mean, variance, entropy) = (
+            summary(DistributionPart::Mean)?,
+            summary(DistributionPart::Variance)?,
+            summary(DistributionPart::Entropy)?,
+        );
         let mean = mean.or(inside_mean);
-        let (moment, log_mean, log_variance) =
-            (summary("moment")?, summary("log_mean")?, summary("log_variance")?);
-        let probabilities = summary("probabilities")?;
+        let (moment, log_mean, log_variance) = (
+            summary(DistributionPart::Moment)?,
+            summary(DistributionPart::LogMean)?,
+            summary(DistributionPart::LogVariance)?,
+        );
+        let probabilities = summary(DistributionPart::Probabilities)?;
         let supports = self.param_supports(self.dist);
         let reach = self.reach()?;
         Ok(Instance {
@@ -374,7 +382,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => Support::Real,
         };
         let x = self.value_param(truncate.unwrap_or(own))?;
-        let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else {
+        let Some(density) = self.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)? else {
             return Ok(None);
         };
         let Some(Support::Interval(low, high)) = truncate else {
@@ -401,7 +409,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
 
     fn density(&mut self, truncate: Option<Support>) -> Elaborated<Function> {
         let elementwise = self.item().elementwise;
-        let function = self.function("log_density", |this, frame| {
+        let function = self.function(DistributionPart::LogDensity.name(), |this, frame| {
             let Some(density) = this.density_body(truncate, frame)? else {
                 // A family without a density (a point) gets the log density zero. The KL pass treats such a family separately.
                 return Ok(Some(this.elaborator.constant(0.0, DType::Real)));
@@ -433,14 +441,10 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     fn draw(&mut self) -> Elaborated<Option<Function>> {
         let joint_shape = self.value.shape.clone();
         let elementwise = self.item().elementwise;
-        let body = self
-            .item()
-            .values
-            .iter()
-            .find(|(name, _)| &**name == "draw")
-            .map(|(_, body)| body);
-        let Some(body) = body else { return Ok(None) };
-        self.function("draw", |this, frame| {
+        let Some(body) = self.item().value(DistributionPart::Draw) else {
+            return Ok(None);
+        };
+        self.function(DistributionPart::Draw.name(), |this, frame| {
             let builder = &mut this.elaborator.builder;
             let int = |port: PortName| builder.param(port.text(), Type::int(Shape::scalar()));
             let coordinates = PortName::COORDINATES.map(int);

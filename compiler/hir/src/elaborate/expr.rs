@@ -75,7 +75,7 @@ impl<'a> Elaborator<'a> {
             TypedExprKind::DistPart(dist, part, arg) => {
                 let dist = self.expr(dist, frame)?;
                 let arg = arg.as_ref().map(|arg| self.expr(arg, frame)).transpose()?;
-                self.dist_part(&dist, part, arg, span)
+                self.dist_part(&dist, *part, arg, span)
             }
             TypedExprKind::List(items) => {
                 let items = self.exprs(items, frame)?;

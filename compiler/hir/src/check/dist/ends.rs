@@ -8,35 +8,60 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
 use bnnc_graph::dist::{Support, TailKind};
 
-/// The lower end of the support, if a parameter determines it.
-pub const LOWEST: &str = "lowest";
-/// The upper end of the support, if a parameter determines it.
-pub const HIGHEST: &str = "highest";
-/// The decay of the density at both ends.
-pub const TAILS: &str = "tails";
-/// The decay of the density at the lower end.
-pub const LOW_TAIL: &str = "low_tail";
-/// The decay of the density at the upper end.
-pub const HIGH_TAIL: &str = "high_tail";
+/// A property of an end, or of both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndProperty {
+    /// The lower end of the support, if a parameter determines it.
+    Lowest,
+    /// The upper end of the support, if a parameter determines it.
+    Highest,
+    /// The decay of the density at both ends.
+    Tails,
+    /// The decay of the density at the lower end.
+    LowTail,
+    /// The decay of the density at the upper end.
+    HighTail,
+}
 
-/// Returns whether a definition describes an end.
-pub fn is_of_end(name: &str) -> bool {
-    [LOWEST, HIGHEST, TAILS, LOW_TAIL, HIGH_TAIL].contains(&name)
+impl EndProperty {
+    /// Every property.
+    pub const ALL: [EndProperty; 5] = [
+        EndProperty::Lowest,
+        EndProperty::Highest,
+        EndProperty::Tails,
+        EndProperty::LowTail,
+        EndProperty::HighTail,
+    ];
+
+    /// Returns the declared name.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndProperty::Lowest => "lowest",
+            EndProperty::Highest => "highest",
+            EndProperty::Tails => "tails",
+            EndProperty::LowTail => "low_tail",
+            EndProperty::HighTail => "high_tail",
+        }
+    }
 }
 
 /// Checks a definition that describes an end.
-pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
-    let name = &*line.name.name;
-    let form = || statements::definition_form(line.span, name);
+pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, end: EndProperty, dist: &mut DistItem) {
+    let form = || statements::definition_form(line.span, end.name());
     if !matches!(line.kind, DefinitionKind::Value) {
         return body.report(form());
     }
     body.place = BodyKind::Dist;
-    if name == LOWEST || name == HIGHEST {
-        let value = number(body, &line.value);
-        dist.ends[usize::from(name == HIGHEST)].at = Some(value);
-        return;
-    }
+    let sides = match end {
+        EndProperty::Lowest | EndProperty::Highest => {
+            let value = number(body, &line.value);
+            dist.ends[usize::from(end == EndProperty::Highest)].at = Some(value);
+            return;
+        }
+        EndProperty::Tails => 0..2,
+        EndProperty::LowTail => 0..1,
+        EndProperty::HighTail => 1..2,
+    };
     let (word, given) = match &*line.value.kind {
         ExprKind::Name(word) => (word, &[][..]),
         ExprKind::Call(word, given) => match &*word.kind {
@@ -52,10 +77,8 @@ pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut Dis
         return body.report(form().help(help()));
     }
     let numbers: Vec<TypedExpr> = given.iter().map(|arg| number(body, &arg.value)).collect();
-    for (side, own) in [LOW_TAIL, HIGH_TAIL].into_iter().enumerate() {
-        if name == TAILS || name == own {
-            dist.ends[side].tail = Some((kind, numbers.clone()));
-        }
+    for side in sides {
+        dist.ends[side].tail = Some((kind, numbers.clone()));
     }
 }
 

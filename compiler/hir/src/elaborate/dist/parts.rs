@@ -4,7 +4,7 @@
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Elaborator, Frame};
-use crate::parts::{self, PartOfValue};
+use crate::parts::{DistributionPart, PartOfValue};
 use crate::tree::DistItem;
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
@@ -20,24 +20,24 @@ impl<'a> Elaborator<'a> {
     pub(super) fn part_at(
         &mut self,
         item: &'a DistItem,
-        name: &str,
+        part: DistributionPart,
         x: Datum,
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Option<Datum>> {
-        let (Some(part), Some((low, high))) = (parts::of_value(name), ends(item)) else {
-            return self.formula(item, name, x, frame, span);
+        let (Some(known), Some((low, high))) = (part.of_value(), ends(item)) else {
+            return self.formula(item, part, x, frame, span);
         };
         let value = self.real(&x, span)?;
         let range = self.bounds(value);
         let (below, above) = (range.lo < low, range.hi > high);
         if !below && !above {
-            return self.formula(item, name, x, frame, span);
+            return self.formula(item, part, x, frame, span);
         }
         let shape = self.ty(value).shape;
         let mut inside = value;
         let mut outside = Vec::new();
-        for (is_possible, end, result) in [(below, low, part.outside[0]), (above, high, part.outside[1])] {
+        for (is_possible, end, result) in [(below, low, known.outside[0]), (above, high, known.outside[1])] {
             if !is_possible {
                 continue;
             }
@@ -47,7 +47,7 @@ impl<'a> Elaborator<'a> {
             } else {
                 [end_of, value]
             };
-            let beyond = match part.ends_are_outside {
+            let beyond = match known.ends_are_outside {
                 true => self.builder.le(sides[0], sides[1]),
                 false => self.builder.lt(sides[0], sides[1]),
             };
@@ -57,7 +57,7 @@ impl<'a> Elaborator<'a> {
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
         }
-        let Some(found) = self.formula(item, name, Datum::Tensor(inside), frame, span)? else {
+        let Some(found) = self.formula(item, part, Datum::Tensor(inside), frame, span)? else {
             return Ok(None);
         };
         let mut found = self.real(&found, span)?;
@@ -73,17 +73,17 @@ impl<'a> Elaborator<'a> {
     fn formula(
         &mut self,
         item: &'a DistItem,
-        name: &str,
+        part: DistributionPart,
         x: Datum,
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Option<Datum>> {
-        if let Some((_, local, body)) = item.functions.iter().find(|(found, ..)| &**found == name) {
+        if let Some((_, local, body)) = item.functions.iter().find(|(found, ..)| *found == part) {
             frame.values.insert(*local, x);
             return self.expr(body, frame).map(Some);
         }
-        let derived = |part: &'static PartOfValue| parts::source(item, part);
-        let Some((source, derive)) = parts::of_value(name).and_then(derived) else {
+        let derived = |known: &PartOfValue| known.source(item);
+        let Some((source, derive)) = part.of_value().and_then(derived) else {
             return Ok(None);
         };
         let Some(found) = self.formula(item, source, x, frame, span)? else {
@@ -145,12 +145,12 @@ fn between(low: f64, high: f64) -> f64 {
 impl<'a> InstanceBuilder<'_, 'a, '_> {
     pub(super) fn part(
         &mut self,
-        name: &str,
+        part: DistributionPart,
         arg: Datum,
         frame: &mut Frame<'a>,
     ) -> Elaborated<Option<Value>> {
         let (item, span) = (self.item(), self.span);
-        match self.elaborator.part_at(item, name, arg, frame, span)? {
+        match self.elaborator.part_at(item, part, arg, frame, span)? {
             Some(datum) => self.elaborator.real(&datum, span).map(Some),
             None => Ok(None),
         }
@@ -164,21 +164,24 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     ) -> Elaborated<Option<Value>> {
         let item = self.item();
         let own = ends(item).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        let mut at = |this: &mut Self, part: &str, end: f64| -> Elaborated<Option<Value>> {
+        let mut at = |this: &mut Self, part: DistributionPart, end: f64| -> Elaborated<Option<Value>> {
             let x = this.elaborator.constant(end, DType::Real);
             this.part(part, Datum::Tensor(x), frame)
         };
         match (own.0 < low, high < own.1) {
             (false, false) => Ok(Some(self.elaborator.constant(0.0, DType::Real))),
-            (true, false) => at(self, parts::LOG_SURVIVAL, low),
-            (false, true) => at(self, parts::LOG_CDF, high),
+            (true, false) => at(self, DistributionPart::LogSurvival, low),
+            (false, true) => at(self, DistributionPart::LogCdf, high),
             (true, true) => {
                 // The computation uses the tail with the smaller probabilities, so that no digits are lost by cancellation. Far above the median, the
                 // smaller probabilities are the survival probabilities.
                 let has_upper =
-                    parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
-                let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];
-                let lower = [(parts::LOG_CDF, high), (parts::LOG_CDF, low)];
+                    item.declares(DistributionPart::Survival) || item.declares(DistributionPart::LogSurvival);
+                let upper = [
+                    (DistributionPart::LogSurvival, low),
+                    (DistributionPart::LogSurvival, high),
+                ];
+                let lower = [(DistributionPart::LogCdf, high), (DistributionPart::LogCdf, low)];
                 let mut logs = Vec::new();
                 for (part, end) in lower.into_iter().chain(upper.into_iter().filter(|_| has_upper)) {
                     let Some(log) = at(self, part, end)? else {

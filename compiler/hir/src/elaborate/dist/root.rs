@@ -11,7 +11,7 @@ use super::InstanceBuilder;
 use super::truncated::{Interval, Origin, finite};
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Frame};
-use crate::parts;
+use crate::parts::DistributionPart;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::{Builder, Window};
@@ -92,7 +92,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let x = self
                 .elaborator
                 .constant(finite(end), bnnc_base::dtype::DType::Real);
-            let found = self.part("log_density", Datum::Tensor(x), frame)?;
+            let found = self.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)?;
             densities.extend(found.map(|found| self.shaped(found)).transpose()?);
         }
         search.guess = self.guess(frame)?;
@@ -144,14 +144,17 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.function("beyond", |this, frame| {
             let (origin, y) = this.coordinate();
             let (x, _) = this.place(inside, origin.is_upper, y);
-            let mut at = |this: &mut Self, part: &str| -> Elaborated<Option<Value>> {
+            let mut at = |this: &mut Self, part: DistributionPart| -> Elaborated<Option<Value>> {
                 let found = this.part(part, Datum::Tensor(x), frame)?;
                 found.map(|found| this.shaped(found)).transpose()
             };
             let log = match (inside.low.is_finite(), inside.high.is_finite()) {
-                (true, false) => at(this, parts::LOG_SURVIVAL)?,
-                (false, _) => at(this, parts::LOG_CDF)?,
-                (true, true) => match (at(this, parts::LOG_CDF)?, at(this, parts::LOG_SURVIVAL)?) {
+                (true, false) => at(this, DistributionPart::LogSurvival)?,
+                (false, _) => at(this, DistributionPart::LogCdf)?,
+                (true, true) => match (
+                    at(this, DistributionPart::LogCdf)?,
+                    at(this, DistributionPart::LogSurvival)?,
+                ) {
                     (Some(cdf), Some(survival)) => {
                         Some(this.elaborator.builder.select(origin.is_upper, cdf, survival))
                     }
@@ -166,7 +169,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.function("terms", |this, frame| {
             let (origin, y) = this.coordinate();
             let (x, _) = this.place(inside, origin.is_upper, y);
-            let Some(density) = this.part("log_density", Datum::Tensor(x), frame)? else {
+            let Some(density) = this.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)? else {
                 return Ok(None);
             };
             let density = this.shaped(density)?;
@@ -191,17 +194,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         if item.mixture {
             return Ok(None);
         }
-        if parts::states(item, "quantile") {
-            let function = self.function("quantile", |this, frame| {
+        if item.declares(DistributionPart::Quantile) {
+            let function = self.function(DistributionPart::Quantile.name(), |this, frame| {
                 let ty = this.value.clone();
                 let p = this.elaborator.builder.param("p", ty);
-                let found = this.part("quantile", Datum::Tensor(p), frame)?;
+                let found = this.part(DistributionPart::Quantile, Datum::Tensor(p), frame)?;
                 found.map(|found| this.shaped(found)).transpose()
             })?;
             return Ok(function.map(Guess::Quantile));
         }
-        if let [Some(mean), Some(variance)] = self.declared(["mean", "variance"], frame)? {
-            let density = self.part("log_density", Datum::Tensor(mean), frame)?;
+        if let [Some(mean), Some(variance)] =
+            self.declared([DistributionPart::Mean, DistributionPart::Variance], frame)?
+        {
+            let density = self.part(DistributionPart::LogDensity, Datum::Tensor(mean), frame)?;
             let density = density.map(|density| self.shaped(density)).transpose()?;
             let index = item.ends.iter().find_map(|end| match &end.tail {
                 Some((TailKind::Power, numbers)) => numbers.first(),
@@ -231,7 +236,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             };
             return Ok(Some(Guess::Moments(mean, sd, index)));
         }
-        match self.declared(["log_mean", "log_variance"], frame)? {
+        match self.declared([DistributionPart::LogMean, DistributionPart::LogVariance], frame)? {
             [Some(mean), Some(variance)] => {
                 let sd = self.elaborator.builder.sqrt(variance);
                 Ok(Some(Guess::OfLogarithm(mean, sd)))
@@ -241,11 +246,15 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 
     /// Elaborates parts that depend only on the parameters.
-    fn declared(&mut self, names: [&str; 2], frame: &mut Frame<'a>) -> Elaborated<[Option<Value>; 2]> {
+    fn declared(
+        &mut self,
+        parts: [DistributionPart; 2],
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<[Option<Value>; 2]> {
         let item = self.item();
         let mut found = [None, None];
-        for (value, name) in found.iter_mut().zip(names) {
-            let Some((_, body)) = item.values.iter().find(|(known, _)| &**known == name) else {
+        for (value, part) in found.iter_mut().zip(parts) {
+            let Some(body) = item.value(part) else {
                 continue;
             };
             let datum = self.elaborator.expr(body, frame)?;

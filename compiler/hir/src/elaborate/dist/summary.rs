@@ -3,6 +3,7 @@
 use super::{InstanceBuilder, present};
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::Elaborated;
+use crate::parts::{DistributionPart, PartResult};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{Function, Value};
@@ -10,19 +11,19 @@ use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Elaborates the part `name` as a function of the parameters. If the part has an order (a moment), the order is another argument.
+    /// Elaborates a part as a function of the parameters. If the part has an order (a moment), the order is another argument.
     /// Returns `None` if the distribution does not declare the part.
-    pub(super) fn summary(&mut self, name: &str) -> Elaborated<Option<Arc<Function>>> {
+    pub(super) fn summary(&mut self, part: DistributionPart) -> Elaborated<Option<Arc<Function>>> {
         let item = self.item();
         let functions = item.functions.iter();
         let function = functions
-            .map(|(name, order, body)| (name, Some(*order), body))
-            .chain(item.values.iter().map(|(name, body)| (name, None, body)))
-            .find(|(found, ..)| &***found == name);
+            .map(|(known, order, body)| (*known, Some(*order), body))
+            .chain(item.values.iter().map(|(known, body)| (*known, None, body)))
+            .find(|(known, ..)| *known == part);
         let Some((_, order, body)) = function else {
             return Ok(None);
         };
-        let function = self.function(name, |this, frame| {
+        let function = self.function(part.name(), |this, frame| {
             if let Some(order) = order {
                 let value = this
                     .elaborator
@@ -32,23 +33,23 @@ impl InstanceBuilder<'_, '_, '_> {
             }
             let datum = this.elaborator.expr(body, frame)?;
             let value = this.elaborator.real(&datum, this.span)?;
-            this.summary_shaped(name, value).map(Some)
+            this.summary_shaped(part, value).map(Some)
         });
         Ok(present(function)?.map(Arc::new))
     }
 
     /// Gives a summary the shape of the value. Probabilities keep their own shape, and the entropy is the sum over all elements.
-    fn summary_shaped(&mut self, name: &str, value: Value) -> Elaborated<Value> {
-        match name {
-            "probabilities" => Ok(value),
-            "entropy" if !self.item().elementwise => Ok(value),
-            "entropy" => {
+    fn summary_shaped(&mut self, part: DistributionPart, value: Value) -> Elaborated<Value> {
+        match part.result() {
+            PartResult::Classes => Ok(value),
+            PartResult::Number if !self.item().elementwise => Ok(value),
+            PartResult::Number => {
                 let elements = self.shaped(value)?;
                 let axes: Vec<usize> = (0..self.value.rank()).collect();
                 let sum = Operation::reduce_sum(elements, &axes);
                 self.elaborator.apply(sum, self.span)
             }
-            _ => self.shaped(value),
+            PartResult::Moment | PartResult::Value => self.shaped(value),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::parts::ends;
 use super::root::Search;
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Frame};
-use crate::parts;
+use crate::parts::DistributionPart;
 use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::DType;
@@ -61,7 +61,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let Some(mut search) = self.search(inside)? else {
             return Ok(None);
         };
-        self.function("draw", |this, frame| {
+        self.function(DistributionPart::Draw.name(), |this, frame| {
             let b = &mut this.elaborator.builder;
             let coordinates =
                 PortName::COORDINATES.map(|port| b.param(port.text(), Type::int(Shape::scalar())));
@@ -103,7 +103,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let Some(mut search) = self.search(inside)? else {
             return Ok(None);
         };
-        self.function("mean", |this, frame| {
+        self.function(DistributionPart::Mean.name(), |this, frame| {
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);
             };
@@ -159,21 +159,23 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        let mut at = |this: &mut Self, part: &str, end: f64| -> Elaborated<Option<Value>> {
+        let mut at = |this: &mut Self, part: DistributionPart, end: f64| -> Elaborated<Option<Value>> {
             // A formula may be invalid at an end of the support.
-            let known = parts::of_value(part).and_then(|part| match (end <= own.0, own.1 <= end) {
-                (true, _) => Some(part.outside[0]),
-                (_, true) => Some(part.outside[1]),
-                (false, false) => None,
-            });
-            if let Some(known) = known.filter(|_| parts::has(this.item(), part)) {
+            let known = part
+                .of_value()
+                .and_then(|known| match (end <= own.0, own.1 <= end) {
+                    (true, _) => Some(known.outside[0]),
+                    (_, true) => Some(known.outside[1]),
+                    (false, false) => None,
+                });
+            if let Some(known) = known.filter(|_| this.item().has(part)) {
                 return Ok(Some(this.elaborator.builder.splat(known, &this.value.shape)));
             }
             let x = this.elaborator.constant(end, DType::Real);
             let found = this.part(part, Datum::Tensor(x), frame)?;
             found.map(|found| this.shaped(found)).transpose()
         };
-        let (survival, cdf) = (parts::LOG_SURVIVAL, parts::LOG_CDF);
+        let (survival, cdf) = (DistributionPart::LogSurvival, DistributionPart::LogCdf);
         let (is_upper, whole, rest) = match (inside.low.is_finite(), inside.high.is_finite()) {
             (true, false) => (false, at(self, survival, inside.low)?, None),
             (false, _) => (true, at(self, cdf, inside.high)?, None),
