@@ -1,6 +1,7 @@
 //! The same seed gives the same results on any number of threads.
 #![allow(clippy::unwrap_used)]
 
+use bnnc_base::diagnostics::NO_MEMORY;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
@@ -223,12 +224,12 @@ fn restarts_run_concurrently() {
 fn the_first_restart_that_fails_is_reported() {
     let failing = |task: &Task<'_>| match task.restart {
         0 => Ok((TrainingResult::default(), 0)),
-        number => Err(Stop::Fault(Fault::Limit(number.to_string()))),
+        number => Err(Stop::Fault(Fault::limit(&NO_MEMORY, number.to_string()))),
     };
     for threads in [1, 2, 3] {
         let stopped = compared(threads, &failing).map(|(_, number)| number);
         assert!(
-            matches!(&stopped, Err(Stop::Fault(Fault::Limit(first))) if first == "1"),
+            matches!(&stopped, Err(Stop::Fault(Fault::Limit(first))) if first.text == "1"),
             "{stopped:?}"
         );
     }

@@ -5,6 +5,7 @@ use crate::compile::bug;
 use crate::isa::host;
 use bnnc_abi::artefact::{LINKED_ENTRY, Linked};
 use bnnc_abi::symbols::{Callable, callables};
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{CodePlacement, ObjectFormat};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
@@ -28,7 +29,8 @@ pub fn entry(artefact: &[u8], kernels: &[String]) -> Result<Vec<u8>, Fault> {
         prefix: String::new(),
         format: ObjectFormat::Native,
     };
-    let limit = |error: &dyn std::fmt::Display| Fault::Limit(format!("no object can be made: {error}"));
+    let limit =
+        |error: &dyn std::fmt::Display| Fault::limit(&NO_CODE, format!("no object can be made: {error}"));
     let builder = ObjectBuilder::new(host(&form)?, "entry", default_libcall_names());
     let mut writer = Writer {
         module: ObjectModule::new(builder.map_err(|error| limit(&error))?),

@@ -1,5 +1,6 @@
 //! The instruction set of the host, and its vector types.
 
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{CodePlacement, ObjectFormat};
@@ -35,18 +36,19 @@ pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
             .set(name, value)
             .map_err(|error| Fault::Bug(format!("Cranelift setting {name}: {error}")))?;
     }
-    let mut builder = cranelift_native::builder().map_err(|reason| Fault::Limit(reason.to_owned()))?;
+    let mut builder =
+        cranelift_native::builder().map_err(|reason| Fault::limit(&NO_CODE, reason.to_owned()))?;
     if elf {
         builder = as_elf(&builder)?;
     }
     builder
         .finish(settings::Flags::new(flags))
-        .map_err(|error| Fault::Limit(error.to_string()))
+        .map_err(|error| Fault::limit(&NO_CODE, error.to_string()))
 }
 
 /// Returns the same instruction set and calling convention, but with the object format of Linux.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
-    let limit = |reason: &dyn std::fmt::Display| Fault::Limit(reason.to_string());
+    let limit = |reason: &dyn std::fmt::Display| Fault::limit(&NO_CODE, reason.to_string());
     let mut triple = builder.triple().clone();
     let linux = isa::lookup_by_name("x86_64-unknown-linux-gnu").map_err(|reason| limit(&reason))?;
     triple.binary_format = linux.triple().binary_format;

@@ -3,6 +3,7 @@
 use crate::compile::define;
 use crate::isa::{features, host};
 use bnnc_abi::code::{Object, ObjectKernel};
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{BackendOptions, keys};
 use bnnc_loops::ir::LoopProgram;
@@ -17,7 +18,8 @@ pub(crate) fn compile(
 ) -> Result<Object, Fault> {
     let isa = host(&options.form)?;
     let features = features(&*isa);
-    let limit = |error: &dyn std::fmt::Display| Fault::Limit(format!("no object can be made: {error}"));
+    let limit =
+        |error: &dyn std::fmt::Display| Fault::limit(&NO_CODE, format!("no object can be made: {error}"));
     let builder = ObjectBuilder::new(isa, &*program.plan.name, default_libcall_names());
     let mut module = ObjectModule::new(builder.map_err(|error| limit(&error))?);
     let drafts = define(&mut module, program, options, Some(prefix))?;

@@ -5,6 +5,7 @@ use crate::process::Worker;
 use crate::processor;
 use crate::protocol::CodeTarget;
 use bnnc_abi::code::{Detached, KernelArgs, KernelCode, Object, ObjectKernel};
+use bnnc_base::diagnostics::NO_WORKER;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement, keys};
 use bnnc_loops::ir::LoopProgram;
@@ -60,7 +61,8 @@ impl Mlir {
     pub(crate) fn worker(&self) -> Result<Worker, Fault> {
         let program = self.program();
         Ok(Worker {
-            program: program.ok_or_else(|| Fault::Limit("this build has no MLIR worker".to_owned()))?,
+            program: program
+                .ok_or_else(|| Fault::limit(&NO_WORKER, "this build has no MLIR worker".to_owned()))?,
             memory: self.memory,
             time: self.time,
         })

@@ -2,6 +2,7 @@
 
 use crate::backend::WORKER;
 use crate::protocol::{self, WorkerRequest, unframe};
+use bnnc_base::diagnostics::NO_WORKER;
 use bnnc_base::fault::Fault;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -58,10 +59,10 @@ impl Worker {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                Fault::Limit(format!(
-                    "cannot start the MLIR worker {}: {error}",
-                    self.program.display()
-                ))
+                Fault::limit(
+                    &NO_WORKER,
+                    format!("cannot start the MLIR worker {}: {error}", self.program.display()),
+                )
             })?;
         let outcome = self.converse(&mut child, text)?;
         if !outcome.status.success() {
@@ -92,19 +93,22 @@ impl Worker {
         let ended = match is_late || is_long {
             true => None,
             false => end(child, deadline)
-                .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?,
+                .map_err(|error| Fault::limit(&NO_WORKER, format!("the MLIR worker was lost: {error}")))?,
         };
         let Some(status) = ended else {
             // If the worker has ended in the meantime, these calls have no effect.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(Fault::Limit(match is_long {
-                true => format!("the output of the MLIR worker has more than {most} bytes"),
-                false => format!(
-                    "MLIR did not lower a program in {} seconds",
-                    self.time.as_secs_f64()
-                ),
-            }));
+            return Err(Fault::limit(
+                &NO_WORKER,
+                match is_long {
+                    true => format!("the output of the MLIR worker has more than {most} bytes"),
+                    false => format!(
+                        "MLIR did not lower a program in {} seconds",
+                        self.time.as_secs_f64()
+                    ),
+                },
+            ));
         };
         let complaint = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
         Ok(Outcome {
@@ -117,11 +121,14 @@ impl Worker {
     /// Returns the error for an executable that is not a worker of this version. The environment variable may name such an executable by
     /// mistake.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
-        Fault::Limit(format!(
-            "{} is not an MLIR worker of this version; the environment variable {WORKER} can name one{}",
-            self.program.display(),
-            quoted(&outcome.complaint)
-        ))
+        Fault::limit(
+            &NO_WORKER,
+            format!(
+                "{} is not an MLIR worker of this version; the environment variable {WORKER} can name one{}",
+                self.program.display(),
+                quoted(&outcome.complaint)
+            ),
+        )
     }
 
     /// Returns the error for a worker that failed.
@@ -135,24 +142,34 @@ impl Worker {
         ];
         let mebibytes = self.memory >> 20;
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
-            return Fault::Limit(format!(
-                "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
-            ));
+            return Fault::limit(
+                &NO_WORKER,
+                format!(
+                    "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
+                ),
+            );
         }
         // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of their own, so it must come from the C++ library,
         // usually `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
-            return Fault::Limit(format!(
-                "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
-            ));
+            return Fault::limit(
+                &NO_WORKER,
+                format!(
+                    "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
+                ),
+            );
         }
         match (signal(outcome.status), outcome.status.code()) {
-            (Some(KILL), _) => Fault::Limit(format!(
-                "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
-            )),
-            (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => Fault::Limit(format!(
-                "another process stopped the MLIR worker by signal {signal}{said}"
-            )),
+            (Some(KILL), _) => Fault::limit(
+                &NO_WORKER,
+                format!(
+                    "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
+                ),
+            ),
+            (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => Fault::limit(
+                &NO_WORKER,
+                format!("another process stopped the MLIR worker by signal {signal}{said}"),
+            ),
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"
             )),

@@ -4,6 +4,7 @@
 
 use bnnc_backend_mlir::process::Worker;
 use bnnc_backend_mlir::protocol::CodeTarget;
+use bnnc_base::diagnostics::NO_WORKER;
 use bnnc_base::fault::Fault;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ fn exhausted_memory_is_a_limit() {
     let wanted = "to lower a program, MLIR needs more than 64 MiB, or more memory than this process may use";
     assert_eq!(
         fault,
-        Fault::Limit(format!("{wanted}: LLVM ERROR: out of memory"))
+        Fault::limit(&NO_WORKER, format!("{wanted}: LLVM ERROR: out of memory"))
     );
 }
 
@@ -73,7 +74,7 @@ fn a_foreign_exception_may_mean_exhausted_memory() {
     let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
     let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
     let wanted = "MLIR stopped with a C++ exception, probably because it needs more than the allowed 64 MiB";
-    assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
+    assert_eq!(fault, Fault::limit(&NO_WORKER, format!("{wanted}: {said}")));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_signal_from_outside_is_a_limit() {
         (15, "another process stopped the MLIR worker by signal 15"),
     ] {
         let fault = script("ended", &format!("kill -{signal} $$"), LONG).unwrap_err();
-        assert_eq!(fault, Fault::Limit(how.to_owned()));
+        assert_eq!(fault, Fault::limit(&NO_WORKER, how));
     }
 }
 
@@ -103,7 +104,7 @@ fn an_executable_without_a_valid_response_is_not_a_worker() {
     ] {
         let fault = script(name, body, LONG).unwrap_err();
         assert!(
-            matches!(&fault, Fault::Limit(text) if text.contains("is not an MLIR worker")),
+            matches!(&fault, Fault::Limit(limit) if limit.text.contains("is not an MLIR worker")),
             "{fault}"
         );
     }
@@ -120,7 +121,7 @@ fn a_worker_that_takes_too_long_is_killed() {
     ] {
         let fault = script(name, &body, Duration::from_millis(300)).unwrap_err();
         let wanted = "MLIR did not lower a program in 0.3 seconds";
-        assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+        assert_eq!(fault, Fault::limit(&NO_WORKER, wanted));
     }
     assert!(clock.elapsed() < LONG);
 }
@@ -131,7 +132,7 @@ fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";
     let fault = script("endless", &format!("{header}; exec cat /dev/zero"), LONG).unwrap_err();
     let wanted = "the output of the MLIR worker has more than 67108864 bytes";
-    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+    assert_eq!(fault, Fault::limit(&NO_WORKER, wanted));
 }
 
 #[test]

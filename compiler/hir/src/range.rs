@@ -61,10 +61,7 @@ impl Ranges<'_> {
             TypedExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
             TypedExprKind::Index(base, _) => recur(base),
             TypedExprKind::Comprehension(inner) => recur(&inner.element),
-            TypedExprKind::DistPart(_, DistributionPart::Cdf | DistributionPart::Survival, _) =>
-            {
-                (0.0, 1.0)
-            }
+            TypedExprKind::DistPart(_, DistributionPart::Cdf | DistributionPart::Survival, _) => (0.0, 1.0),
             TypedExprKind::CallLayer(_, id, args) => {
                 let item = &self.module.layers[*id];
                 self.body(&item.inputs, &item.body, args, known)

@@ -5,6 +5,7 @@ use crate::backend::{Backend, BackendOptions};
 use crate::interp::interpret;
 use crate::ir::LoopProgram;
 use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_base::diagnostics::OTHER_BACKEND;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
@@ -24,7 +25,10 @@ impl Backend for Reference {
     fn compile(&self, program: &LoopProgram, _: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         match program.plan.precision {
             Precision::F64 => Ok(Arc::new(Interpreted(program.clone()))),
-            Precision::F32 => Err(Fault::Limit("the reference backend computes in f64".to_owned())),
+            Precision::F32 => Err(Fault::limit(
+                &OTHER_BACKEND,
+                "the reference backend computes in f64".to_owned(),
+            )),
         }
     }
 }

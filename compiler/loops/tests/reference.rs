@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_base::diagnostics::OTHER_BACKEND;
+use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, BackendOptions};
 use bnnc_loops::parse::parse;
 use bnnc_loops::reference::Reference;
@@ -59,4 +61,17 @@ kernel "k" [2, 3] (real, int, real, real) {
     assert_eq!(columns, [11.0, 22.0, 33.0]);
     assert_eq!(picked, [2.0, 30.0]);
     assert!(code.is_reference());
+}
+
+#[test]
+fn programs_in_single_precision_reach_a_limit() {
+    let text = r#"plan "p" f32 1 {
+  b0 = real "x" [2] input
+}
+"#;
+    let refused = Reference.compile(&parse(text).unwrap(), &BackendOptions::default());
+    let Some(Fault::Limit(limit)) = refused.err() else {
+        panic!("the interpreter computes in f64");
+    };
+    assert_eq!(limit.code, &OTHER_BACKEND);
 }

@@ -5,6 +5,7 @@ use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
+use bnnc_base::diagnostics::OTHER_BACKEND;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
@@ -292,7 +293,12 @@ impl<'a> BodyBuilder<'a> {
     /// Returns a position as an integer instruction. Fails if a stride depends on symbolic sizes.
     fn linear(&mut self, place: &ElementPosition) -> Result<InstId, Fault> {
         let number = |polynomial: &SizePolynomial| {
-            let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
+            let limit = || {
+                Fault::limit(
+                    &OTHER_BACKEND,
+                    "a position with a symbolic stride is used as a number".to_owned(),
+                )
+            };
             polynomial.as_fixed().ok_or_else(limit)
         };
         if !place.dynamic.is_empty() {

@@ -268,9 +268,9 @@ impl From<Vec<Diagnostic>> for Refusal {
 impl From<fault::Fault> for Refusal {
     fn from(fault: fault::Fault) -> Refusal {
         match fault {
-            fault::Fault::Limit(why) => {
+            fault::Fault::Limit(limit) => {
                 let help = "express this part of the model with other functions";
-                Refusal::Program(vec![error(&NO_DERIVATIVE, why).help(help)])
+                Refusal::Program(vec![error(limit.code, limit.text).help(help)])
             }
             fault::Fault::Bug(_) | fault::Fault::Told(_) => Refusal::Fault(fault),
         }

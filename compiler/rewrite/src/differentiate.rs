@@ -1,5 +1,6 @@
 //! Derivatives: the reverse mode over nodes that already exist.
 
+use crate::diagnostics::NO_DERIVATIVE;
 use crate::nodes;
 use crate::recurrence;
 use crate::rule;
@@ -161,7 +162,10 @@ fn pull_back_node(
             })
         }
         Vjp::Zero(_) => Ok(vec![None; args.len()]),
-        Vjp::None(why) => Err(Fault::Limit(format!("`{}` has no derivative: {why}", op.name))),
+        Vjp::None(why) => Err(Fault::limit(
+            &NO_DERIVATIVE,
+            format!("`{}` has no derivative: {why}", op.name),
+        )),
     }
 }
 

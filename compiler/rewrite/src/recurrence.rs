@@ -2,6 +2,7 @@
 //! cotangents are computed as one batch. See the note at the end of this file.
 
 use crate::batch::inline_batched;
+use crate::diagnostics::NO_DERIVATIVE;
 use crate::differentiate;
 use crate::nodes;
 use bnnc_base::dtype::DType;
@@ -32,8 +33,9 @@ pub fn pull_back(
 ) -> Result<Vec<Option<Value>>, Fault> {
     let count = ops::scan::mapped(attrs) as usize;
     let Dim::Fixed(length) = builder.ty(value).dims()[0] else {
-        return Err(Fault::Limit(
-            "a recurrence of symbolic length has no derivative yet".to_owned(),
+        return Err(Fault::limit(
+            &NO_DERIVATIVE,
+            "a recurrence of symbolic length has no derivative yet",
         ));
     };
     let (xs, captured) = args[1..].split_at(count);

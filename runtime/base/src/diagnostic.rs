@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
     /// `E0201`. The first pair of digits names the area: 01 syntax, 02 checking, 03 rewriting, 04 data, 05 inference, 06 command line and
-    /// building, 07 piecewise-linear integrals, 08 CUDA.
+    /// building, 07 piecewise-linear integrals, 08 CUDA, 09 limits of bnnc and of the machine.
     pub id: &'static str,
     /// The title, in a few words.
     pub title: &'static str,
@@ -132,6 +132,17 @@ impl Diagnostic {
             code,
             Severity::Error,
             FaultyInput::Usage,
+            Place::Nowhere,
+            message.into(),
+        )
+    }
+
+    /// Builds an error about a limit that a valid program exceeds. It does not have a place.
+    pub fn of_limit(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(
+            code,
+            Severity::Error,
+            FaultyInput::Program,
             Place::Nowhere,
             message.into(),
         )

@@ -1,6 +1,6 @@
 //! Failures that remain possible after checking: a bug of bnnc, a limit of bnnc or of the machine, or an error with a code.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use std::fmt;
 
 /// A failure that is not caused by a mistake in the program.
@@ -8,8 +8,8 @@ use std::fmt;
 pub enum Fault {
     /// An invariant of the compiler does not hold: exit status 101.
     Bug(String),
-    /// The program is valid, but exceeds a limit of this compiler: exit status 1, with the reason.
-    Limit(String),
+    /// The program is valid, but exceeds a limit of bnnc or of the machine: exit status 1, with the reason.
+    Limit(ReachedLimit),
     /// A diagnostic with a code, which is reported like any other.
     Told(Box<Diagnostic>),
 }
@@ -18,13 +18,39 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Bug(text) => write!(f, "bug in bnnc: {text}"),
-            Fault::Limit(text) => write!(f, "limit of bnnc: {text}"),
+            Fault::Limit(limit) => write!(f, "limit of bnnc: {}", limit.text),
             Fault::Told(diagnostic) => f.write_str(&diagnostic.message),
         }
     }
 }
 
 impl std::error::Error for Fault {}
+
+/// A limit that a valid program exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReachedLimit {
+    /// The code of the limit.
+    pub code: &'static Code,
+    /// The limit, and what exceeds it.
+    pub text: String,
+}
+
+impl Fault {
+    /// Creates the fault of a program that exceeds a limit.
+    pub fn limit(code: &'static Code, text: impl Into<String>) -> Fault {
+        let text = text.into();
+        Fault::Limit(ReachedLimit { code, text })
+    }
+
+    /// Returns the fault as a diagnostic; `None` for a bug.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        match self {
+            Fault::Bug(_) => None,
+            Fault::Limit(limit) => Some(Diagnostic::of_limit(limit.code, &limit.text)),
+            Fault::Told(diagnostic) => Some((**diagnostic).clone()),
+        }
+    }
+}
 
 /// A broken invariant of bnnc: which one, and where. The check that detects the bug converts it to a [`Fault::Bug`].
 #[derive(Clone, Debug, PartialEq, Eq)]

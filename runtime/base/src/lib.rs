@@ -6,6 +6,7 @@ pub mod arena;
 pub mod caught;
 pub mod checksum;
 pub mod diagnostic;
+pub mod diagnostics;
 pub mod dtype;
 pub mod fault;
 pub mod feature;

@@ -101,15 +101,13 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Shows a limit or a bug of bnnc, or passes a diagnostic with a code to `show`. Returns the exit status.
+/// Passes a limit or a diagnostic to `show`, or reports a bug of bnnc. Returns the exit status.
 pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
-    let status = match fault {
-        Fault::Told(diagnostic) => return show(std::slice::from_ref(diagnostic)),
-        Fault::Bug(_) => BUG,
-        Fault::Limit(_) => 1,
-    };
+    if let Some(diagnostic) = fault.diagnostic() {
+        return show(&[diagnostic]);
+    }
     complain(&format!("error: {fault}"));
-    status
+    BUG
 }
 
 /// The reason why some of the output was lost.

@@ -112,9 +112,7 @@ pub static CODES: &[&Code] = &[
     &laplace::WORSE_THAN_CENTRE,
     &audit::OUT_OF_REACH,
     &found::COLLAPSED,
-    &curvature::NARROW_PARAMETER,
-    &iterates::AGREEING_MEMBERS,
-    &training::AT_SADDLE,
+    &training::NO_STREAM,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -1,6 +1,7 @@
 //! cuBLAS, if it is installed: NVIDIA's kernels for matrix products and triangular systems, in the full precision of the plan (no TF32).
 
 use crate::device::Device;
+use crate::diagnostics::DEVICE_LIMIT;
 use crate::driver::{DriverStatus, NoLibrary, Stream, library};
 use crate::products::{BatchedProduct, MatrixOperand};
 use crate::systems::System;
@@ -155,7 +156,7 @@ impl Blas {
             // SAFETY: as above.
             false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
         };
-        Err(Fault::Limit(format!("{call}: {text}")))
+        Err(Fault::limit(&DEVICE_LIMIT, format!("{call}: {text}")))
     }
 }
 

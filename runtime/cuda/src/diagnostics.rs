@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 
 /// All codes, sorted.
-pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE];
+pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE, &DEVICE_LIMIT];
 
 /// A machine without the driver.
 static NO_DRIVER: Code = Code {
@@ -33,6 +33,16 @@ static OLDER_DEVICE: Code = Code {
               `bnnc build` take `sm_80`, and bnnc makes no code for older ones; an executable may have been built for later ones.\n\nWrong: \
               `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is `sm_90`.\n\nRight: name the \
               oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
+};
+
+/// A limit of the device, of its memory or of its driver.
+pub(crate) static DEVICE_LIMIT: Code = Code {
+    id: "E0804",
+    title: "a limit of the CUDA device or its driver",
+    explain: "The driver rejected a call, or the device has too little memory or too few threads for a program. The message names \
+              the call and the sizes.\n\n\
+              Free the device of other processes (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or leave \
+              `--backend cuda` out.",
 };
 
 /// The diagnostic if none of the driver's libraries can be loaded. `why` is the reason.

@@ -7,6 +7,7 @@
 mod symbols;
 
 use crate::diagnostics;
+use crate::diagnostics::DEVICE_LIMIT;
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{CStr, c_char};
@@ -83,7 +84,7 @@ impl Driver {
         match status {
             NO_DEVICE => diagnostics::no_device(&text).into(),
             status if is_ours(status) => Fault::Bug(text),
-            _ => Fault::Limit(text),
+            _ => Fault::limit(&DEVICE_LIMIT, text),
         }
     }
 

@@ -4,6 +4,7 @@
 //! would be sent as a whole each time, although only one batch is used. One table is kept for each place of the arena, if the device has room.
 
 use crate::device::Device;
+use crate::diagnostics::DEVICE_LIMIT;
 use crate::driver::{Function, Stream};
 use crate::memory::Allocation;
 use bnnc_abi::accelerator::CachedRows;
@@ -129,8 +130,12 @@ pub unsafe fn launch(
     parameters: [u64; 5],
 ) -> Result<(), Fault> {
     let blocks = (parameters[4] as usize).div_ceil(THREADS);
-    let blocks = u32::try_from(blocks)
-        .map_err(|_| Fault::Limit(format!("{} words are more than a batch may have", parameters[4])))?;
+    let blocks = u32::try_from(blocks).map_err(|_| {
+        Fault::limit(
+            &DEVICE_LIMIT,
+            format!("{} words are more than a batch may have", parameters[4]),
+        )
+    })?;
     let mut arguments = parameters
         .each_ref()
         .map(|parameter| std::ptr::from_ref(parameter).cast_mut().cast::<c_void>());

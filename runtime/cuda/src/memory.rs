@@ -1,6 +1,7 @@
 //! Memory of a device, and page-locked memory of the host.
 
 use crate::device::Device;
+use crate::diagnostics::DEVICE_LIMIT;
 use crate::driver::DriverStatus;
 use bnnc_base::fault::Fault;
 use std::ffi::c_void;
@@ -26,10 +27,13 @@ impl Allocation {
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
         let refused = |why: &str| {
-            Fault::Limit(format!(
-                "{what} needs {bytes} bytes on {}, of whose {total} bytes {free} are free{why}",
-                device.name
-            ))
+            Fault::limit(
+                &DEVICE_LIMIT,
+                format!(
+                    "{what} needs {bytes} bytes on {}, of whose {total} bytes {free} are free{why}",
+                    device.name
+                ),
+            )
         };
         if bytes > free {
             return Err(refused(""));

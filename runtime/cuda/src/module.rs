@@ -125,7 +125,7 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
             fault @ Fault::Told(_) => fault,
             fault if said.is_empty() => fault,
             Fault::Bug(text) => Fault::Bug(with(text)),
-            Fault::Limit(text) => Fault::Limit(with(text)),
+            Fault::Limit(limit) => Fault::limit(limit.code, with(limit.text)),
         }
     })?;
     Ok(module)

@@ -245,7 +245,7 @@ fn errors_of_calls_are_reported() {
             stub.fail(name, call, status);
             let fault = scenario(&stub, Precision::F64, 2).unwrap_err();
             assert!(
-                matches!(&fault, Fault::Limit(found) if found.contains(text)),
+                matches!(&fault, Fault::Limit(found) if found.text.contains(text) && found.code.id == "E0804"),
                 "{fault}"
             );
             assert_eq!(stub.live(), 0);

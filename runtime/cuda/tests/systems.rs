@@ -147,7 +147,7 @@ fn errors_of_calls_are_reported() {
             stub.fail(name, call, status);
             let fault = scenario(&stub, 2).unwrap_err();
             assert!(
-                matches!(&fault, Fault::Limit(found) if found.contains(text)),
+                matches!(&fault, Fault::Limit(found) if found.text.contains(text)),
                 "{fault}"
             );
             assert_eq!(stub.live(), 0);

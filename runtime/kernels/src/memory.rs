@@ -1,6 +1,7 @@
 //! Aligned zeroed memory with a stable address.
 
 use crate::arena::ALIGN;
+use bnnc_base::diagnostics::NO_MEMORY;
 use bnnc_base::fault::Fault;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -22,7 +23,7 @@ impl Memory {
     /// # Errors
     /// Fails if the system does not have enough memory.
     pub fn new(bytes: usize) -> Result<Memory, Fault> {
-        let refused = || Fault::Limit(format!("{bytes} bytes of memory are not available"));
+        let refused = || Fault::limit(&NO_MEMORY, format!("{bytes} bytes of memory are not available"));
         let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;
         // SAFETY: the layout has a positive size.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;

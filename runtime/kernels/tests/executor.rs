@@ -8,7 +8,9 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::plan::{BufferRole, Combine, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
+use bnnc_base::diagnostics::NO_MEMORY;
 use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
@@ -265,5 +267,8 @@ fn a_panic_in_a_kernel_reaches_the_caller() {
 #[test]
 fn impossible_memory_is_reported_as_a_limit() {
     let fault = Machine::new(&doubling(), sizes(usize::MAX / 8), Arc::new(Pool::new(1))).err();
-    assert!(matches!(fault, Some(bnnc_base::fault::Fault::Limit(_))));
+    let Some(Fault::Limit(limit)) = fault else {
+        panic!("{fault:?}");
+    };
+    assert_eq!(limit.code, &NO_MEMORY);
 }

@@ -3,6 +3,7 @@
 use crate::load::{Loaded, load};
 use bnnc_abi::code::{KernelArgs, KernelCode, Object};
 use bnnc_abi::symbols::Address;
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 
 type KernelFunction = unsafe extern "C" fn(*const KernelArgs);
@@ -25,7 +26,7 @@ impl LoadedCode {
         let function = |symbol: &str| {
             let address = memory
                 .function(symbol)
-                .ok_or_else(|| Fault::Limit(format!("this object does not define `{symbol}`")))?;
+                .ok_or_else(|| Fault::limit(&NO_CODE, format!("this object does not define `{symbol}`")))?;
             // SAFETY: kernels are compiled with this signature. An object with other functions of these names would break this guarantee.
             Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
         };
@@ -50,7 +51,10 @@ impl LoadedCode {
     /// The numbers of addresses and of kernels differ, or an address is null.
     pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
         if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {
-            return Err(Fault::Limit("not every kernel has an address".to_owned()));
+            return Err(Fault::limit(
+                &NO_CODE,
+                "not every kernel has an address".to_owned(),
+            ));
         }
         // SAFETY: the caller's promise.
         let function =

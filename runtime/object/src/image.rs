@@ -1,5 +1,6 @@
 //! The places of an object's sections in memory: code, constants and data, each of which begins at a page boundary.
 
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 use object::read::elf::{ElfFile64, ElfSection64};
 use object::{Endianness, Object, ObjectSection, SectionFlags, SectionIndex, elf};
@@ -90,9 +91,10 @@ impl Layout {
 fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     let start = end.next_multiple_of(align);
     if bytes > LARGEST_IMAGE || start as u64 + bytes > LARGEST_IMAGE {
-        return Err(Fault::Limit(format!(
-            "an object takes more than {LARGEST_IMAGE} bytes in memory"
-        )));
+        return Err(Fault::limit(
+            &NO_CODE,
+            format!("an object takes more than {LARGEST_IMAGE} bytes in memory"),
+        ));
     }
     *end = start + bytes as usize;
     Ok(start)
@@ -122,7 +124,7 @@ fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
 
 /// The error of an object with contradictory contents.
 pub(crate) fn malformed(reason: String) -> Fault {
-    Fault::Limit(format!("this object cannot be loaded: {reason}"))
+    Fault::limit(&NO_CODE, format!("this object cannot be loaded: {reason}"))
 }
 
 /// The error of an object whose tables cannot be read.

@@ -1,5 +1,6 @@
 //! The memory of an image. The memory is written first. Then some pages become executable and some read-only.
 
+use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 use region::{Allocation, Protection};
 use std::ops::Range;
@@ -69,5 +70,5 @@ impl Closed {
 }
 
 fn refused(error: region::Error) -> Fault {
-    Fault::Limit(format!("the system gives no memory for code: {error}"))
+    Fault::limit(&NO_CODE, format!("the system gives no memory for code: {error}"))
 }

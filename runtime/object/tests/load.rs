@@ -3,6 +3,8 @@
 
 use bnnc_abi::code::{KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::symbols::Address;
+use bnnc_base::diagnostics::NO_CODE;
+use bnnc_base::fault::Fault;
 use bnnc_object::{LoadedCode, load};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, types};
 use cranelift_codegen::settings::{self, Configurable};
@@ -160,8 +162,11 @@ fn missing_symbols_are_named() {
         }],
         device: None,
     };
-    let message = LoadedCode::load(&object, &symbols()).err().unwrap().to_string();
-    assert!(message.contains("`kernel`"), "{message}");
+    let Some(Fault::Limit(limit)) = LoadedCode::load(&object, &symbols()).err() else {
+        panic!("an object without a kernel was loaded");
+    };
+    assert_eq!(limit.code, &NO_CODE);
+    assert!(limit.text.contains("`kernel`"), "{}", limit.text);
 }
 
 #[test]

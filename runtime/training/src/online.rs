@@ -3,6 +3,7 @@
 use crate::step::{self, Stepper, Terms, training};
 use bnnc_abi::manifest::{InferenceBlock, KlWeight};
 use bnnc_base::fault::Fault;
+use bnnc_core::diagnostics::training as losses;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::Feed;
 use bnnc_core::predict::{Predictive, Predictor};
@@ -39,18 +40,13 @@ impl<'a> Online<'a> {
     /// Fails if the model has columns that all examples share, if `kl_weight` depends on epochs, or if there is too little memory.
     pub fn new(infer: &'a InferenceBlock, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
-            let why = format!(
-                "`{}` has columns that all examples share, so rows cannot arrive one by one",
-                infer.name
-            );
-            return Err(Fault::Limit(why).into());
+            let why = "has columns that all examples share, so rows cannot arrive one by one";
+            return Err(losses::no_stream(&infer.name, why).into());
         }
         if training(infer)?.kl_weight() != KlWeight::Exact {
-            let why = format!(
-                "`{}` spreads its KL divergence over the batches of an epoch, but arriving rows have no epochs",
-                infer.name
-            );
-            return Err(Fault::Limit(why).into());
+            let why =
+                "spreads its KL divergence over the batches of an epoch, but arriving rows have no epochs";
+            return Err(losses::no_stream(&infer.name, why).into());
         }
         let capacity = capacity.max(1);
         let start = states::start(&infer.states, context.seed, &HashMap::new());

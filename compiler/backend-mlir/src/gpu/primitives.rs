@@ -8,6 +8,7 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count, KernelParameter, LaunchSequence, Routine};
 use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_abi::primitive;
+use bnnc_base::diagnostics::OTHER_BACKEND;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::collections::BTreeSet;
@@ -27,7 +28,10 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
             "matmul" => matmul::emit(text, precision, ints),
             "triangular_solve" => solve::triangular(text, precision),
             other => {
-                return Err(Fault::Limit(format!("`{other}` is not available on GPUs")));
+                return Err(Fault::limit(
+                    &OTHER_BACKEND,
+                    format!("`{other}` is not available on GPUs"),
+                ));
             }
         };
         let blocked = (primitive == primitive::CHOLESKY.name).then(|| factor::blocked(text, precision));

@@ -3,6 +3,7 @@
 use crate::BACKEND;
 use bnnc_backend_mlir::process::Worker;
 use bnnc_backend_mlir::protocol::CodeTarget;
+use bnnc_base::diagnostics::NO_WORKER;
 use bnnc_base::fault::Fault;
 use std::time::Duration;
 
@@ -78,6 +79,6 @@ fn a_time_out_is_reported() {
     .unwrap_err();
     assert_eq!(
         fault,
-        Fault::Limit("MLIR did not lower a program in 0.05 seconds".to_owned())
+        Fault::limit(&NO_WORKER, "MLIR did not lower a program in 0.05 seconds")
     );
 }

@@ -66,7 +66,8 @@ impl From<TextError> for Unread {
 impl From<Fault> for Unread {
     fn from(fault: Fault) -> Unread {
         let message = match fault {
-            Fault::Bug(why) | Fault::Limit(why) => why,
+            Fault::Bug(why) => why,
+            Fault::Limit(limit) => limit.text,
             Fault::Told(diagnostic) => diagnostic.message.clone(),
         };
         Unread { line: None, message }

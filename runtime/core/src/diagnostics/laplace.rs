@@ -345,6 +345,13 @@ pub fn no_link(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
+/// Draws of weights by a mixture of members whose noise differs.
+pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}`: `link = weights` is not possible for members with different noise");
+    error(&NO_LINK, FaultyInput::Program, text)
+        .help("write `link = glm`, which uses the best link for each likelihood")
+}
+
 /// A warning: the log posterior could rise by `rise` if the weights changed. `weights` is the number of weights.
 pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
     let what = match searched {

@@ -48,6 +48,19 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
               `ensemble`, whose members are combined.",
 };
 
+pub(super) static NO_STREAM: Code = Code {
+    id: "E0590",
+    title: "an inference that cannot learn from arriving rows",
+    explain: "Learning from rows as they arrive needs a model without columns that all examples share, because such columns \
+              would have to arrive first. It also needs `kl_weight = exact`, because arriving rows do not have epochs over \
+              which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.",
+};
+
+/// An inference block that cannot learn from rows that arrive one by one.
+pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
+    error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
+}
+
 fn warning(code: &'static Code, message: String) -> Diagnostic {
     let mut warning = error(code, FaultyInput::Program, message);
     warning.severity = Severity::Warning;

@@ -1,6 +1,7 @@
 //! The entry points of the driver that bnnc uses, with their types (CUDA Driver API, 12.0).
 
 use super::{DeviceNumber, DriverStatus};
+use crate::diagnostics::DEVICE_LIMIT;
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -61,7 +62,7 @@ macro_rules! entry_points {
                     $($field: {
                         // SAFETY: the type is that of the entry point in CUDA's headers, and the library is kept.
                         let found = unsafe { library.get($symbol.as_bytes()) };
-                        *found.map_err(|_| Fault::Limit(format!(
+                        *found.map_err(|_| Fault::limit(&DEVICE_LIMIT, format!(
                             "the CUDA driver has no {}: a driver for CUDA 12 or later is needed", $symbol
                         )))?
                     },)*

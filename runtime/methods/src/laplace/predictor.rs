@@ -62,11 +62,7 @@ pub fn forecaster<'a>(
                 .all(|member| member.values.get(name) == Some(values))
         };
         if !others.all(is_shared) {
-            let why = format!(
-                "`{}`: `link = weights` is not possible for members with different noise",
-                infer.name
-            );
-            return Err(Fault::Limit(why).into());
+            return Err(diagnostics::weights_of_different_noise(&infer.name).into());
         }
         let values = weights::drawn(members, infer, laplace, draws, context);
         let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;

@@ -143,10 +143,9 @@ fn beginning(text: &str) -> &str {
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
-        Stop::Fault(Fault::Told(found)) => vec![*found],
         Stop::Fault(fault) => {
-            complain(&format!("error: {fault}"));
-            Vec::new()
+            let bug = || Diagnostic::usage(&format!("error: {fault}"));
+            vec![fault.diagnostic().unwrap_or_else(bug)]
         }
         Stop::Interrupted => Vec::new(),
     }
