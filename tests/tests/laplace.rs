@@ -892,7 +892,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     let refusal = stopped(&compiled(&folder, &of(5)), None);
     assert_eq!(refusal.code.id, "E0625");
     assert_eq!(refusal.help, ["use at most 4 weights"]);
-    let refusal = bnnc_core::diagnostics::too_few_weights("l", 1, 0, 7);
+    let refusal = bnnc_methods::laplace::diagnostics::too_few_weights("l", 1, 0, 7);
     assert!(refusal.help[0].contains("no subnetwork is possible"));
 }
 

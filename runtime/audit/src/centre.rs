@@ -1,9 +1,9 @@
 //! A check for Gaussians around a maximum that predict worse than the maximum alone.
 
+use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics::laplace as codes;
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;

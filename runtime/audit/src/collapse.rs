@@ -6,11 +6,11 @@
 
 use super::found::moments;
 use super::neighbours::Neighbours;
+use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics::found as codes;
 use bnnc_core::feed::examples;
 use bnnc_core::score;
 use bnnc_core::states::StateValues;

@@ -2,11 +2,11 @@
 
 use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
+use crate::diagnostics::data::{self as codes, ColumnTerm};
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::audit::{self as codes, ColumnTerm};
 use bnnc_core::feed;
 use bnnc_data::Dataset;
 use std::borrow::Cow;

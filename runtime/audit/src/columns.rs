@@ -1,9 +1,9 @@
 //! Checks for columns that are not measurements, and for rows that repeat other rows.
 
 use super::Column;
+use crate::diagnostics::data as codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::audit as codes;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! A check for maxima at which a network predicts the same for every row.
 
+use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics::found as codes;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::Predictor;
 use bnnc_core::score;

@@ -3,11 +3,12 @@
 //! Every check compares the result of the run with a property that holds for any data. A warning needs a deviation that random variation does not
 //! reach.
 
+use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics::found as codes;
+use bnnc_core::diagnostics::bound;
 use bnnc_core::diagnostics::{Unpredicted, unpredicted_output};
 use bnnc_core::predict::Predictor;
 use bnnc_core::states::StateValues;
@@ -201,7 +202,7 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
         let at_end = site.elements.iter().enumerate().find_map(|(at, summary)| {
             let is_coefficient = infer.design.coefficients.contains(&site.names[at]);
             let end = piled_up((summary.mean, summary.sd), (low, high), is_coefficient)?;
-            Some(codes::at_bound(&infer.name, &site.names[at], end))
+            Some(bound::at_bound(&infer.name, &site.names[at], end))
         });
         found.extend(at_end);
     }

@@ -2,9 +2,9 @@
 
 use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
+use crate::diagnostics::data as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::audit as codes;
 use bnnc_data::Rows;
 use std::collections::BTreeMap;
 

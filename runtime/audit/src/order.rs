@@ -1,8 +1,8 @@
 //! A check that the rows of a series are in the order of time.
 
+use crate::diagnostics::data as codes;
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::audit as codes;
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows};
 

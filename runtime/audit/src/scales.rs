@@ -1,9 +1,9 @@
 //! Checks that the inputs of a model fit priors, starts and steps of size one.
 
+use crate::diagnostics;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics;
 use bnnc_core::feed;
 use bnnc_data::Dataset;
 use bnnc_inference::outcome::InferenceOutcome;
@@ -37,18 +37,22 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
     let narrowest = scales.iter().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
     if widest.sd > FACTOR * narrowest.sd {
         let ends = [narrowest, widest].map(|end| (end.name.clone(), end.sd));
-        return Some(diagnostics::scales_differ(&infer.data, &ends));
+        return Some(diagnostics::scales::scales_differ(&infer.data, &ends));
     }
     let of_elements = || scales.iter().filter(|scale| scale.is_element);
     let largest = of_elements().max_by(|a, b| a.size.total_cmp(&b.size))?;
     let smallest = of_elements().min_by(|a, b| a.size.total_cmp(&b.size))?;
     match (smallest.size < SMALL, largest.size > FACTOR) {
-        (true, _) => Some(diagnostics::small_input(
+        (true, _) => Some(diagnostics::scales::small_input(
             &infer.data,
             &smallest.name,
             smallest.size,
         )),
-        (_, true) => Some(diagnostics::large_input(&infer.data, &largest.name, largest.size)),
+        (_, true) => Some(diagnostics::scales::large_input(
+            &infer.data,
+            &largest.name,
+            largest.size,
+        )),
         (false, false) => None,
     }
 }
@@ -75,9 +79,7 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
     let inputs = scales(infer, dataset).into_iter();
     let inputs = inputs
         .filter(|scale| !scale.is_element && scale.size > FACTOR)
-        .map(|scale| {
-            diagnostics::training::stuck_by_input(&infer.name, &infer.data, &scale.name, scale.size)
-        });
+        .map(|scale| diagnostics::scales::stuck_by_input(&infer.name, &infer.data, &scale.name, scale.size));
     let outputs = infer
         .outputs
         .iter()
@@ -89,7 +91,7 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
             .find(|binding| binding.port == output.name)?;
         let of_output = of_binding(binding, dataset);
         let scale = of_output.iter().find(|scale| scale.size > FAR_OUTPUT)?;
-        Some(diagnostics::training::stuck_by_output(
+        Some(diagnostics::scales::stuck_by_output(
             &infer.name,
             &infer.data,
             &output.name,
@@ -118,8 +120,9 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
         let scales = of_binding(binding, dataset);
         let ratio = |scale: &Scale| scale.mean.abs() / scale.sd;
         let farthest = scales.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
-        (ratio(farthest) > FAR)
-            .then(|| diagnostics::far_from_zero(&infer.data, &farthest.name, intercept, ratio(farthest)))
+        (ratio(farthest) > FAR).then(|| {
+            diagnostics::scales::far_from_zero(&infer.data, &farthest.name, intercept, ratio(farthest))
+        })
     })
 }
 

@@ -3,8 +3,8 @@
 use super::neighbours::Neighbours;
 use super::orthogonal::{Basis, dot};
 use super::{Column, range};
+use crate::diagnostics::data as codes;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::audit as codes;
 use std::collections::HashMap;
 
 /// The number of rows below which equal values at an end may be due to chance.

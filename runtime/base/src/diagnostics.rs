@@ -9,7 +9,7 @@ pub static CODES: &[&Code] = &[&NO_MEMORY, &NO_CODE, &NO_WORKER, &OTHER_BACKEND]
 pub static NO_MEMORY: Code = Code {
     id: "E0901",
     title: "the system has too little memory",
-    explain: "bnnc asked the operating system for memory, and did not get it. The limit of a container, of a batch job or of \
+    explain: "An allocation of memory failed. The limit of a container, of a batch job or of \
               `ulimit -v` may be below the memory of the machine.\n\n\
               Reduce `batch`, `samples` or `predictive_draws`, or predict fewer rows at once. `--max-memory` reports a run that \
               would not fit before it starts (`E0502`).",

@@ -36,13 +36,13 @@ pub struct ReachedLimit {
 }
 
 impl Fault {
-    /// Creates the fault of a program that exceeds a limit.
+    /// Creates the error for a program that exceeds a limit.
     pub fn limit(code: &'static Code, text: impl Into<String>) -> Fault {
         let text = text.into();
         Fault::Limit(ReachedLimit { code, text })
     }
 
-    /// Returns the fault as a diagnostic; `None` for a bug.
+    /// Returns the diagnostic that shows a limit or an error; `None` for a bug.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             Fault::Bug(_) => None,

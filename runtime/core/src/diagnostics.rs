@@ -1,34 +1,24 @@
 //! The diagnostics of a run.
 
-pub mod audit;
-mod collapsed;
-pub mod compare;
+pub mod bound;
 mod curvature;
+mod export;
 mod folder;
-pub mod found;
-pub mod iterates;
-pub mod laplace;
+mod posterior;
 mod size;
-pub mod training;
 
-pub use audit::no_stan_csv;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
-pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use curvature::narrow_parameter;
+pub use export::no_stan_csv;
 pub use folder::{
     Unpredicted, damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions,
     other_library, reads_its_results, replaces_another_file, replaces_its_source, unpredicted_output,
 };
-pub use laplace::{
-    Elsewhere, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
-    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
-    other_centre, others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
-};
+pub use posterior::{no_joint, no_variances};
 pub use size::size;
 use std::path::Path;
-pub use training::{far_from_zero, large_input, scales_differ, small_input};
 
 /// All codes of this crate, sorted.
 pub static CODES: &[&Code] = &[
@@ -50,69 +40,11 @@ pub static CODES: &[&Code] = &[
     &folder::OTHER_LIBRARY,
     &folder::NO_PREDICTIONS,
     &NO_START_FILE,
-    &iterates::TOO_FEW_ITERATES,
-    &iterates::ITERATES_ASTRAY,
-    &training::NOT_CONVERGED,
-    &training::WORSENED,
-    &training::RESTARTS_DIFFER,
-    &training::INPUT_SCALES,
-    &training::UNBOUNDED_DENSITY,
-    &laplace::NO_CURVATURE,
-    &laplace::NO_POSTERIOR,
-    &laplace::NO_LINK,
-    &laplace::NOT_AT_MAXIMUM,
-    &laplace::DEPENDENT_PRIOR,
-    &laplace::NO_JOINT,
+    &posterior::NO_VARIANCES,
+    &posterior::NO_JOINT,
     &NOTHING_FOUND,
-    &laplace::PRIOR_NOT_NORMAL,
-    &laplace::FACTOR_AT_END,
-    &laplace::PRIOR_AVERAGED,
-    &laplace::OTHER_CENTRE,
-    &audit::NOTHING_TO_LEARN,
-    &audit::UNTRAINED_LEVEL,
-    &audit::LEAK,
-    &audit::REPEATED_ROWS,
-    &audit::EXTRAPOLATION,
-    &audit::ORDERED_ROWS,
-    &audit::MISSING_AS_NUMBER,
-    &collapsed::SHARED_OUTPUTS,
-    &collapsed::TOO_MANY_PIECES,
-    &collapsed::POINT,
-    &collapsed::OTHERS_HELD,
-    &collapsed::LOOKS_AHEAD,
-    &audit::ONE_CHAIN,
-    &audit::FEW_PREDICTIVE_DRAWS,
-    &found::AT_BOUND,
-    &audit::UNORDERED_SERIES,
-    &audit::ONE_MEMBER,
-    &audit::NO_STAN_CSV,
-    &found::INTERVALS,
-    &found::MAJORITY,
-    &audit::DATES,
-    &audit::SAME_LEVELS,
-    &compare::NOT_COMPUTED,
-    &compare::OTHER_OBSERVATIONS,
-    &compare::OTHER_ROWS,
-    &compare::HELD,
-    &compare::NO_SPREAD,
-    &iterates::STILL_ITERATES,
-    &iterates::OTHER_BREADTH,
-    &audit::TWO_VALUES,
-    &audit::REDUNDANT,
-    &audit::IDENTIFIER,
-    &audit::REPEATED_TRAINING_ROWS,
-    &found::PRIOR_CONFLICT,
-    &found::NO_FINITE_MAXIMUM,
-    &found::BIASED,
-    &audit::CUT_OFF,
-    &audit::SORTED_ROWS,
-    &training::FAR_FROM_ZERO,
-    &audit::ONE_START,
-    &found::IGNORED_INPUTS,
-    &laplace::WORSE_THAN_CENTRE,
-    &audit::OUT_OF_REACH,
-    &found::COLLAPSED,
-    &training::NO_STREAM,
+    &bound::AT_BOUND,
+    &export::NO_STAN_CSV,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -268,7 +200,7 @@ pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagno
 }
 
 /// Returns a warning about a run, without a place.
-fn warning(code: &'static Code, message: String) -> Diagnostic {
+pub fn warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
         ..error(code, FaultyInput::Program, message)

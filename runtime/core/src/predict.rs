@@ -1,8 +1,10 @@
 //! Posterior predictive quantities of rows: log likelihoods, means, draws and class probabilities.
 
 mod drawn;
+mod part;
 
 use self::drawn::Drawn;
+use self::part::Part;
 use crate::context::{Context, Stop};
 use crate::feed::{Feed, examples};
 use crate::interrupt::Interrupt;
@@ -31,29 +33,6 @@ const BYTES: u64 = 16 << 20;
 /// The largest number of scalar operations in one call of the prediction program. Such a call takes a few tenths of a second. A user who interrupts
 /// the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
-
-/// The kinds of predictive quantities of an output.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    LogLikelihood,
-    Mean,
-    Draw,
-    Probabilities,
-}
-
-impl Part {
-    const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
-
-    /// Returns the port of this kind in programs with one output.
-    fn port(self) -> PortName {
-        match self {
-            Part::LogLikelihood => PortName::LogLikelihood,
-            Part::Mean => PortName::Mean,
-            Part::Draw => PortName::Draw,
-            Part::Probabilities => PortName::Probabilities,
-        }
-    }
-}
 
 /// One output of the prediction program, `[draws, rows, ..]`.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Diagnostics of programs for GPUs: the driver or the device is missing, or the device is too old for the code.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::fault::Fault;
 
 /// All codes, sorted.
 pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE, &DEVICE_LIMIT];
@@ -44,6 +45,11 @@ pub(crate) static DEVICE_LIMIT: Code = Code {
               Free the device of other processes (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or leave \
               `--backend cuda` out.",
 };
+
+/// Returns the error for a program that exceeds a limit of the device.
+pub(crate) fn device_limit(text: String) -> Fault {
+    Fault::limit(&DEVICE_LIMIT, text)
+}
 
 /// The diagnostic if none of the driver's libraries can be loaded. `why` is the reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {

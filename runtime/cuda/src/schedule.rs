@@ -2,7 +2,7 @@
 
 use crate::blas::Products;
 use crate::device::Device;
-use crate::diagnostics::DEVICE_LIMIT;
+use crate::diagnostics::device_limit;
 use crate::driver::{Function, Stream};
 use crate::factors::{Factor, factor};
 use crate::module::LoadedModule;
@@ -248,13 +248,10 @@ impl Resolver<'_> {
             _ => {}
         }
         let Some(routine) = routine else {
-            return Err(Fault::limit(
-                &DEVICE_LIMIT,
-                format!(
-                    "{} of {} with the integers {ints:?} has no kernel for devices",
-                    call.primitive.name, self.plan.name
-                ),
-            ));
+            return Err(device_limit(format!(
+                "{} of {} with the integers {ints:?} has no kernel for devices",
+                call.primitive.name, self.plan.name
+            )));
         };
         self.work(&routine.work, &call.buffers, numbers.bound(), ops)
     }
@@ -345,13 +342,10 @@ impl Resolver<'_> {
             return Ok(None);
         }
         if sizes.iter().zip(MOST_BLOCKS).any(|(size, most)| *size > most) {
-            return Err(Fault::limit(
-                &DEVICE_LIMIT,
-                format!(
-                    "{} of {} needs a grid of {sizes:?} blocks",
-                    entry.name, self.plan.name
-                ),
-            ));
+            return Err(device_limit(format!(
+                "{} of {} needs a grid of {sizes:?} blocks",
+                entry.name, self.plan.name
+            )));
         }
         Ok(Some(sizes.map(|size| size as u32)))
     }
@@ -361,13 +355,10 @@ impl Resolver<'_> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
         if all > i64::from(self.device.shared_bytes) {
-            return Err(Fault::limit(
-                &DEVICE_LIMIT,
-                format!(
-                    "{} of {} needs {all} bytes of shared memory; {} has {} for a block",
-                    entry.name, self.plan.name, self.device.name, self.device.shared_bytes
-                ),
-            ));
+            return Err(device_limit(format!(
+                "{} of {} needs {all} bytes of shared memory; {} has {} for a block",
+                entry.name, self.plan.name, self.device.name, self.device.shared_bytes
+            )));
         }
         if all > i64::from(SHARED_BYTES) {
             self.device.allow_shared(function, dynamic as i32)?;

@@ -1,12 +1,12 @@
 //! `compare` items: the metrics of several inference blocks side by side, and the differences between their values of `elpd_loo`.
 
+use crate::diagnostics as codes;
 use crate::leave_one_out::LeftOut;
 use crate::outcome::{InferenceOutcome, RunResult};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, OutputKind};
 use bnnc_abi::metrics::{Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::compare as codes;
 use bnnc_core::number::{finite, number};
 use bnnc_core::score;
 use bnnc_data::Rows;

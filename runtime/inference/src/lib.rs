@@ -2,6 +2,7 @@
 
 pub mod chains;
 pub mod comparison;
+pub mod diagnostics;
 pub mod draws;
 pub mod evaluate;
 pub mod held;

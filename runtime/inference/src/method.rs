@@ -9,7 +9,6 @@ use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::memory::{parameters, predicting, predicting_some};
 use bnnc_core::predict;
 use bnnc_core::states::StateValues;
@@ -205,7 +204,7 @@ pub trait Method {
 pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
-    is_few.then(|| diagnostics::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
+    is_few.then(|| crate::diagnostics::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
 /// Returns the bytes needed for predictions and leave-one-out estimates from draws of an approximation. The positions of the draws need `drawn`

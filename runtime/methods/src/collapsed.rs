@@ -7,6 +7,7 @@
 pub mod boxes;
 pub mod choice;
 pub mod classes;
+pub mod diagnostics;
 pub mod errors;
 pub mod function;
 pub mod integrals;
@@ -27,7 +28,6 @@ use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::predictive_draws;
 use bnnc_core::states::StateValues;

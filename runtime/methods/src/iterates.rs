@@ -1,5 +1,6 @@
 //! Posteriors from iterates of trainings: averages over the iterates of one training, and ensembles of several trainings.
 
+pub mod diagnostics;
 pub mod method;
 
 use bnnc_abi::iterates::Ensemble;

@@ -7,6 +7,7 @@
 pub mod bends;
 pub mod closed;
 pub mod curve;
+pub mod diagnostics;
 pub mod functions;
 pub mod gaussian;
 pub mod jacobians;
@@ -33,7 +34,7 @@ use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
+use bnnc_core::diagnostics::no_rows;
 use bnnc_core::feed::examples;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
@@ -90,7 +91,7 @@ fn approximate(
 ) -> Result<Approximated, Stop> {
     let laplace = part(infer)?;
     if examples(&infer.bindings, &dataset.train) == 0 {
-        return Err(diagnostics::no_rows(&infer.data).into());
+        return Err(no_rows(&infer.data).into());
     }
     if !laplace.independent && laplace.options.structure != Structure::Full {
         return Err(diagnostics::dependent_prior(&infer.name).into());
@@ -121,7 +122,7 @@ fn approximate(
         kept.get_or_insert(fitted);
     }
     let (Some(fitted), Some(first)) = (kept, members.first()) else {
-        return Err(diagnostics::no_rows(&infer.data).into());
+        return Err(no_rows(&infer.data).into());
     };
     Ok(Approximated {
         values: first.values.clone(),

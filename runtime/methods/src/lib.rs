@@ -10,6 +10,7 @@ pub mod sample;
 pub mod train;
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
+use bnnc_base::diagnostic::Code;
 use bnnc_inference::method::Method;
 
 /// Returns the method of an inference block.
@@ -28,6 +29,18 @@ pub fn of<'a>(infer: &'a InferenceBlock) -> Box<dyn Method + 'a> {
         Work::Swag(swag) => Box::new(iterates::method::Averages { infer, swag }),
         Work::Train(train) => Box::new(train::Trains { infer, train }),
     }
+}
+
+/// Returns the codes of the diagnostics of all methods.
+pub fn codes() -> impl Iterator<Item = &'static Code> {
+    const LISTS: &[&[&Code]] = &[
+        #[cfg(feature = "collapsed")]
+        collapsed::diagnostics::CODES,
+        iterates::diagnostics::CODES,
+        laplace::diagnostics::CODES,
+        sample::diagnostics::CODES,
+    ];
+    LISTS.iter().copied().flatten().copied()
 }
 
 /// The name prefixes of the tensors in a run folder that are not states.

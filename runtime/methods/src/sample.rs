@@ -2,6 +2,7 @@
 
 pub mod chains;
 pub mod diagnose;
+pub mod diagnostics;
 mod member;
 pub mod method;
 mod posterior;
@@ -14,7 +15,7 @@ use bnnc_abi::sampling::{DrawStorage, MetricKind, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
+use bnnc_core::diagnostics::{no_rows, too_many_files, with_impossible_rows};
 use bnnc_core::feed::examples;
 use bnnc_core::impossible;
 use bnnc_core::states::StateValues;
@@ -42,7 +43,7 @@ pub fn sample(
     };
     let rows = examples(&infer.bindings, &dataset.train);
     if rows == 0 {
-        return Err(diagnostics::no_rows(&infer.data).into());
+        return Err(no_rows(&infer.data).into());
     }
     let shared = Shared::new(infer, sampling, dataset, &start, &context.pool)?;
     let shards: Vec<usize> = match dataset.shards.as_slice() {
@@ -52,7 +53,7 @@ pub fn sample(
         _ => vec![rows],
     };
     let checked = sampling.transition.part().check_shards(&shards);
-    checked.map_err(|refusal| diagnostics::too_many_files(&infer.name, &refusal.message, &refusal.help))?;
+    checked.map_err(|refusal| too_many_files(&infer.name, &refusal.message, &refusal.help))?;
     let chains = Chains {
         infer,
         sampling,
@@ -66,7 +67,7 @@ pub fn sample(
         Err(Stop::Diagnostics(found)) => {
             let begin = (&start, "at the start, before `jitter` moves it,");
             let note = impossible::note(infer, dataset, begin, context)?;
-            return Err(Stop::Diagnostics(diagnostics::with_impossible_rows(found, note)));
+            return Err(Stop::Diagnostics(with_impossible_rows(found, note)));
         }
         run => run?,
     };

@@ -1,5 +1,6 @@
 //! Runs a manifest: every inference block on every split, in order.
 
+pub mod codes;
 pub mod cost;
 pub mod folder;
 pub mod new_levels;
@@ -221,7 +222,9 @@ impl Run<'_> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found: Vec<Diagnostic> = outcome.splits.iter().flat_map(of).collect();
-        let is_converged = !found.iter().any(diagnostics::training::is_not_converged);
+        let is_converged = !found
+            .iter()
+            .any(bnnc_training::diagnostics::losses::is_not_converged);
         let of_integrals =
             |split: &SplitOutcome| split.found.warnings_of_integrals(infer, split.tally.as_ref());
         let of_boxes = outcome.splits.iter().flat_map(of_integrals);

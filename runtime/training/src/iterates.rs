@@ -12,7 +12,6 @@ use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
@@ -143,7 +142,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     if count < swag.least() {
         return Err(match fitted.interrupted {
             true => Stop::Interrupted,
-            false => diagnostics::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
+            false => crate::diagnostics::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
         });
     }
     let mut variances = StateValues::new();

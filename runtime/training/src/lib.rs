@@ -8,6 +8,7 @@
 pub mod continuation;
 pub mod convergence;
 pub mod descent;
+pub mod diagnostics;
 mod ends;
 pub mod gap;
 pub mod history;

@@ -1,9 +1,9 @@
 //! Learning from rows as they arrive, with predictions in between, for bandits and active learning.
 
+use crate::diagnostics::losses;
 use crate::step::{self, Stepper, Terms, training};
 use bnnc_abi::manifest::{InferenceBlock, KlWeight};
 use bnnc_base::fault::Fault;
-use bnnc_core::diagnostics::training as losses;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::Feed;
 use bnnc_core::predict::{Predictive, Predictor};

@@ -4,12 +4,12 @@ use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::{Descent, Runaway};
 use super::windows::{LossEstimate, Worsened};
 use super::{TrainingResult, restarts};
+use crate::diagnostics::losses::{self, RestartLosses, WarnedTraining};
 use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, OutputKind, Train, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
-use bnnc_core::diagnostics::found::maximum_at_bound;
-use bnnc_core::diagnostics::training::{self, RestartLosses, WarnedTraining};
+use bnnc_core::diagnostics::bound::maximum_at_bound;
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
@@ -171,9 +171,7 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     let moves = runaways
         .iter()
         .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
-    let log = runaways.iter().find(|runaway| runaway.is_log);
-    let log = log.map(|runaway| &*runaway.name);
-    training::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
+    losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
 /// Returns the warning about a missing maximum or about a saddle, for a method with its own check of the maximum, given these numbers of rows.
@@ -213,12 +211,12 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
         Doubt::Worsened(Worsened { best, last }) => {
             let losses = (best.estimate.loss, last.loss);
-            training::worsened(trained, losses, best.epoch, rows)
+            losses::worsened(trained, losses, best.epoch, rows)
         }
-        Doubt::Above(fall) => training::not_at_minimum(trained, fall, rows),
+        Doubt::Above(fall) => losses::not_at_minimum(trained, fall, rows),
         Doubt::Saddle(fall) => training::at_saddle(&infer.name, fall, rows),
-        Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(trained, fall, rows),
-        Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
+        Doubt::Unfinished(Unfinished::Falling(fall)) => losses::not_converged(trained, fall, rows),
+        Doubt::Unfinished(Unfinished::Noisy(error)) => losses::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
     // If there are only few and noisy losses, the lowest loss may be low by chance, and the kept parameters may come from an early epoch.
@@ -226,7 +224,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         && train.has_noise
         && descent.is_short
     {
-        warnings.push(training::not_at_minimum(trained, descent.fall, rows));
+        warnings.push(losses::not_at_minimum(trained, descent.fall, rows));
     }
     warnings.extend(at_ends(infer, fitted));
     let least = material(weights(infer), rows);
@@ -240,7 +238,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
             best: best.loss,
             worst: worst.loss,
         };
-        warnings.push(training::restarts_differ(&infer.name, losses, rows));
+        warnings.push(losses::restarts_differ(&infer.name, losses, rows));
     }
     warnings
 }

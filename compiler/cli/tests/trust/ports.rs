@@ -34,8 +34,7 @@ posterior Q of M {{
   {sd} ~ LogNormal(loc = 0, scale = 0.1)
 }}
 posterior Known of M {{
-  {slope}, {intercept} ~ Normal(scale = 0.1)
-  {sd} = 0.5
+  {sd} ~ Point(fixed(0.5))
 }}
 infer vi = vi(Q, d) {{ steps = 50, optimiser = Adam(0.05) }}
 infer mode = map(M, d) {{ steps = 50, optimiser = Adam(0.05) }}

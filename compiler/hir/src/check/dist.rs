@@ -1,5 +1,6 @@
 //! Checks distributions: the items, the construction of distributions, and the use of their parts.
 
+mod defined;
 mod ends;
 
 use super::body::{BodyKind, Checker, DistValue, error};
@@ -21,58 +22,8 @@ use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, Arg, DefinitionKind, DistDecl, Ident};
 use bnnc_graph::dist::{MeasureKind, Support};
-use ends::EndProperty;
+use defined::{Defined, Flag};
 use std::collections::HashMap;
-
-/// A flag, a definition whose value must be `true`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Flag {
-    /// The distribution is joint within each tensor but independent across tensors.
-    PerTensor,
-    /// The entire probability mass is at the value of `draw`.
-    Point,
-    /// The density has an infinite integral.
-    Improper,
-    /// The distribution is a mixture of the distributions among its parameters.
-    Mixture,
-}
-
-impl Flag {
-    const ALL: [Flag; 4] = [Flag::PerTensor, Flag::Point, Flag::Improper, Flag::Mixture];
-
-    fn name(self) -> &'static str {
-        match self {
-            Flag::PerTensor => "per_tensor",
-            Flag::Point => "point",
-            Flag::Improper => "improper",
-            Flag::Mixture => "mixture",
-        }
-    }
-}
-
-/// What a definition of a distribution defines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Defined {
-    Part(DistributionPart),
-    Flag(Flag),
-    End(EndProperty),
-}
-
-impl Defined {
-    fn all() -> impl Iterator<Item = Defined> {
-        let parts = DistributionPart::all().map(Defined::Part);
-        let ends = EndProperty::ALL.into_iter().map(Defined::End);
-        parts.chain(Flag::ALL.into_iter().map(Defined::Flag)).chain(ends)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Defined::Part(part) => part.name(),
-            Defined::Flag(flag) => flag.name(),
-            Defined::End(end) => end.name(),
-        }
-    }
-}
 
 /// Checks a `dist` item.
 pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, library: bool) {

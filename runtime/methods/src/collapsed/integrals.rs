@@ -3,6 +3,7 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
 use crate::collapsed::classes::ScoredClasses;
+use crate::collapsed::diagnostics;
 use crate::collapsed::function::{LocationDist, LocationFunction, Spot, tolerance};
 use crate::collapsed::local::{LocalProgram, LocationBlock, program};
 use crate::collapsed::moves::{Sets, across, to_base};
@@ -15,7 +16,6 @@ use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::forecast::{Forecaster, Take};
 use bnnc_core::predict::Predictive;
 use bnnc_core::states::StateValues;

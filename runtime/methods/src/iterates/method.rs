@@ -7,7 +7,6 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
-use bnnc_core::diagnostics;
 use bnnc_core::predict::{held, predictive_draws};
 use bnnc_core::states::StateValues;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws, predicting_draws};
@@ -106,7 +105,7 @@ impl Method for Ensembles<'_> {
 
     fn settings(&self) -> Vec<Diagnostic> {
         let is_one = self.ensemble.options.members == 1;
-        let one = is_one.then(|| diagnostics::audit::one_member(&self.infer.name));
+        let one = is_one.then(|| super::diagnostics::one_member(&self.infer.name));
         one.into_iter().collect()
     }
 

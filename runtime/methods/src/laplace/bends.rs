@@ -15,7 +15,7 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
-use bnnc_core::diagnostics::found::{NoDeviation, no_deviation_at_bound};
+use bnnc_core::diagnostics::bound::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 

@@ -1,12 +1,12 @@
 //! Predictions from draws of the linearised outputs.
 
 use crate::laplace::closed::MemberBlock;
+use crate::laplace::diagnostics;
 use crate::laplace::machines::Evaluator;
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::BYTES;
 use bnnc_core::context::Stop;
-use bnnc_core::diagnostics;
 use bnnc_core::ports;
 use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_kernels::arena::predict_arena_bytes;

@@ -1,5 +1,6 @@
 //! Programs of a Laplace approximation at a maximum, called on blocks of rows.
 
+use crate::laplace::diagnostics;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
@@ -9,7 +10,6 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::read;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::feed::{Feed, FeedPorts};
 use bnnc_core::ports;
 use bnnc_core::states::StateValues;

@@ -1,5 +1,6 @@
 //! Predictions from Gaussians of the weights, computed in blocks of rows.
 
+use crate::laplace::diagnostics;
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::machines::{Evaluator, LikelihoodBlock};
@@ -120,9 +121,7 @@ pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop
         Link::Bridge if is_of_classes => Ok(Way::Classes(closed::ClassLink::Bridge)),
         Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::ClassLink::BridgeNormalised)),
         Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
-        Link::Probit | Link::Bridge | Link::BridgeNormalised => {
-            Err(bnnc_core::diagnostics::no_link(&infer.name).into())
-        }
+        Link::Probit | Link::Bridge | Link::BridgeNormalised => Err(diagnostics::no_link(&infer.name).into()),
         Link::Weights => unreachable!("weights are drawn, not linearised"),
     }
 }

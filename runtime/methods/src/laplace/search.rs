@@ -1,11 +1,11 @@
 //! The maximum: found by an optimiser, or taken from the start.
 
+use crate::laplace::diagnostics;
 use crate::laplace::gaussian::found;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
-use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts, train};

@@ -1,6 +1,7 @@
 //! The choice of the weights of a subnetwork.
 
 use crate::laplace::curve::{self, Curved};
+use crate::laplace::diagnostics::{not_positive, too_few_weights};
 use crate::laplace::gaussian::weights;
 use crate::laplace::jacobians::{self, Which};
 use crate::laplace::machines::Evaluator;
@@ -63,8 +64,7 @@ pub fn subnetwork(
         }
     };
     let index = select::highest(&scores, &alive, wanted);
-    let index =
-        index.map_err(|few| diagnostics::too_few_weights(name, few.wanted, few.alive, few.parameters))?;
+    let index = index.map_err(|few| too_few_weights(name, few.wanted, few.alive, few.parameters))?;
     Ok(Some(Subnetwork { index, full }))
 }
 
@@ -74,5 +74,5 @@ fn whole(evaluation: &Evaluator, prior: &Prior) -> Result<GaussianPosterior, Sto
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
     let temperature = evaluation.laplace.options.temperature;
     let posterior = curvature.posterior(prior, temperature, pool);
-    posterior.map_err(|failure| diagnostics::not_positive(&evaluation.infer.name, &failure).into())
+    posterior.map_err(|failure| not_positive(&evaluation.infer.name, &failure).into())
 }

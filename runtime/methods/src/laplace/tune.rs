@@ -1,12 +1,12 @@
 //! Factors on the precision of the prior: given, or tuned by the marginal likelihood or by validation rows.
 
+use crate::laplace::diagnostics;
 use crate::laplace::gaussian::{Gaussian, GaussianFacts};
 use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
 use crate::laplace::residual::CheckedGaussian;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_core::context::Stop;
-use bnnc_core::diagnostics;
 use bnnc_core::forecast::Forecaster;
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};

@@ -8,7 +8,6 @@ use bnnc_abi::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
-use bnnc_core::diagnostics;
 use bnnc_core::memory::{NUMBER, predicting, predicting_some};
 use bnnc_core::predict;
 use bnnc_inference::chains::{SamplingResult, StateLayout};
@@ -51,7 +50,7 @@ fn one_start(infer: &InferenceBlock, sampling: &Sampling) -> Option<Diagnostic> 
         None => "zero on the unconstrained scale".to_owned(),
     };
     let is_one = options.chains > 1 && options.jitter_of_start() == 0.0;
-    is_one.then(|| diagnostics::audit::one_start(&infer.name, options.chains, &from))
+    is_one.then(|| super::diagnostics::one_start(&infer.name, options.chains, &from))
 }
 
 impl Method for Samples<'_> {
@@ -80,7 +79,7 @@ impl Method for Samples<'_> {
 
     fn settings(&self) -> Vec<Diagnostic> {
         let is_one = self.sampling.options.chains == 1;
-        let one = is_one.then(|| diagnostics::audit::one_chain(&self.infer.name));
+        let one = is_one.then(|| super::diagnostics::one_chain(&self.infer.name));
         let one = one.into_iter().chain(one_start(self.infer, self.sampling));
         one.chain(few_draws(self.infer)).collect()
     }

@@ -7,7 +7,6 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::{Quantity, SamplingResult};
@@ -139,5 +138,5 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
     };
     let least = found.iter().filter_map(sd).min_by(f64::total_cmp)?;
     (jitter < APART * least)
-        .then(|| diagnostics::audit::close_starts(&infer.name, options.chains, (jitter, least)))
+        .then(|| super::diagnostics::close_starts(&infer.name, options.chains, (jitter, least)))
 }

@@ -1,9 +1,9 @@
-//! Diagnostics about trainings.
+//! Diagnostics of trainings and of their losses.
 
-use super::error;
 use bnnc_abi::manifest::RateSchedule;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
+use bnnc_core::diagnostics::error;
 
 pub(super) static NOT_CONVERGED: Code = Code {
     id: "E0533",
@@ -297,105 +297,4 @@ pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagn
         )),
         _ => warning.help(format!("try `restarts = {}` if this is a small share", 2 * count)),
     }
-}
-
-pub(super) static INPUT_SCALES: Code = Code {
-    id: "E0536",
-    title: "inputs or outputs of very different or very large scale",
-    explain: "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size \
-              one. If the standard deviations of a model's inputs differ by more than a factor of 100, or the root mean \
-              square of an input is above 100, the best weights differ by similar factors, and training and sampling are \
-              slow or end in a bad optimum. If all values of an input are below 0.001, such priors leave the input without \
-              an effect. Chains that start too far from the posterior get stuck and disagree. If chains are stuck, bnnc also \
-              checks inputs with a name of their own, such as `height: real`, and outputs above a million. It does not check \
-              columns that have their smallest or largest value in nine of ten rows.\n\n\
-              Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
-              Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
-};
-
-pub(super) static FAR_FROM_ZERO: Code = Code {
-    id: "E0650",
-    title: "a factorised family ignores the correlation of an intercept and a weight",
-    explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A variational family with \
-              independent elements cannot represent that: the standard deviations of both come out too small, by the ratio of the \
-              input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \
-              Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
-};
-
-/// A warning: the mean of an input is `ratio` standard deviations from zero, and the variational family makes the intercept independent of the
-/// weights.
-pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
-    let text = format!(
-        "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"
-    );
-    warning(&FAR_FROM_ZERO, text)
-        .note(format!(
-            "the mean of `{column}` is {0} standard deviations from zero: the posterior standard deviations of both parameters are about {0} times too small",
-            short(ratio)
-        ))
-        .help(standardise(data))
-        .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
-}
-
-/// A warning: the smallest and the largest standard deviation of the inputs of a data item differ much.
-pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
-    let text = format!(
-        "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
-        short(narrow.1),
-        narrow.0,
-        short(wide.1),
-        wide.0
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
-}
-
-/// A warning: the root mean square of an input is large.
-pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the input `{column}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
-}
-
-/// A warning: the root mean square of an input is small.
-pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the input `{column}` of `{data}` is small: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
-}
-
-/// A warning: chains are stuck, and the large root mean square of an input is the likely cause.
-pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text)
-        .note(
-            "chains start at parameter values of about 1, far from the values that such a large input needs",
-        )
-        .help(standardise(data))
-        .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
-}
-
-/// A warning: chains are stuck, and the large root mean square of an output is the likely cause.
-pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text)
-        .note(
-            "chains start at parameter values of about 1, far from the values that such a large output needs",
-        )
-        .help(format!(
-            "write `standardise = [inputs, target]` in the options of `{data}`"
-        ))
-}
-
-fn standardise(data: &str) -> String {
-    format!("write `standardise = [inputs]` in the options of `{data}`")
 }

@@ -1,8 +1,7 @@
-//! Diagnostics of data and settings that would make the results of a run misleading.
+//! Diagnostics of data: leaks, copied rows, columns that are not measurements.
 
-use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
-use bnnc_base::number::{exact, rounded};
+use bnnc_core::diagnostics::error;
 
 pub(super) static NOTHING_TO_LEARN: Code = Code {
     id: "E0554",
@@ -61,47 +60,6 @@ pub(super) static MISSING_AS_NUMBER: Code = Code {
     explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values by such a number. Used \
               as a measurement, it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any other, with parameters of \
               its own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or fill them with a value and add a column that marks them.",
-};
-
-pub(super) static ONE_CHAIN: Code = Code {
-    id: "E0580",
-    title: "a single chain",
-    explain: "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays \
-              at one of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
-};
-
-pub(super) static ONE_START: Code = Code {
-    id: "E0651",
-    title: "chains that start at one point",
-    explain: "R-hat can only detect modes that at least one chain has visited. Chains that all start at the same point, such as the maximum that `map` found, may \
-              all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior is missing. Starts \
-              that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the \
-              same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior standard \
-              deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\n\
-              Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
-};
-
-pub(super) static FEW_PREDICTIVE_DRAWS: Code = Code {
-    id: "E0581",
-    title: "too few draws for the quantiles",
-    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer \
-              than 20 draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the \
-              distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
-};
-
-pub(super) static ONE_MEMBER: Code = Code {
-    id: "E0584",
-    title: "an ensemble of one member",
-    explain: "The uncertainty of an ensemble is the spread of its members. One member has no spread: the predictions are those of `map`.\n\nWrong: `ensemble(Model, \
-              data) { members = 1 }`.\n\nRight: `members = 5`.",
-};
-
-pub(super) static NO_STAN_CSV: Code = Code {
-    id: "E0585",
-    title: "draws that are not written as Stan CSV",
-    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no \
-              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\n\
-              Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
 pub(super) static UNORDERED_SERIES: Code = Code {
@@ -452,48 +410,4 @@ pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
     warn(&REPEATED_TRAINING_ROWS, text)
         .note("copies are not new observations: standard deviations come out too small")
         .help("remove the copies")
-}
-
-/// A run with a single chain.
-pub fn one_chain(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` has one chain, too few to judge convergence");
-    warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
-}
-
-/// Chains that start at the same point, `from` an earlier inference block or a file.
-pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
-    let text = format!(
-        "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
-    );
-    warn(&ONE_START, text)
-        .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
-}
-
-/// Chains whose starts are too close together for the width of the posterior. `jitter` bounds the distance of the starts from one point, and
-/// `sd` is the smallest posterior standard deviation on the unconstrained scale.
-pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
-    let text = format!(
-        "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",
-        exact(jitter),
-        rounded(sd, 3)
-    );
-    warn(&ONE_START, text).help("start them at different points: `jitter = 0.5`")
-}
-
-/// Quantiles that are estimated from too few draws.
-pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
-    let text = format!("the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws");
-    warn(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")
-}
-
-/// An ensemble without spread.
-pub fn one_member(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` is an ensemble of one member: its predictions have no spread");
-    warn(&ONE_MEMBER, text).help("train several members: `members = 5`")
-}
-
-/// A posterior with too many elements for Stan CSV.
-pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
-    let text = format!("no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384");
-    warn(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
 }

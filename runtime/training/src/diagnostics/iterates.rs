@@ -1,8 +1,8 @@
-//! Diagnostics about iterates and the posteriors built from them.
+//! Diagnostics of the iterates that a posterior is made of.
 
-use super::{error, warning};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
+use bnnc_core::diagnostics::{error, warning};
 
 /// A training that stopped before there were enough iterates for a posterior.
 pub(super) static TOO_FEW_ITERATES: Code = Code {

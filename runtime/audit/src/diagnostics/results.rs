@@ -1,26 +1,11 @@
-//! Diagnostics of results that are inconsistent with the model's assumptions.
+//! Diagnostics of results that contradict the assumptions of the model.
 
-use super::error;
+use bnnc_abi::laplace::{Laplace, Likelihood, Link, Structure};
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
-
-pub(super) static AT_BOUND: Code = Code {
-    id: "E0582",
-    title: "a posterior at the bound of its parameter",
-    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard \
-              deviations of the end, and the posterior is much narrower than the interval. The data favour values beyond the \
-              end, so that the end determines the estimate. Scales, probabilities and correlations may lie at 0, 1 or -1, so \
-              these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 standard \
-              deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
-              end, the density does not have a maximum inside the interval, and standard deviations are meaningless. `laplace` adds the Jacobian of the interval, under which a maximum exists. With \
-              `curvature = ggn` or `fisher`, though, its Gaussian would not contain the slope of the density towards the end, which is nearly all that determines the \
-              spread there: it is rejected if a standard deviation would be more than twice too large. `curvature = hessian` \
-              contains the slope, but a posterior that falls exponentially from the end is not a transformed Gaussian: the mean \
-              is then up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be.\n\n\
-              Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\
-              Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
-};
+use bnnc_core::diagnostics::error;
+use bnnc_core::diagnostics::warning;
 
 pub(super) static INTERVALS: Code = Code {
     id: "E0586",
@@ -36,7 +21,9 @@ pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
     explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always predicting it does as well. \
-              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
+              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have. `curvature = hessian` \
+              contains the slope, but a posterior that falls exponentially from the end is not a transformed Gaussian: the mean \
+              is then up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be.\n\nRight: compare \
               by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
 
@@ -182,7 +169,7 @@ pub fn ignored_inputs(
     }
 }
 
-/// The prior of a weight does not count as narrow if its standard deviation is above this value.
+/// The prior standard deviation of a weight above which the prior is not narrow.
 const WIDE: f64 = 1.0;
 
 fn warn(code: &'static Code, text: String) -> Diagnostic {
@@ -194,77 +181,6 @@ fn warn(code: &'static Code, text: String) -> Diagnostic {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
-}
-
-/// A posterior at an end of its interval.
-pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
-    );
-    warn(&AT_BOUND, text)
-        .note("the bound, not the data, determines the estimate")
-        .help("widen the interval, or remove it")
-}
-
-/// A maximum at an end of an interval.
-pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
-    warn(&AT_BOUND, text)
-        .note("the density rises up to the bound, so a standard deviation there is meaningless")
-        .help("widen the interval, or remove it; or use `nuts`")
-}
-
-/// A Gaussian on the unconstrained scale for a posterior that falls exponentially from an end of its interval.
-///
-/// For an exponential distribution with the mean 1, the log of the parameter has its highest density at 0 with the second derivative -1. The
-/// approximation is log-normal, with the mean `exp(1 / 2) = 1.65` and the standard deviation `1.65 sqrt(e - 1) = 2.16`.
-pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
-    );
-    warn(&AT_BOUND, text)
-        .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
-        .help("use `nuts`")
-        .help("or widen the interval, or leave the interval out")
-}
-
-/// A parameter of a Laplace approximation at an end of its interval.
-#[derive(Clone, Copy, Debug)]
-pub struct NoDeviation<'a> {
-    /// The inference block.
-    pub infer: &'a str,
-    /// The parameter.
-    pub parameter: &'a str,
-    /// The end.
-    pub end: f64,
-    /// The standard deviation that the approximation would give, divided by the correct one.
-    pub factor: f64,
-    /// True if the structure of the approximation permits `curvature = hessian`.
-    pub is_dense: bool,
-}
-
-/// A Laplace approximation that cannot give the standard deviation of a parameter near an end of its range, because the curvature omits the slope
-/// towards the end.
-pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
-    let NoDeviation {
-        infer,
-        parameter,
-        end,
-        factor,
-        is_dense,
-    } = *found;
-    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
-    let curvature = match is_dense {
-        true => "`curvature = hessian`",
-        false => "`structure = full, curvature = hessian`",
-    };
-    error(&AT_BOUND, FaultyInput::Program, text)
-        .note(format!(
-            "the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times too large",
-            rounded(factor, 2)
-        ))
-        .help(format!("use {curvature}, or `nuts`"))
-        .help("or widen the interval, or leave the interval out")
 }
 
 /// 90 % intervals that contain too small a fraction (`held`) of the rows.
@@ -318,7 +234,7 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     })
 }
 
-/// The advice for a noise level that the program gives as a number.
+/// The advice for a noise level that count program gives as a number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
 /// The rows that intervals are evaluated on, and the kind of posterior.
@@ -399,4 +315,73 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     warn(&NO_FINITE_MAXIMUM, text)
         .note("estimates and standard deviations only describe the point where the training stopped")
         .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
+}
+
+pub(super) static WORSE_THAN_CENTRE: Code = Code {
+    id: "E0653",
+    title: "an approximation that predicts worse than its centre",
+    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than \
+              0.05 per row and by more than four standard errors of the paired differences. (On training rows, half a nat \
+              per parameter is allowed in addition, which even a correct posterior may lose there.) The Gaussian is wider \
+              than the posterior: with a wide prior and probabilities near 0 and 1 the curvature at the maximum is small, \
+              and linearised logits with a large variance give probabilities that are far too even. `link = bridge` matches \
+              a Dirichlet distribution to the logits of a `Categorical`. This link suffers least, except where `structure = \
+              diagonal` ignores the correlations of the weights. Other likelihoods have no such link: `nuts` and `vi` \
+              average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by \
+              validation rows only narrows the Gaussian until nothing but its centre is left.\n\n\
+              Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
+              0.19.\n\n\
+              Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \
+              rows)` for other likelihoods; or `best` itself.",
+};
+
+/// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
+fn lacks_bridge(laplace: &Laplace) -> bool {
+    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
+    laplace.likelihood == Likelihood::Categorical && !bridges
+}
+
+/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
+/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
+/// not enough.
+fn milder(laplace: &Laplace) -> Option<&'static str> {
+    let is_diagonal = laplace.options.structure == Structure::Diagonal;
+    let is_subnetwork = laplace.options.over.is_subnetwork();
+    match (is_diagonal, lacks_bridge(laplace), laplace.likelihood) {
+        (true, true, _) if is_subnetwork => Some("`structure = full`, `link = bridge`"),
+        (true, true, _) => Some("`structure = kronecker`, `link = bridge`"),
+        (true, false, Likelihood::Categorical) if is_subnetwork => Some("`structure = full`"),
+        (true, false, Likelihood::Categorical) => Some("`structure = kronecker`"),
+        (false, true, _) => Some("`link = bridge`"),
+        _ => None,
+    }
+}
+
+/// The advice to use a method that does not need the curvature at a maximum.
+const AVERAGE: &str =
+    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
+
+/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`, at
+/// the centre and under the approximation.
+pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
+    let text = format!(
+        "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
+        rounded(own, 4),
+        rounded(centre, 4)
+    );
+    let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
+    let warning = match (milder(laplace), laplace.options.link) {
+        (Some(options), _) => warning.help(format!(
+            "use options that keep the class probabilities close to those of the centre: {options}"
+        )),
+        (None, Link::Weights) if laplace.likelihood == Likelihood::Normal => {
+            warning.help("linearise the predictions: leave `link = weights` out")
+        }
+        (None, _) => warning,
+    };
+    let centre = match laplace.search {
+        true => "or use the centre alone: `map` with the same options of the search",
+        false => "or use the centre alone: the inference that it starts from",
+    };
+    warning.help(AVERAGE).help(centre)
 }

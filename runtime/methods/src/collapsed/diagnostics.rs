@@ -1,9 +1,18 @@
-//! Diagnostics of collapsed inference.
+//! The diagnostics of collapsed inference.
 
-use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_core::diagnostics::error;
 
-pub(super) static SHARED_OUTPUTS: Code = Code {
+/// All codes of this file, sorted.
+pub static CODES: &[&Code] = &[
+    &SHARED_OUTPUTS,
+    &TOO_MANY_PIECES,
+    &POINT,
+    &OTHERS_HELD,
+    &LOOKS_AHEAD,
+];
+
+static SHARED_OUTPUTS: Code = Code {
     id: "E0561",
     title: "several outputs depend on a weight that is integrated over",
     explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product of their densities. Otherwise \
@@ -11,7 +20,7 @@ pub(super) static SHARED_OUTPUTS: Code = Code {
               outputs.\n\nRight: `over = last_layer`, where each output has its own weights.",
 };
 
-pub(super) static TOO_MANY_PIECES: Code = Code {
+static TOO_MANY_PIECES: Code = Code {
     id: "E0562",
     title: "integrals over too many pieces",
     explain: "If units depend on each other or share weights, the box of weights is divided into pieces on which the outputs \
@@ -23,7 +32,7 @@ pub(super) static TOO_MANY_PIECES: Code = Code {
               2`). More accurate: more `draws`.",
 };
 
-pub(super) static POINT: Code = Code {
+static POINT: Code = Code {
     id: "E0563",
     title: "a box that is a point",
     explain: "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may be integrated over, the box \
@@ -31,7 +40,7 @@ pub(super) static POINT: Code = Code {
               `every`, a learning rate that moves the weights.",
 };
 
-pub(super) static OTHERS_HELD: Code = Code {
+static OTHERS_HELD: Code = Code {
     id: "E0564",
     title: "a weight affects the logits of several classes",
     explain: "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of the other classes stay at \
@@ -39,7 +48,7 @@ pub(super) static OTHERS_HELD: Code = Code {
               as if the logits varied independently.\n\nRight: `over = last_layer`.",
 };
 
-pub(super) static LOOKS_AHEAD: Code = Code {
+static LOOKS_AHEAD: Code = Code {
     id: "E0565",
     title: "a likelihood that uses the targets that it scores",
     explain: "`compat = published` scores targets like the code that was published with collapsed inference. That code truncates the density to the range of the scored \

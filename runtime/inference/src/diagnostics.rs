@@ -1,7 +1,18 @@
-//! Codes of comparisons.
+//! The diagnostics of comparisons and of settings that every method has.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_core::diagnostics::{error, warning};
+
+/// All codes of this file, sorted.
+pub static CODES: &[&Code] = &[
+    &NOT_COMPUTED,
+    &OTHER_OBSERVATIONS,
+    &HELD,
+    &NO_SPREAD,
+    &OTHER_ROWS,
+    &FEW_PREDICTIVE_DRAWS,
+];
 
 /// A metric of a comparison that was not computed.
 pub static NOT_COMPUTED: Code = Code {
@@ -68,7 +79,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
-    super::warning(&HELD, text)
+    warning(&HELD, text)
         .note(format!("it is too high by about one nat for each of these numbers that the data inform (at most {count})"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
@@ -80,7 +91,7 @@ pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> D
          {parameters}",
         bnnc_base::number::rounded(p, 2)
     );
-    super::warning(&NO_SPREAD, text)
+    warning(&NO_SPREAD, text)
         .note(format!(
             "the draws vary too little: about {} parameters have posteriors that are narrower than their priors",
             bnnc_base::number::rounded(informed, 2)
@@ -97,7 +108,7 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
 
 /// A warning: the metrics of an inference block are computed on other rows or targets than those of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
-    super::warning(
+    warning(
         &OTHER_ROWS,
         format!("the metrics of `{infer}` and `{first}` score {of}"),
     )
@@ -119,5 +130,26 @@ pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]
 pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
     let text =
         format!("`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared");
-    super::warning(&OTHER_OBSERVATIONS, text).help("compare inferences on the same rows with the same target")
+    warning(&OTHER_OBSERVATIONS, text).help("compare inferences on the same rows with the same target")
+}
+
+static FEW_PREDICTIVE_DRAWS: Code = Code {
+    id: "E0581",
+    title: "too few draws for the quantiles",
+    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer \
+              than 20 draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the \
+              distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, FaultyInput::Data, text)
+    }
+}
+
+/// Quantiles that are estimated from too few draws.
+pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
+    let text = format!("the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws");
+    warn(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")
 }

@@ -1,13 +1,27 @@
-//! Diagnostics of Laplace approximations.
+//! The diagnostics of Laplace approximations.
 
-use super::{error, warning};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
 use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
+use bnnc_core::diagnostics::{error, warning};
 use bnnc_laplace::curvature::NotPositive;
 
-pub(super) static NO_CURVATURE: Code = Code {
+/// All codes of this file, sorted.
+pub static CODES: &[&Code] = &[
+    &NO_CURVATURE,
+    &NO_POSTERIOR,
+    &TOO_FEW_WEIGHTS,
+    &NO_LINK,
+    &NOT_AT_MAXIMUM,
+    &DEPENDENT_PRIOR,
+    &PRIOR_NOT_NORMAL,
+    &FACTOR_AT_END,
+    &PRIOR_AVERAGED,
+    &OTHER_CENTRE,
+];
+
+static NO_CURVATURE: Code = Code {
     id: "E0541",
     title: "a likelihood without curvature",
     explain: "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
@@ -17,7 +31,7 @@ pub(super) static NO_CURVATURE: Code = Code {
               approximation would be the prior.\n\nRight: `curvature = fisher`.",
 };
 
-pub(super) static NO_POSTERIOR: Code = Code {
+static NO_POSTERIOR: Code = Code {
     id: "E0542",
     title: "a precision that is not positive definite",
     explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be \
@@ -29,7 +43,16 @@ pub(super) static NO_POSTERIOR: Code = Code {
               Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
 };
 
-pub(super) static NO_LINK: Code = Code {
+static TOO_FEW_WEIGHTS: Code = Code {
+    id: "E0543",
+    title: "a subnetwork larger than the number of weights that affect the outputs",
+    explain: "A subnetwork cannot contain weights whose gradient is zero in every training row, for instance weights behind \
+              units that are never active. `over = subnetwork(..)` needs more weights than the others.\n\n\
+              Wrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\n\
+              Right: `over = subnetwork(500)`, or `over = all`.",
+};
+
+static NO_LINK: Code = Code {
     id: "E0545",
     title: "a link that does not fit the likelihood",
     explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. They need one \
@@ -38,7 +61,7 @@ pub(super) static NO_LINK: Code = Code {
 };
 
 /// A search that ended early, or a start that is not a maximum.
-pub(super) static NOT_AT_MAXIMUM: Code = Code {
+static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
     explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. \
@@ -50,7 +73,7 @@ pub(super) static NOT_AT_MAXIMUM: Code = Code {
               inference with the same prior and likelihood.",
 };
 
-pub(super) static DEPENDENT_PRIOR: Code = Code {
+static DEPENDENT_PRIOR: Code = Code {
     id: "E0547",
     title: "a prior whose elements depend on each other",
     explain: "Only `structure = full` can represent a prior under which weights are correlated, for example because one weight is the mean of others. The other \
@@ -58,18 +81,7 @@ pub(super) static DEPENDENT_PRIOR: Code = Code {
               `posterior Fixed of Model { mean = map.mean }`.",
 };
 
-pub(super) static NO_JOINT: Code = Code {
-    id: "E0548",
-    title: "no joint covariance and no slopes",
-    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
-              the Jacobian `J` of the outputs and the precision `P` of the weights, and `--slopes FILE` writes derivatives \
-              of its diagonal. For an ensemble, both describe the mixture over its members. Both linearise the outputs \
-              around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values of \
-              the weights instead of this Gaussian.\n\n\
-              Right: `--infer NAME` with the name of an inference by `laplace`.",
-};
-
-pub(super) static PRIOR_NOT_NORMAL: Code = Code {
+static PRIOR_NOT_NORMAL: Code = Code {
     id: "E0550",
     title: "a prior that is not Normal",
     explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
@@ -78,7 +90,7 @@ pub(super) static PRIOR_NOT_NORMAL: Code = Code {
               constants.\n\nRight: leave the option out, to use the prior of the model unchanged; or a `Normal` prior.",
 };
 
-pub(super) static FACTOR_AT_END: Code = Code {
+static FACTOR_AT_END: Code = Code {
     id: "E0551",
     title: "the factor on the prior is at the end of the search range",
     explain: "bnnc searches for the factor on the precision of the prior between 1e-8 and 1e8 with the marginal likelihood, \
@@ -93,7 +105,7 @@ pub(super) static FACTOR_AT_END: Code = Code {
               which average over the weights.",
 };
 
-pub(super) static PRIOR_AVERAGED: Code = Code {
+static PRIOR_AVERAGED: Code = Code {
     id: "E0552",
     title: "a prior that a Kronecker structure replaces by its mean",
     explain: "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker \
@@ -105,7 +117,7 @@ pub(super) static PRIOR_AVERAGED: Code = Code {
               per matrix; `prior_structure = layer`.",
 };
 
-pub(super) static OTHER_CENTRE: Code = Code {
+static OTHER_CENTRE: Code = Code {
     id: "E0570",
     title: "a centre that is the maximum of another density",
     explain: "The search maximised the posterior of the model. The Gaussian approximates another posterior, whose prior has \
@@ -122,24 +134,6 @@ pub(super) static OTHER_CENTRE: Code = Code {
               `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
 
-pub(super) static WORSE_THAN_CENTRE: Code = Code {
-    id: "E0653",
-    title: "an approximation that predicts worse than its centre",
-    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than \
-              0.05 per row and by more than four standard errors of the paired differences. (On training rows, half a nat \
-              per parameter is allowed in addition, which even a correct posterior may lose there.) The Gaussian is wider \
-              than the posterior: with a wide prior and probabilities near 0 and 1 the curvature at the maximum is small, \
-              and linearised logits with a large variance give probabilities that are far too even. `link = bridge` matches \
-              a Dirichlet distribution to the logits of a `Categorical`. This link suffers least, except where `structure = \
-              diagonal` ignores the correlations of the weights. Other likelihoods have no such link: `nuts` and `vi` \
-              average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by \
-              validation rows only narrows the Gaussian until nothing but its centre is left.\n\n\
-              Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
-              0.19.\n\n\
-              Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \
-              rows)` for other likelihoods; or `best` itself.",
-};
-
 /// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
 fn lacks_bridge(laplace: &Laplace) -> bool {
     let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
@@ -147,8 +141,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 }
 
 /// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, so that the variance of the logits is several times its correct value. For this structure, the bridge
-/// alone is not enough.
+/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
+/// not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();
@@ -165,31 +159,6 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
 /// The advice to use a method that does not need the curvature at a maximum.
 const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
-
-/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`, at
-/// the centre and under the approximation.
-pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
-    let text = format!(
-        "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
-        rounded(own, 4),
-        rounded(centre, 4)
-    );
-    let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
-    let warning = match (milder(laplace), laplace.options.link) {
-        (Some(options), _) => warning.help(format!(
-            "use options that keep the class probabilities close to those of the centre: {options}"
-        )),
-        (None, Link::Weights) if laplace.likelihood == Likelihood::Normal => {
-            warning.help("linearise the predictions: leave `link = weights` out")
-        }
-        (None, _) => warning,
-    };
-    let centre = match laplace.search {
-        true => "or use the centre alone: `map` with the same options of the search",
-        false => "or use the centre alone: the inference that it starts from",
-    };
-    warning.help(AVERAGE).help(centre)
-}
 
 /// The facts about a Gaussian whose centre is not the maximum of the density that it approximates.
 pub struct Elsewhere<'a> {
@@ -327,15 +296,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
         1 => "write `subnetwork(1)`".to_owned(),
         _ => format!("use at most {alive} weights"),
     };
-    error(&NO_SUBNETWORK, FaultyInput::Program, text).help(help)
-}
-
-/// An earlier inference block without variances for the weights.
-pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
-    );
-    error(&NO_SUBNETWORK, FaultyInput::Program, text)
+    error(&TOO_FEW_WEIGHTS, FaultyInput::Program, text).help(help)
 }
 
 /// A link that does not fit the likelihood.
@@ -396,14 +357,6 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     warning.help(
         "search for the maximum with a larger `epochs` or larger steps, or from the start: `epochs = 100`",
     )
-}
-
-/// An inference block without the Gaussian that `--joint` and `--slopes` need.
-pub fn no_joint(infer: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
-    );
-    error(&NO_JOINT, FaultyInput::Usage, text).help("name an inference by `laplace`: `--infer NAME`")
 }
 
 /// A prior that a structure cannot represent.

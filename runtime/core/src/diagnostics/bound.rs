@@ -1,0 +1,83 @@
+//! Diagnostics of parameters at an end of their support.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::number::rounded;
+
+pub(super) static AT_BOUND: Code = Code {
+    id: "E0582",
+    title: "a posterior at the bound of its parameter",
+    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard \
+              deviations of the end, and the posterior is much narrower than the interval. The data favour values beyond the \
+              end, so that the end determines the estimate. Scales, probabilities and correlations may lie at 0, 1 or -1, so \
+              these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 standard \
+              deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
+              end, the density does not have a maximum inside the interval, and standard deviations are meaningless. `laplace` adds the Jacobian of the interval, under which a maximum exists. With \
+              `curvature = ggn` or `fisher`, though, its Gaussian would not contain the slope of the density towards the end, which is nearly all that determines the \
+              spread there: it is rejected if a standard deviation would be more than twice too large.\n\n\
+              Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\
+              Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, FaultyInput::Data, text)
+    }
+}
+
+/// A posterior at an end of its interval.
+pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!(
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
+    );
+    warn(&AT_BOUND, text)
+        .note("the bound, not the data, determines the estimate")
+        .help("widen the interval, or remove it")
+}
+
+/// A maximum at an end of an interval.
+pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
+    warn(&AT_BOUND, text)
+        .note("the density rises up to the bound, so a standard deviation there is meaningless")
+        .help("widen the interval, or remove it; or use `nuts`")
+}
+
+/// A parameter of a Laplace approximation at an end of its interval.
+#[derive(Clone, Copy, Debug)]
+pub struct NoDeviation<'a> {
+    /// The inference block.
+    pub infer: &'a str,
+    /// The parameter.
+    pub parameter: &'a str,
+    /// The end.
+    pub end: f64,
+    /// The factor by which its standard deviation would be too large.
+    pub factor: f64,
+    /// True if the structure of the approximation allows the whole second derivative.
+    pub is_dense: bool,
+}
+
+/// A Laplace approximation without a standard deviation of a parameter, because the curvature does not include the slope towards an end.
+pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
+    let NoDeviation {
+        infer,
+        parameter,
+        end,
+        factor,
+        is_dense,
+    } = *found;
+    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
+    let curvature = match is_dense {
+        true => "`curvature = hessian`",
+        false => "`structure = full, curvature = hessian`",
+    };
+    error(&AT_BOUND, FaultyInput::Program, text)
+        .note(format!(
+            "the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times too large",
+            rounded(factor, 2)
+        ))
+        .help(format!("use {curvature}, or `nuts`"))
+        .help("or widen the interval, or leave the interval out")
+}

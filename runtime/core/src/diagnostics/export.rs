@@ -1,0 +1,25 @@
+//! Diagnostics of results that cannot be exported.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+
+pub(super) static NO_STAN_CSV: Code = Code {
+    id: "E0585",
+    title: "draws that are not written as Stan CSV",
+    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no \
+              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\n\
+              Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, FaultyInput::Data, text)
+    }
+}
+
+/// A posterior with too many elements for Stan CSV.
+pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
+    let text = format!("no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384");
+    warn(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
+}

@@ -1,0 +1,39 @@
+//! Diagnostics of posteriors that do not have what another part of a run needs.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+
+pub(super) static NO_VARIANCES: Code = Code {
+    id: "E0544",
+    title: "an inference without variances for these weights",
+    explain: "`over = subnetwork(size, by = NAME)` ranks weights by their variance under an earlier inference. That inference must have the same parameters, must have \
+              been run on the same split, and must use a method that gives variances: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
+              an `infer swag = swag(Model, data)`.",
+};
+
+pub(super) static NO_JOINT: Code = Code {
+    id: "E0548",
+    title: "no joint covariance and no slopes",
+    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
+              the Jacobian `J` of the outputs and the precision `P` of the weights, and `--slopes FILE` writes derivatives \
+              of its diagonal. For an ensemble, both describe the mixture over its members. Both linearise the outputs \
+              around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values of \
+              the weights instead of this Gaussian.\n\n\
+              Right: `--infer NAME` with the name of an inference by `laplace`.",
+};
+
+/// An earlier inference block without variances for the weights.
+pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
+    );
+    error(&NO_VARIANCES, FaultyInput::Program, text)
+}
+
+/// An inference block without the Gaussian that `--joint` and `--slopes` need.
+pub fn no_joint(infer: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
+    );
+    error(&NO_JOINT, FaultyInput::Usage, text).help("name an inference by `laplace`: `--infer NAME`")
+}

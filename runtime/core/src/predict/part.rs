@@ -1,0 +1,27 @@
+//! The kinds of predictive quantities.
+
+use bnnc_abi::ports::PortName;
+
+/// The kinds of predictive quantities of an output.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    LogLikelihood,
+    Mean,
+    Draw,
+    Probabilities,
+}
+
+impl Part {
+    /// Every kind.
+    pub(super) const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
+
+    /// Returns the port of this kind in programs with one output.
+    pub(super) fn port(self) -> PortName {
+        match self {
+            Part::LogLikelihood => PortName::LogLikelihood,
+            Part::Mean => PortName::Mean,
+            Part::Draw => PortName::Draw,
+            Part::Probabilities => PortName::Probabilities,
+        }
+    }
+}

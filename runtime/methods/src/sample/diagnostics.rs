@@ -1,0 +1,59 @@
+//! The diagnostics of settings of Markov chains.
+
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::number::{exact, rounded};
+use bnnc_core::diagnostics::error;
+
+/// All codes of this file, sorted.
+pub static CODES: &[&Code] = &[&ONE_CHAIN, &ONE_START];
+
+static ONE_CHAIN: Code = Code {
+    id: "E0580",
+    title: "a single chain",
+    explain: "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays \
+              at one of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
+};
+
+static ONE_START: Code = Code {
+    id: "E0651",
+    title: "chains that start at one point",
+    explain: "R-hat can only detect modes that at least one chain has visited. Chains that all start at the same point, such as the maximum that `map` found, may \
+              all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior is missing. Starts \
+              that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the \
+              same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior standard \
+              deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\n\
+              Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, FaultyInput::Data, text)
+    }
+}
+
+/// A run with a single chain.
+pub fn one_chain(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}` has one chain, too few to judge convergence");
+    warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
+}
+
+/// Chains that start at the same point, `from` an earlier inference block or a file.
+pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
+    let text = format!(
+        "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
+    );
+    warn(&ONE_START, text)
+        .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
+}
+
+/// Chains whose starts are too close together for the width of the posterior: `jitter`, and the smallest posterior standard deviation on the
+/// unconstrained scale.
+pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
+    let text = format!(
+        "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",
+        exact(jitter),
+        rounded(sd, 3)
+    );
+    warn(&ONE_START, text).help("start them at different points: `jitter = 0.5`")
+}

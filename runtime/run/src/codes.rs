@@ -1,0 +1,14 @@
+//! The codes of the diagnostics of a run.
+
+use bnnc_base::diagnostic::Code;
+
+/// Returns the codes of all crates of a run, including those of the methods.
+pub fn all() -> impl Iterator<Item = &'static Code> {
+    let lists = [
+        bnnc_core::diagnostics::CODES,
+        bnnc_training::diagnostics::CODES,
+        bnnc_inference::diagnostics::CODES,
+        bnnc_audit::diagnostics::CODES,
+    ];
+    lists.into_iter().flatten().copied().chain(bnnc_methods::codes())
+}

@@ -1,0 +1,19 @@
+//! The diagnostics of training.
+
+pub mod iterates;
+pub mod losses;
+
+use bnnc_base::diagnostic::Code;
+
+/// All codes of this crate, sorted.
+pub static CODES: &[&Code] = &[
+    &iterates::TOO_FEW_ITERATES,
+    &iterates::ITERATES_ASTRAY,
+    &losses::NOT_CONVERGED,
+    &losses::WORSENED,
+    &losses::RESTARTS_DIFFER,
+    &losses::UNBOUNDED_DENSITY,
+    &iterates::STILL_ITERATES,
+    &iterates::OTHER_BREADTH,
+    &losses::NO_STREAM,
+];
