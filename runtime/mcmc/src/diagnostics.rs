@@ -145,8 +145,8 @@ const NOTHING: QuantitySummary = QuantitySummary {
     rhat: f64::NAN,
 };
 
-/// Returns the Monte Carlo standard error of the standard deviation, by the delta method from the error of the mean square (Kenney and Keeping
-/// 1951, page 141): `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
+/// Returns the Monte Carlo standard error of the standard deviation, by the delta method (Kenney and Keeping 1951, page 141):
+/// `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
 fn error_of_sd(values: &[f64], mean: f64, size: f64) -> f64 {
     let (mut second, mut fourth) = (0.0, 0.0);
     for value in values {

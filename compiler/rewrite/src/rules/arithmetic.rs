@@ -6,14 +6,14 @@ use bnnc_graph::function::Function;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // Adding or subtracting zero changes nothing.
     Rule {
+        // Adding or subtracting zero changes nothing.
         name: "add-zero",
         cases: || vec![equal(X + 0.0, X), equal(X - 0.0, X), equal(0.0 - X, -X)],
         examples: || vec![example(X + 0.0), example(0.0 + X), example(0.0 - X)],
     },
-    // Multiplying or dividing by one changes nothing; by minus one it is a negation.
     Rule {
+        // Multiplying or dividing by one changes nothing; by minus one it is a negation.
         name: "mul-one",
         cases: || {
             vec![
@@ -25,44 +25,44 @@ pub static RULES: &[Rule] = &[
         },
         examples: || vec![example(X / 1.0), example(-1.0 * X)],
     },
-    // A product with zero is zero, for every finite factor.
     Rule {
+        // A product with zero is zero, for every finite factor.
         name: "mul-zero",
         cases: || vec![equal(X * 0.0, number(0.0))],
         examples: || vec![example(X + Y * 0.0), example(X + 0.0 * Y)],
     },
-    // Dividing by a constant is multiplying by its reciprocal.
     Rule {
+        // Dividing by a constant is multiplying by its reciprocal.
         name: "div-by-constant",
         cases: || vec![equal(X / A, X * (1.0 / A)).when(has_reciprocal)],
         examples: || vec![example(X / 0.5)],
     },
-    // Two negations cancel.
     Rule {
+        // Two negations cancel.
         name: "neg-of-neg",
         cases: || vec![equal(-(-X), X)],
         examples: || vec![example(-(-X))],
     },
-    // A negation inside a sum or difference becomes a difference or sum.
     Rule {
+        // A negation inside a sum or difference becomes a difference or sum.
         name: "add-of-neg",
         cases: || vec![equal(X + -Y, X - Y), equal(X - -Y, X + Y)],
         examples: || vec![example(X + -Y), example(-X + Y), example(X - -Y)],
     },
-    // Negations of both factors cancel; a constant factor absorbs one.
     Rule {
+        // Negations of both factors cancel; a constant factor absorbs one.
         name: "mul-of-neg",
         cases: || vec![equal(-X * -Y, X * Y), equal(-X * A, X * -A)],
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],
     },
-    // Two constant factors become one.
     Rule {
+        // Two constant factors become one.
         name: "mul-of-constants",
         cases: || vec![equal(X * A * B, X * (A * B))],
         examples: || vec![example(X * 2.0 * 3.0), example(3.0 * (2.0 * X))],
     },
-    // Two constant summands become one, on the right.
     Rule {
+        // Two constant summands become one, on the right.
         name: "add-of-constants",
         cases: || {
             vec![
@@ -74,8 +74,8 @@ pub static RULES: &[Rule] = &[
         },
         examples: sums_of_constants,
     },
-    // A power with the exponent -1, 0, 1, 2 or 3 is a product or quotient.
     Rule {
+        // A power with the exponent -1, 0, 1, 2 or 3 is a product or quotient.
         name: "pow-of-constant",
         cases: || {
             vec![

@@ -12,8 +12,8 @@ use bnnc_graph::ops::broadcast::BROADCAST;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // A repetition of a repetition is one repetition.
     Rule {
+        // A repetition of a repetition is one repetition.
         name: "broadcast-of-broadcast",
         cases: || vec![equal(repeat(repeat(X, P), Q), repeat(X, Q.at(P)))],
         examples: || {
@@ -21,8 +21,8 @@ pub static RULES: &[Rule] = &[
             vec![example(broadcast(inner, &[5, 2, 4, 3], &[1, 2, 3]))]
         },
     },
-    // A repeated constant is a constant.
     Rule {
+        // A repeated constant is a constant.
         name: "broadcast-of-constant",
         cases: || vec![equal(repeat(A, P), A)],
         examples: || {
@@ -30,8 +30,8 @@ pub static RULES: &[Rule] = &[
             vec![example(X * broadcast(scalar, &[2, 3], &[]))]
         },
     },
-    // An elementwise operation on repeated operands is computed before the repetition.
     Rule {
+        // An elementwise operation on repeated operands is computed before the repetition.
         name: "elementwise-of-broadcast",
         cases: || vec![elementwise(computed_once, "the rule is for every op")],
         examples: || {
@@ -42,8 +42,8 @@ pub static RULES: &[Rule] = &[
             ]
         },
     },
-    // A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.
     Rule {
+        // A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.
         name: "div-by-broadcast",
         // Other rules move factors out of sums, but not divisors.
         cases: || vec![equal(X / repeat(Y, P), X * repeat(1.0 / Y, P))],

@@ -6,8 +6,8 @@ use crate::term::{broadcast, contract, example, lettered, repeat, size, transpos
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // A contraction with a repeated operand contracts the operand before its repetition.
     Rule {
+        // A contraction with a repeated operand contracts the operand before its repetition.
         name: "contract-of-broadcast",
         cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
@@ -17,8 +17,8 @@ pub static RULES: &[Rule] = &[
             [left].into_iter().chain(right).map(example).collect()
         },
     },
-    // A contraction with a permuted operand permutes its labels instead.
     Rule {
+        // A contraction with a permuted operand permutes its labels instead.
         name: "contract-of-transpose",
         cases: || {
             let (left, right) = (

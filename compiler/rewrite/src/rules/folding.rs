@@ -10,14 +10,14 @@ use bnnc_graph::tensor::Tensor;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // An elementwise operation on constants is a constant.
     Rule {
+        // An elementwise operation on constants is a constant.
         name: "constant-folding",
         cases: || vec![elementwise(folded, "the rule is for every op")],
         examples: || vec![example(X * power(number(2.0), 3.0))],
     },
-    // A selection whose condition is known, or whose branches are the same, is a branch.
     Rule {
+        // A selection whose condition is known, or whose branches are the same, is a branch.
         name: "select-of-constant",
         cases: || {
             vec![

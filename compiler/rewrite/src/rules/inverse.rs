@@ -5,26 +5,26 @@ use crate::term::{X, Y, example, exp, log, softplus};
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // The logarithm undoes the exponential, and cannot overflow on the way.
     Rule {
+        // The logarithm undoes the exponential, and cannot overflow on the way.
         name: "log-of-exp",
         cases: || vec![equal(log(exp(X)), X)],
         examples: || vec![example(log(exp(X)))],
     },
-    // The exponential undoes the logarithm of a positive number.
     Rule {
+        // The exponential undoes the logarithm of a positive number.
         name: "exp-of-log",
         cases: || vec![equal(exp(log(X)), X)],
         examples: || vec![example(exp(log(softplus(X))))],
     },
-    // Subtracting a summand from a sum gives the other summand, without the rounding of the sum.
     Rule {
+        // Subtracting a summand from a sum gives the other summand, without the rounding of the sum.
         name: "difference-of-sum",
         cases: || vec![equal(X + Y - X, Y), equal(X - (X + Y), -Y)],
         examples: || vec![example(X + Y - X), example(X + Y - Y), example(X - (X + Y))],
     },
-    // Dividing a product by a factor that is not zero gives the other factor, without the rounding of the product.
     Rule {
+        // Dividing a product by a factor that is not zero gives the other factor, without the rounding of the product.
         name: "quotient-of-product",
         cases: || vec![equal(X * Y / X, Y), equal(-(X * Y) / X, -Y)],
         examples: || vec![example(X * Y / X), example(-(Y * X) / X)],

@@ -10,8 +10,8 @@ use bnnc_graph::ops::transpose::TRANSPOSE;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // Two permutations of axes are one, or none.
     Rule {
+        // Two permutations of axes are one, or none.
         name: "transpose-of-transpose",
         cases: || vec![equal(transpose(transpose(X, P), Q), transpose(X, P.at(Q)))],
         examples: || {
@@ -23,14 +23,14 @@ pub static RULES: &[Rule] = &[
             ]
         },
     },
-    // Only the last of several shapes matters.
     Rule {
+        // Only the last of several shapes matters.
         name: "reshape-of-reshape",
         cases: || vec![equal(reshaped(reshaped(X)), reshaped(X))],
         examples: || vec![example(reshape(reshape(X, &[6]), &[3, 2]))],
     },
-    // A permuted, reshaped or cut constant is a constant.
     Rule {
+        // A permuted, reshaped or cut constant is a constant.
         name: "move-of-constant",
         cases: || {
             let moves = [&TRANSPOSE, &RESHAPE, &SLICE, &PATCHES];

@@ -31,8 +31,8 @@ const SEARCH: &str = "the number of factors differs from sum to sum, and the bes
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // A sum of a product with an outer product in it contracts the factors.
     Rule {
+        // A sum of a product with an outer product in it contracts the factors.
         name: "sum-of-outer-product",
         cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum, SEARCH)],
         examples: || {
@@ -43,8 +43,8 @@ pub static RULES: &[Rule] = &[
                 .into()
         },
     },
-    // A contraction of an outer product contracts its factors.
     Rule {
+        // A contraction of an outer product contracts its factors.
         name: "contract-of-outer-product",
         cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors, SEARCH)],
         examples: || {

@@ -9,14 +9,14 @@ use bnnc_graph::ops::iota::IOTA;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
-    // A sum over no axis is its operand.
     Rule {
+        // A sum over no axis is its operand.
         name: "sum-over-nothing",
         cases: || vec![equal(sum(X, &[]), X)],
         examples: || vec![example(exp(sum(X, &[])))],
     },
-    // The sum of a repeated array is the sum of the array times the number of repetitions.
     Rule {
+        // The sum of a repeated array is the sum of the array times the number of repetitions.
         name: "reduce-of-broadcast",
         cases: || {
             let sum_of_source = sum(X, P.places_of(Q)) * size(0, Q.without(P));
@@ -29,14 +29,14 @@ pub static RULES: &[Rule] = &[
             vec![example(sum(cube, &[0, 1])), example(sum(rows, &[1]))]
         },
     },
-    // The sum of a constant is a constant.
     Rule {
+        // The sum of a constant is a constant.
         name: "reduce-of-constant",
         cases: || vec![equal(sum(A, P), A * size(0, P))],
         examples: || vec![example(ROW * sum(constant(DType::Real, &[4, 3], 2.0), &[0]))],
     },
-    // The largest element of a repeated array is that of the array.
     Rule {
+        // The largest element of a repeated array is that of the array.
         name: "max-of-broadcast",
         cases: || {
             let result = repeat(largest(X, P.places_of(Q)), P.after_removal_of(Q));
@@ -44,8 +44,8 @@ pub static RULES: &[Rule] = &[
         },
         examples: || vec![example(largest(broadcast(ROW, &[4, 3, 2], &[1]), &[0, 1]))],
     },
-    // The largest of the first `n` integers is known.
     Rule {
+        // The largest of the first `n` integers is known.
         name: "max-of-iota",
         cases: || vec![equal(largest(on(&IOTA, []), &[0]), size(0, (&[0]).into()) - 1.0)],
         examples: || {
@@ -53,14 +53,14 @@ pub static RULES: &[Rule] = &[
             vec![example(ROW * broadcast(last, &[3], &[]))]
         },
     },
-    // A sum of negations is the negation of the sum.
     Rule {
+        // A sum of negations is the negation of the sum.
         name: "sum-of-neg",
         cases: || vec![equal(sum(-X, P), -sum(X, P))],
         examples: || vec![example(sum(-X, &[0]))],
     },
-    // A factor that all summands share multiplies the sum.
     Rule {
+        // A factor that all summands share multiplies the sum.
         name: "sum-of-scaled",
         cases: || {
             let repeated = repeat(Y, P.after_removal_of(Q));
@@ -73,8 +73,8 @@ pub static RULES: &[Rule] = &[
             vec![example(sum(X * 2.0, &[1])), example(sum(total * exp(X), &[0]))]
         },
     },
-    // A sum of sums is one sum.
     Rule {
+        // A sum of sums is one sum.
         name: "sum-of-sum",
         cases: || vec![equal(sum(sum(X, P), Q), sum(X, P.and(Q.before_removal_of(P))))],
         examples: || vec![example(sum(sum(X, &[1]), &[0]))],

@@ -26,8 +26,8 @@ const THROUGH: &str = "a selection is moved through any number of operations at 
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[Rule {
-    name: "selection-of-product",
     // Elements selected from a product with merged axes are products of elements selected from its factors.
+    name: "selection-of-product",
     cases: || vec![computed(gathered(), picked_product, THROUGH)],
     examples: || {
         vec![
