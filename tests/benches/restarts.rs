@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
+use bnnc_abi::ports::PortName;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_core::feed::{Feed, examples};
@@ -35,7 +36,7 @@ const LANES: [usize; 3] = [2, 4, 8];
 const SPAN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 200;
 /// The scalar inputs that restarts in lockstep have in common.
-const SHARED: [&str; 4] = ["iteration", "rate", "scale", "kl_weight"];
+const SHARED: [PortName; 4] = [PortName::Iteration, PortName::Rate, PortName::Scale, PortName::KlWeight];
 /// The axis of restarts.
 const RESTARTS: Symbol = Symbol::Columns;
 
@@ -129,9 +130,9 @@ impl<'a> Subject<'a> {
             lanes,
             sizes,
             rows,
-            shared: SHARED.map(|name| machine.find(name)),
-            step: machine.find("step"),
-            loss: machine.find("loss").unwrap(),
+            shared: SHARED.map(|name| machine.find(name.text())),
+            step: machine.find(PortName::Step.text()),
+            loss: machine.find(PortName::Loss.text()).unwrap(),
             chosen: (0..lanes)
                 .flat_map(|lane| (0..batch).map(move |at| row(lane, at)))
                 .collect(),

@@ -198,8 +198,8 @@ impl Session {
     /// Calls `one` with each number below `count`, until it fails or the user interrupts the work.
     pub(super) fn each(&self, count: usize, mut one: impl FnMut(usize) -> Elaborated<()>) -> Elaborated<()> {
         let mut result = Ok(());
-        self.world.host.during(&mut |is_interrupted| {
-            result = (0..count).try_for_each(|at| match is_interrupted() {
+        self.world.host.interruptible(&mut |stop| {
+            result = (0..count).try_for_each(|at| match stop.load(Ordering::SeqCst) {
                 true => Err(Box::new(Diagnostic::usage(
                     &BAD_COMMAND,
                     format!("the command was interrupted after {at} of {count} draws"),

@@ -15,8 +15,8 @@ pub trait RunHost {
     /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
-    /// Does some work that the user can interrupt. The work receives a function that returns whether the user has done so.
-    fn during(&self, work: &mut dyn FnMut(&dyn Fn() -> bool));
+    /// Does some work. During the work, Ctrl-C raises the flag that the work is given instead of ending the process.
+    fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>));
 
     /// Draws a picture with characters, at most `width` characters wide.
     fn characters(&self, picture: &Picture, width: usize) -> String;

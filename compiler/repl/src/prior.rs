@@ -32,7 +32,7 @@ impl Session {
         let (id, dims) = self.prior_model(start, reply)?;
         if parameter.is_empty() {
             let text = "one parameter is needed here, such as `prior fit.beta`";
-            return Err(vec![*limit(written.span, text.to_owned())]);
+            return Err(vec![misuse(written.span, text)]);
         }
         let model =
             model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {

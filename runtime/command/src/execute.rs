@@ -241,9 +241,12 @@ impl SessionInterrupt {
                 self.0.store(true, Ordering::SeqCst);
             }
         }
-        self.raised.store(false, Ordering::SeqCst);
-        self.is_idle.store(false, Ordering::SeqCst);
-        let _busy = Busy(&self.is_idle);
+        let was_idle = self.is_idle.swap(false, Ordering::SeqCst);
+        // Work within other work keeps the interrupt of the other.
+        let _busy = was_idle.then(|| {
+            self.raised.store(false, Ordering::SeqCst);
+            Busy(&self.is_idle)
+        });
         work(Interrupt::of(self.raised.clone()))
     }
 }

@@ -34,7 +34,8 @@ use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::diagnostics::no_rows;
+use bnnc_core::diagnostics::bound::skewed_at_bound;
+use bnnc_core::diagnostics::{narrow_parameter, no_rows};
 use bnnc_core::feed::examples;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
@@ -178,7 +179,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let narrow = members.iter().filter(is_maximum).filter_map(|member| {
         let found = member.facts.narrow.as_ref()?;
         let parameter = (&*found.name, found.curvature);
-        Some(diagnostics::narrow_parameter(
+        Some(narrow_parameter(
             &infer.name,
             parameter,
             &laplace.options,
@@ -186,7 +187,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     });
     let piled_up = members.iter().filter_map(|member| {
         let found = member.facts.piled_up.as_ref()?;
-        Some(diagnostics::found::skewed_at_bound(
+        Some(skewed_at_bound(
             &infer.name,
             &found.name,
             found.end,

@@ -10,8 +10,6 @@ use super::unit::UniformSum;
 use super::{UniformTerm, simplex};
 use std::fmt;
 
-/// For functions computed in `f64`, the argument of a ReLU is treated as 0 if it is below this fraction of the sizes of its terms.
-const ROUNDING: f64 = 1e-13;
 /// The sum of all masses may differ from 1 by this number, or by a hundred times the tolerance of kinks if that is larger.
 const LOST: f64 = 1e-9;
 

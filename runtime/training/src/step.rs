@@ -14,7 +14,13 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
 /// The names of the scalars that the host writes before each step. Looking these ports up in each step would take a tenth of the time of a short one.
-const INPUTS: [&str; 5] = ["iteration", "step", "rate", "scale", "kl_weight"];
+const INPUTS: [PortName; 5] = [
+    PortName::Iteration,
+    PortName::Step,
+    PortName::Rate,
+    PortName::Scale,
+    PortName::KlWeight,
+];
 
 /// A training program with its states, ready for steps.
 pub struct Stepper<'a> {
@@ -86,7 +92,7 @@ impl<'a> Stepper<'a> {
         Ok(Stepper {
             infer,
             train,
-            inputs: INPUTS.map(|name| machine.find(name)),
+            inputs: INPUTS.map(|name| machine.find(name.text())),
             wanted: std::iter::once(machine.find(PortName::Loss.text()).ok_or_else(missing)?)
                 .chain(machine.find(PortName::Outside.text()))
                 .collect(),
@@ -115,29 +121,16 @@ impl<'a> Stepper<'a> {
         let sizes = self.train.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
-        ports::int(
-            machine,
-            PortName::Iteration.text(),
-            (self.count as i32;
+        let count = self.count as i32;
         let inputs = [
-            f64::from(count.wrapping_add(1),
-        ),
-            f64::int(
-            machine,
-            PortName::Step.text(),
-            (count.wrapping_add(self.noise),
-        )?;
-        ports::real(machine, PortName::Rate.text(),
-            terms.rate])?;
-        ports::real(
-            machine,
-            PortName::Scale.text(),
-            &[terms.rows as f64 / batch.len() as f64,
+            f64::from(count.wrapping_add(1)),
+            f64::from(count.wrapping_add(self.noise)),
+            terms.rate,
+            terms.rows as f64 / batch.len() as f64,
             terms.kl_weight,
-        ],
-        )?;
+        ];
         for (port, value) in self.inputs.iter().zip(inputs) {
-            ports::put(machine, PortName::KlWeight.text(), value)?;
+            ports::put(machine, *port, value)?;
         }
         machine.run_for(&self.wanted)?;
         self.count += 1;

@@ -94,12 +94,11 @@ impl Surface {
             }
         }
         ports::int(&mut machine, PortName::Iteration.text(), 1)?;
-        ports::real(&mut machine, PortName::Scale.text(), &[1.0])?;
         Ok(Surface {
             loss: machine.find(PortName::Loss.text()).ok_or_else(missing)?,
-            step: machine.find("step"),
-            scale: machine.find("scale"),
-            kl_weight: machine.find("kl_weight"),
+            step: machine.find(PortName::Step.text()),
+            scale: machine.find(PortName::Scale.text()),
+            kl_weight: machine.find(PortName::KlWeight.text()),
             machine,
             feed,
             arguments,
@@ -240,12 +239,9 @@ impl Surface {
         }
         // The steps of a training have non-negative indices. Negative indices give other noise.
         let step = -1 - noise as i64;
-        ports::put(&mut self.machine, PortName::Step.text(), f64::from(step as i32))?;
-        ports::put(
-                &mut self.machine,
-                PortName::KlWeight.text(),
-                &mut self.machine, self.kl_weight, }],
-            )?;
+        ports::put(&mut self.machine, self.step, f64::from(step as i32))?;
+        ports::put(&mut self.machine, self.scale, scale)?;
+        ports::put(&mut self.machine, self.kl_weight, prior)?;
         self.machine.run()?;
         let mut loss = [0.0];
         self.machine.take(self.loss, &mut loss)?;

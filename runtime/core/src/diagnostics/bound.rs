@@ -44,6 +44,20 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it; or use `nuts`")
 }
 
+/// A Gaussian on the unconstrained scale for a posterior that falls exponentially from an end of its interval.
+///
+/// For an exponential distribution with the mean 1, the log of the parameter has its highest density at 0 with the second derivative -1. The
+/// approximation is log-normal, with the mean `exp(1 / 2) = 1.65` and the standard deviation `1.65 sqrt(e - 1) = 2.16`.
+pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!(
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
+    );
+    warn(&AT_BOUND, text)
+        .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
+        .help("use `nuts`")
+        .help("or widen the interval, or leave the interval out")
+}
+
 /// A parameter of a Laplace approximation at an end of its interval.
 #[derive(Clone, Copy, Debug)]
 pub struct NoDeviation<'a> {

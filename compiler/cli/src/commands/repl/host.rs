@@ -99,8 +99,8 @@ impl RunHost for Runs {
         report
     }
 
-    fn during(&self, work: &mut dyn FnMut(&dyn Fn() -> bool)) {
-        self.interrupt.during(|interrupt| work(&|| interrupt.is_raised()));
+    fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>)) {
+        self.interrupt.during(|interrupt| work(interrupt.flag()));
     }
 
     fn characters(&self, picture: &Picture, width: usize) -> String {
