@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::ports::PortName;
 use bnnc_abi::manifest::{InferenceBlock, Train};
+use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
@@ -36,7 +36,12 @@ const LANES: [usize; 3] = [2, 4, 8];
 const SPAN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 200;
 /// The scalar inputs that restarts in lockstep have in common.
-const SHARED: [PortName; 4] = [PortName::Iteration, PortName::Rate, PortName::Scale, PortName::KlWeight];
+const SHARED: [PortName; 4] = [
+    PortName::Iteration,
+    PortName::Rate,
+    PortName::Scale,
+    PortName::KlWeight,
+];
 /// The axis of restarts.
 const RESTARTS: Symbol = Symbol::Columns;
 
@@ -70,7 +75,9 @@ fn programs(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2]
     let precision = compilation.precision(backend).unwrap();
     let step = &objective.train;
     let names = step.params.iter().map(|param| step.param_name(*param).unwrap());
-    let mapped: Vec<bool> = names.map(|name| !SHARED.contains(&&**name)).collect();
+    let mapped: Vec<bool> = names
+        .map(|name| SHARED.iter().all(|shared| shared.text() != &**name))
+        .collect();
     let lockstep = batch::batch(step, &mapped, Dim::Symbol(RESTARTS));
     let lockstep = pipeline::run(&lockstep, pipelines::BEFORE_LOWERING, &mut compilation.context).unwrap();
     let states: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();

@@ -218,6 +218,49 @@ impl Machine {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
+    /// Executes all steps once, and adds the time of each outermost step in seconds to `seconds` (see [`Machine::step_names`]). On a device the steps
+    /// are not timed separately, and nothing is added.
+    ///
+    /// # Errors
+    /// Fails in the same cases as [`Machine::run`].
+    pub fn run_timed(&mut self, seconds: &mut [f64]) -> Result<(), Fault> {
+        if self.mirror.is_some() {
+            return self.run();
+        }
+        for (step, sum) in self.steps.iter().zip(seconds) {
+            let clock = std::time::Instant::now();
+            self.execute(std::slice::from_ref(step));
+            *sum += clock.elapsed().as_secs_f64();
+        }
+        Ok(())
+    }
+
+    /// Returns a readable name of each outermost step: the index of a kernel, or the name of a primitive with its integers.
+    pub fn step_names(&self) -> Vec<String> {
+        use bnnc_abi::plan::PlanStep;
+        let name = |step: &PlanStep| match step {
+            PlanStep::Launch(launch) => {
+                let outputs: Vec<&str> = launch
+                    .buffers
+                    .iter()
+                    .map(|id| &*self.plan.buffers[*id].name)
+                    .collect();
+                format!("kernel {} on {}", launch.kernel, outputs.join(" "))
+            }
+            PlanStep::Call(call) => {
+                let ints: Vec<i64> = call
+                    .ints
+                    .iter()
+                    .take(3)
+                    .map(|amount| amount.resolve(&self.sizes))
+                    .collect();
+                format!("{} {ints:?}", call.primitive.name)
+            }
+            PlanStep::Repeat { .. } => "repeat".to_owned(),
+        };
+        self.plan.steps.iter().map(name).collect()
+    }
+
     /// Executes all steps. Does not allocate, except for the workspace to which matrix products copy operands.
     ///
     /// # Errors

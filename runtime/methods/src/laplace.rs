@@ -179,19 +179,11 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let narrow = members.iter().filter(is_maximum).filter_map(|member| {
         let found = member.facts.narrow.as_ref()?;
         let parameter = (&*found.name, found.curvature);
-        Some(narrow_parameter(
-            &infer.name,
-            parameter,
-            &laplace.options,
-        ))
+        Some(narrow_parameter(&infer.name, parameter, &laplace.options))
     });
     let piled_up = members.iter().filter_map(|member| {
         let found = member.facts.piled_up.as_ref()?;
-        Some(skewed_at_bound(
-            &infer.name,
-            &found.name,
-            found.end,
-        ))
+        Some(skewed_at_bound(&infer.name, &found.name, found.end))
     });
     let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
     let of_factors = ends.take(1).chain(unsettled).chain(averaged);

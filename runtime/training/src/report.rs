@@ -171,6 +171,8 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     let moves = runaways
         .iter()
         .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
+    let log = runaways.iter().find(|runaway| runaway.is_log);
+    let log = log.map(|runaway| &*runaway.name);
     losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
@@ -178,7 +180,7 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
 pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     match (&descent.runaways[..], descent.saddle) {
-        ([], saddle) => saddle.map(|fall| training::at_saddle(&infer.name, fall, rows)),
+        ([], saddle) => saddle.map(|fall| losses::at_saddle(&infer.name, fall, rows)),
         (runaways, _) => Some(unbounded_density(infer, runaways, descent.fall)),
     }
 }
@@ -214,7 +216,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
             losses::worsened(trained, losses, best.epoch, rows)
         }
         Doubt::Above(fall) => losses::not_at_minimum(trained, fall, rows),
-        Doubt::Saddle(fall) => training::at_saddle(&infer.name, fall, rows),
+        Doubt::Saddle(fall) => losses::at_saddle(&infer.name, fall, rows),
         Doubt::Unfinished(Unfinished::Falling(fall)) => losses::not_converged(trained, fall, rows),
         Doubt::Unfinished(Unfinished::Noisy(error)) => losses::noisy_loss(trained, error, rows),
     });

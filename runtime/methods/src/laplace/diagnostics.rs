@@ -3,7 +3,7 @@
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
-use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
+use bnnc_base::start::NO_MAXIMUM;
 use bnnc_core::diagnostics::{error, warning};
 use bnnc_laplace::curvature::NotPositive;
 

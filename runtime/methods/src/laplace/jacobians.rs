@@ -297,7 +297,7 @@ pub fn gradient_in(evaluation: &Evaluator, states: &[(&str, usize)]) -> Result<(
         let mut rest = sums.as_mut_slice();
         for (state, elements) in states {
             let (own, others) = rest.split_at_mut(*elements);
-            let name = PortName::Gradient.of(&state);
+            let name = PortName::Gradient.of(state);
             reals(&machine, evaluation.infer.precision, &name)?.add(own);
             rest = others;
         }

@@ -97,7 +97,7 @@ fn states<'a>(evaluation: &Evaluator<'a>) -> Vec<(&'a str, usize)> {
 /// Returns whether a state is free and not one of the weights.
 pub fn is_other(laplace: &Laplace, name: &str) -> bool {
     let plan = &laplace.programs.gradient.plan;
-    let has_slope = plan.port(&PortName::Gradient.of(&name)).is_some();
+    let has_slope = plan.port(&PortName::Gradient.of(name)).is_some();
     has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
 }
 
@@ -113,7 +113,7 @@ fn slope(
     let mut rest = slope.as_mut_slice();
     for (state, elements) in states {
         let (own, others) = rest.split_at_mut(*elements);
-        let prior = machine.read_real(&PortName::Slope.of(&state))?;
+        let prior = machine.read_real(&PortName::Slope.of(state))?;
         own.iter_mut()
             .zip(prior)
             .for_each(|(slope, prior)| *slope += prior);

@@ -196,7 +196,7 @@ impl Program {
         let slot = |(name, range): &(String, Range<usize>)| Slot {
             range: range.clone(),
             state: machine.find(name),
-            gradient: machine.find(&PortName::Gradient.of(&name)),
+            gradient: machine.find(&PortName::Gradient.of(name)),
         };
         let slots: Vec<Slot> = layout.slots.iter().map(slot).collect();
         let missing = || Fault::Bug(format!("a program without `{value}`"));

@@ -187,9 +187,8 @@ impl<'t> TableColumns<'t> {
         let is_partial = format.contents() != Contents::Columns || !groups.is_empty() || leaves_out;
         let has_inputs = !(numbers.is_empty() && groups.is_empty());
         ProgramPlan {
-            program,
-            remarks: self.remarks(&data),
-            data,
+            remarks: self.remarks(&paths.data),
+            paths,
             format,
             item: items.claim(stem),
             output,

@@ -138,14 +138,16 @@ fn beginning(text: &str) -> &str {
     }
 }
 
-/// Returns the diagnostics of a computation that stopped; empty after an interruption. A bug and a limit of bnnc do not have a code: they are shown at
-/// once.
+/// Returns the diagnostics of a computation that stopped; empty after an interruption. A bug of bnnc does not have a code: it is shown at once.
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
         Stop::Fault(fault) => {
-            let bug = || Diagnostic::usage(&format!("error: {fault}"));
-            vec![fault.diagnostic().unwrap_or_else(bug)]
+            let diagnostic = fault.diagnostic();
+            if diagnostic.is_none() {
+                complain(&format!("error: {fault}"));
+            }
+            diagnostic.into_iter().collect()
         }
         Stop::Interrupted => Vec::new(),
     }
