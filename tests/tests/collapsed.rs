@@ -677,7 +677,7 @@ fn missing_iterates_are_rejected_at_their_option() {
     let text = format!(
         "{UNIT}{other}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(Other, d) {{ iterates = s }}\n"
     );
-    refused("other", &text, "no iterates of a `exit");
+    refused("other", &text, "which do not include `exit");
     let splits = "data halves = csv(\"d.csv\") { test = splits(\"s.json\") }\n";
     let text = format!(
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"

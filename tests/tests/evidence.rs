@@ -256,7 +256,7 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
         let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
         log_normal(&y, 0.09, &parts)
     };
-    // If the variances of the other weights are fixed, the density depends on the variance v of one weight in the same way as with a single weight.
+    // While the variances of the other weights are fixed, the best variance of one weight has a closed form, as in a model with only this weight.
     let mut variances = vec![1.0; 4];
     for _ in 0..2000 {
         for at in 0..4 {
@@ -447,8 +447,8 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
         )
     };
     for (prior, noise, options, said) in [
-        ("tau", "1", "", "that prior depends on the free parameter `tau`"),
-        ("tau", "tau", "", "the free parameter `tau`"),
+        ("tau", "1", "", "`tau` breaks this rule"),
+        ("tau", "tau", "", "`tau` breaks this rule"),
         ("1", "tau", ", temperature = 2", "no normaliser"),
         (
             "1",

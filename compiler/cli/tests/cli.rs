@@ -694,7 +694,7 @@ fn every_stage_of_a_tiny_model_is_printed() {
       %6 = observe %5, %3, %1, dist = "Normal", site = "y" : real[]
     }
     "#);
-    assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
+    assert!(emit("density").starts_with("fn M(%0 s: real[]) -> ($log_prior:"));
     assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
     assert!(emit("clif").contains("function"), "{}", emit("clif"));
     let other = support::run(["emit", "clif", "--backend", "reference", "examples/toy/toy.bnn"]);

@@ -758,7 +758,7 @@ fn overwrite_spares_tables_that_no_program_reads_and_targets_of_links() {
     new("t.bnn").assert_error(
         "E0663",
         3,
-        &["t-complete.csv", "no earlier program of `bnnc new` reads it"],
+        &["t-complete.csv", "only if the program that it replaces reads it"],
     );
     assert_eq!(
         fs::read_to_string(trial.path("t-complete.csv")).unwrap(),

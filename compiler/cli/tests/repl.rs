@@ -325,30 +325,15 @@ fn input_that_is_not_text_is_an_error() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_an_evaluation_and_not_the_session() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
-        .args(["repl", LINE])
-        .current_dir(support::root())
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let mut input = child.stdin.take().expect("standard input is a pipe");
     // The sum over 30 million terms at each of 4000 draws would take hours.
-    let typed = ":run\nx = mean(fit.w)\nsum(fit.w + zeros(30000000))\nmean(fit.w) == x\n";
-    input.write_all(typed.as_bytes()).expect("the session reads");
-    drop(input);
-    std::thread::sleep(std::time::Duration::from_secs(4));
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(sent.is_ok_and(|status| status.success()));
-    let output = child.wait_with_output().expect("the binary ends");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let aside = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
-    assert!(aside.contains("the evaluation was interrupted"), "{aside}");
+    let typed =
+        ":run\nx = mean(fit.w)\nsum(fit.w + zeros(30000000))\n:density Normal(0, 1) 0\nmean(fit.w) == x\n";
+    let (said, aside) = interrupted(&[LINE], typed);
+    assert_eq!(
+        aside.matches("the evaluation was interrupted").count(),
+        1,
+        "{aside}"
+    );
     assert!(said.trim_end().ends_with("true"), "{said}");
 }
 
@@ -479,10 +464,15 @@ fn ctrl_c_ends_a_run_and_not_the_session() {
 #[test]
 fn ctrl_c_ends_draws_and_not_the_session() {
     let model = "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n";
-    let (said, aside) = interrupted(&[], &format!("{model}:draw M(1) 10000000\n20 + 22\n"));
+    let (said, aside) = interrupted(
+        &[],
+        &format!("{model}1 + 1\n:draw M(1) 10000000\n:density Normal(0, 1) 0\n20 + 22\n"),
+    );
     assert!(
         aside.contains("error[E0607]: the command was interrupted after"),
         "{aside}"
     );
+    // The interruption does not end later commands.
+    assert!(said.contains("0.3989"), "{said}");
     assert!(said.trim_end().ends_with("42"), "{said}");
 }

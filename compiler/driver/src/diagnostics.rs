@@ -468,7 +468,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
-        .help("start a `map` of the same model from the file, and this inference from the `map`")
+        .help("start a `map` of the same model from the file, then start this inference from that `map`")
 }
 
 /// Reports a rewrite name that does not exist.

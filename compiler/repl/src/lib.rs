@@ -152,6 +152,8 @@ impl Session {
     pub fn enter(&mut self, text: &str) -> Reply {
         let mut reply = Reply::default();
         self.entries += 1;
+        // An interruption of an earlier entry does not end this one.
+        self.stop = Arc::default();
         let source = self.sources.add(&format!("entry {}", self.entries), text);
         let outcome = match self.is_command(text) {
             true => self.command(&source, &mut reply),

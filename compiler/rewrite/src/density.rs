@@ -170,7 +170,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
     if let Some(Attr::Dist(point)) = points.first() {
         let message = format!(
-            "`{}` has the distribution `{}`, which is a point and has no density",
+            "the model `{}` uses the distribution `{}`, which puts all probability at one point and has no density",
             model.name, point.name
         );
         let help = format!(

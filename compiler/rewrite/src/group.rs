@@ -278,7 +278,7 @@ fn product(
             true => MeasureKind::Improper,
             false => MeasureKind::Density,
         },
-        // The parameters are values of sites and inputs that are already in their supports.
+        // Each parameter is the value of a site or of an input and already lies in its own support, so no support needs to be stated here.
         supports: vec![Support::Real; params.len()],
         params,
         value: ty,

@@ -23,7 +23,7 @@ macro_rules! ports {
 }
 
 ports! {
-    /// Part of a Kronecker factor, of a low-rank update or of a slope, by input: the second derivative.
+    /// The derivative of a variance with respect to an input.
     Bend = "bend";
     /// The factors of chosen elements of a state.
     Chosen = "chosen";
@@ -99,7 +99,7 @@ ports! {
     Right = "right";
     /// The rows of positions, by number.
     Row = "row";
-    /// The number of rows in the data by those in a call; or the scale of a distribution.
+    /// The number of rows in the data divided by those in a call; or the scale of a distribution.
     Scale = "scale";
     /// The second of two factors, or a second derivative.
     Second = "second";

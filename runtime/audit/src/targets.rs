@@ -90,7 +90,8 @@ pub(super) fn out_of_reach(
         |of: &dyn Fn(&f64) -> f64| values.iter().map(|value| of(value).powi(2)).sum::<f64>() / count;
     let (spread, outside) = (square_of(&|value| value - mean).sqrt(), square_of(&excess).sqrt());
     let is_far = beyond as f64 >= BEYOND * count && outside >= EXCESS * spread && spread > 0.0;
-    // For noise around a mean exactly at the bound, half of its variance is beyond the bound: an excess of at most 0.71 standard deviations.
+    // If the mean is exactly at the bound, half of the variance of symmetric noise lies beyond the bound. Noise alone therefore has a root mean
+    // square excess of at most `sqrt(1/2)` = 0.71 of its standard deviations.
     (is_far && outside > noise)
         .then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high), is_standardised))
 }

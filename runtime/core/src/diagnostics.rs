@@ -40,11 +40,11 @@ pub static CODES: &[&Code] = &[
     &folder::OTHER_LIBRARY,
     &folder::NO_PREDICTIONS,
     &NO_START_FILE,
-    &posterior::NO_VARIANCES,
     &posterior::NO_JOINT,
     &NOTHING_FOUND,
     &bound::AT_BOUND,
     &export::NO_STAN_CSV,
+    &curvature::NARROW_PARAMETER,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Each of 10 elements are chosen in each step, each element is chosen in 3 of 10 steps. The bound is five standard deviations of a
+    /// Three of 10 elements are chosen in each step, so each is chosen in 3 of 10 steps. The bound is five standard deviations of a
     /// binomial.
     #[test]
     fn every_element_is_chosen_equally_often() {

@@ -258,7 +258,7 @@ fn more_draws_continue_where_fewer_ended() {
     );
 }
 
-/// Leaves two states of a chain, and draws after both.
+/// Leaves the files of a killed chain: two saved states, and draws that were written after each of them.
 fn killed_late(out: &Path) {
     let plan = Plan {
         killed: 22,

@@ -1,4 +1,4 @@
-//! Result files. Result files are written under a temporary name in the same folder, and renamed when they are complete.
+//! Result files are written under a temporary name in the same folder, and renamed when they are complete.
 
 mod pending;
 pub mod stan_csv;

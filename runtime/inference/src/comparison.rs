@@ -291,9 +291,9 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
 /// deviations of the posterior are less than a quarter of the correct ones.
 const LEAST_P: f64 = 0.05;
 
-/// Estimates the number of parameters that the rows inform by the sum of `1 - posterior variance / prior variance` over the parameters. For a linear
-/// model with independent normal priors, this sum is the effective number of parameters. Parameters without a known prior are left out. Returns 1 if
-/// no parameter has a known prior.
+/// Returns an estimate of the number of parameters that the rows inform: the sum of `1 - posterior variance / prior variance` over the parameters.
+/// For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters without a known prior are left out.
+/// Returns 1 if no parameter has a known prior.
 fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;

@@ -16,4 +16,6 @@ pub static CODES: &[&Code] = &[
     &iterates::STILL_ITERATES,
     &iterates::OTHER_BREADTH,
     &losses::NO_STREAM,
+    &iterates::AGREEING_MEMBERS,
+    &losses::AT_SADDLE,
 ];

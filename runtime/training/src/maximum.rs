@@ -55,21 +55,23 @@ const MIRRORED: usize = 50;
 /// The number of draws from which the variance of a parameter is estimated. The relative error is a seventh.
 const SQUARES: usize = 100;
 
-/// A fall below this ratio of variances below which the members of an ensemble agree. For standard deviations, the ratio is a fifth.
+/// The ratio of variances below which the members of an ensemble agree. For standard deviations, the ratio is a fifth.
 const AGREEING: f64 = 0.04;
 
-/// The fraction of the acceptable fall is negligible.
+/// A fall below this fraction of the acceptable fall is negligible.
 const NOTHING: f64 = 0.01;
 
 /// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
-/// The factor by which a logarithm of a scale raises the curvature of the parameters that it scales when it falls by 1, `exp(2)`, with a margin. A
-/// coefficient of a linear predictor does not change the curvature, and the intercept of a log rate changes it by `exp(1)`.
+/// The smallest factor by which a curvature must rise before a parameter counts as the logarithm of a scale. If such a parameter moves by 1, the
+/// curvature along each parameter with this scale is multiplied by `exp(2)` or `exp(-2)`; the limit leaves a margin. A move of 1 in a coefficient of a linear predictor leaves the curvature along other parameters unchanged, and a move of 1 in the intercept of a log
+/// rate multiplies it by `exp(1)`.
 const NARROWER: f64 = 6.0;
 
-/// The number of other parameters along which the curvature is compared, and the distance over which it is measured.
+/// The curvature before and after one parameter is moved is compared along the first elements of at most this number of other parameters.
 const COMPARED: usize = 16;
+/// The curvature at a point is the difference of the gradients at this distance on both sides.
 const APART: f64 = 1e-4;
 
 /// A parameter that the descent after training moves far towards an end of its range, without settling.
@@ -283,8 +285,8 @@ fn narrowest(
     Ok(worst)
 }
 
-/// Returns the scatter of the members of an ensemble around their mean, if it is far below that of a posterior in every parameter: the largest ratio of
-/// their variances to the variances of the posterior given all other parameters. Returns `None` if a parameter scatters more, if the loss is not convex
+/// Returns the scatter of the members of an ensemble around their mean, if it is far below that of a posterior, on average over the elements of each
+/// parameter: the largest ratio of their variances to the variances of the posterior given all other parameters. Returns `None` if a parameter scatters more, if the loss is not convex
 /// between the members, if the objective has noise, or if the budget is too small.
 ///
 /// Members that ended in different optima of a network differ in the weights of each layer by as much as draws of the posterior, so that the first
@@ -318,14 +320,17 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
     let mut largest = 0.0f64;
     let ranges = surface.arguments.iter().map(|argument| argument.range.clone());
     for range in ranges.collect::<Vec<_>>() {
-        let mut sum = 0.0;
+        let (mut sum, mut is_still) = (0.0, true);
         for point in &points {
             let deviation: Vec<f64> = range.clone().map(|at| point[at] - centre[at]).collect();
+            is_still &= deviation.iter().all(|deviation| *deviation == 0.0);
             sum += curvature(&mut surface, &centre, (&range, &deviation))?;
         }
         // The mean square around the mean of the members is smaller than their variance.
         let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
-        if ratio.is_nan() || ratio.abs() > AGREEING {
+        // A direction without curvature says nothing about the scatter along it.
+        let is_convex = ratio > 0.0 || is_still;
+        if !is_convex || ratio > AGREEING {
             return Ok(None);
         }
         largest = largest.max(ratio);

@@ -2,8 +2,8 @@
 //!
 //! A problem consists of a formula over Booleans and reals, whose atoms compare piecewise linear terms, and of a weight, which is a piecewise
 //! polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula, summed over both values of every
-//! declared Boolean, whether the Boolean is used or not. A strict and a weak comparison differ only if both sides differ, and only then does an equation have a positive a measure above zero,
-//! only where both sides are equal on a region, as those of `(relu x) = 0` are.
+//! declared Boolean, whether the Boolean is used or not. A strict and a weak comparison differ, and an equation has a
+//! positive measure, only where both sides are equal on a region, as those of `(relu x) = 0` are.
 //!
 //! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (name, lower bound or null, upper
 //!   bound or null), `bools`, `defs` (names of terms, which are substituted), `given` (values of reals

@@ -1,7 +1,7 @@
 //! Executes the programs and the shell commands of the book in `docs/` as a reader would.
 //!
 //! Each page gets a folder of its own, which has a copy of `docs/data` as `data`. The tour starts in an empty folder. A block with the mark `run` is
-//! executed with few steps. The test marked `#[ignore]` executes such blocks in full, and also compares their output with the output on the page.
+//! executed with few steps. The ignored test executes such blocks in full, and also compares their output with the output on the page.
 
 #[allow(dead_code, reason = "the tests of the book's links use the rest")]
 #[path = "../../../../tests/src/book.rs"]

@@ -18,6 +18,7 @@ mod messages;
 mod new_levels;
 mod noisy;
 mod numerics;
+mod optima;
 mod ports;
 mod report;
 mod sampling;

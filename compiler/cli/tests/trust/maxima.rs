@@ -224,7 +224,7 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
                 "all 160 training rows",
                 "`first.w`",
                 "`prior = Normal(0, 1)`",
-                "is 0.2",
+                "of only 0.2",
             ],
         );
         // Under such a prior, the functions of the exact posterior are nearly constant, so chains and small networks would not find another function

@@ -383,7 +383,10 @@ impl Checker<'_> {
         }
         if given.len() > wants || (args.is_some() && wants == 0) {
             return self.error(
-                report::not_callable(span, "a value").help(format!("write `.{}` alone", part.name)),
+                report::not_callable(span, "a value").help(match wants {
+                    0 => format!("write `.{}` without parentheses", part.name),
+                    _ => format!("write `.{}(x)` with one argument", part.name),
+                }),
                 span,
             );
         }

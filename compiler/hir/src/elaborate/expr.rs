@@ -411,7 +411,8 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // In a real context, `1 / 2` is one half. `Dim` has its own division for dims.
+        // In a real context, `1 / 2` is one half, so only a whole quotient is an integer here. Dims are divided by `DimExpr::divided`, which rounds
+        // down.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

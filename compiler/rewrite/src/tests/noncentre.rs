@@ -121,7 +121,7 @@ fn the_density_of_the_noise_is_that_of_the_standard_distribution() {
     });
 }
 
-/// If `theta = mu - tau log(-log u)`, the sign of the noise does not matter.
+/// A site is also non-centred if its sampler subtracts the noise, as in `theta = mu - tau log(-log u)`. The noise is still `(theta - mu) / tau`.
 #[test]
 fn a_sampler_may_subtract_its_noise() {
     let ty = Type::real(Shape::fixed(&[SIZE]));

@@ -236,7 +236,7 @@ pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     warn(&UNTRAINED_LEVEL, text)
         .note("the posterior of the parameters of this level is their prior")
-        .help("choose test rows whose levels have training rows")
+        .help("choose test rows whose levels also occur in training rows")
 }
 
 /// A number that probably encodes missing values in a column.
@@ -266,7 +266,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         _ => "log_survival",
     };
     warn(&CUT_OFF, text)
-        .note("values beyond this one seem to be censored: a likelihood that treats it as an exact measurement is biased")
+        .note("values beyond it seem to have been recorded as this value (censored); a likelihood that treats them as exact measurements biases the estimates")
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
 

@@ -21,9 +21,7 @@ pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
     explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always predicting it does as well. \
-              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have. `curvature = hessian` \
-              contains the slope, but a posterior that falls exponentially from the end is not a transformed Gaussian: the mean \
-              is then up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be.\n\nRight: compare \
+              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
               by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
 
@@ -160,7 +158,7 @@ pub fn ignored_inputs(
     // not help.
     match narrowest {
         Some((name, sd)) => warning.help(format!(
-            "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the standard deviation of `{name}` is {}",
+            "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the prior of `{name}` now has a standard deviation of only {}",
             rounded(*sd, 3)
         )),
         None => warning
@@ -234,7 +232,7 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     })
 }
 
-/// The advice for a noise level that count program gives as a number.
+/// The advice for a noise level that the program gives as a number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
 /// The rows that intervals are evaluated on, and the kind of posterior.
@@ -257,7 +255,7 @@ pub fn biased(
 ) -> Diagnostic {
     let direction = if mean > 0.0 { "below" } else { "above" };
     let text = format!(
-        "the predictions of `{output}` in `{infer}` are {} {direction} the {rows} rows on average",
+        "the predictions of `{output}` in `{infer}` are on average {} {direction} the values of the {rows} rows",
         number(mean.abs())
     );
     let warning = warn(&BIASED, text).note(format!(

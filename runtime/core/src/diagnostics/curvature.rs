@@ -8,7 +8,7 @@ use bnnc_base::number::rounded;
 pub(super) static NARROW_PARAMETER: Code = Code {
     id: "E0671",
     title: "a standard deviation that the curvature makes too small",
-    explain: "`curvature = ggn` and `fisher` leave out the second derivatives of the model's outputs in the parameters, \
+    explain: "`curvature = ggn` and `fisher` leave out the second derivatives of the model's outputs with respect to the parameters, \
               weighted by the residuals. In a model that fits, the residuals cancel. Where the prior holds the parameters \
               away from the values that fit, or the model does not fit, the term may be a large part of the curvature. bnnc \
               compares gradients on both sides of the maximum, along each of the first 32 parameters that the model declares \
@@ -19,7 +19,7 @@ pub(super) static NARROW_PARAMETER: Code = Code {
               Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
 };
 
-/// A warning: a parameter has a standard deviation that is too small. `curvature` is the second derivative along the parameter, as a fraction of the
+/// A warning: a parameter has a standard deviation that is too small. `curvature` is the second derivative in a direction that moves the parameter, as a fraction of the
 /// one that the Gaussian has.
 pub fn narrow_parameter(
     infer: &str,
@@ -35,14 +35,14 @@ pub fn narrow_parameter(
     );
     if curvature <= 0.0 {
         let text = format!(
-            "the standard deviation of `{parameter}` in `{infer}` is meaningless: the log posterior is not concave along `{parameter}` at the maximum"
+            "the standard deviation of `{parameter}` in `{infer}` is meaningless: at the maximum, the log posterior is not concave in a direction that moves `{parameter}`"
         );
         return warning(&NARROW_PARAMETER, text)
             .note(note)
             .help("use `nuts`, or a prior that does not contradict the data");
     }
     let text = format!(
-        "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large",
+        "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large, if it exists",
         rounded(curvature.sqrt().recip(), 2)
     );
     let hessian = match options.structure {

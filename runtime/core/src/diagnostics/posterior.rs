@@ -2,14 +2,7 @@
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
-
-pub(super) static NO_VARIANCES: Code = Code {
-    id: "E0544",
-    title: "an inference without variances for these weights",
-    explain: "`over = subnetwork(size, by = NAME)` ranks weights by their variance under an earlier inference. That inference must have the same parameters, must have \
-              been run on the same split, and must use a method that gives variances: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
-              an `infer swag = swag(Model, data)`.",
-};
+use bnnc_base::start::NO_SUBNETWORK;
 
 pub(super) static NO_JOINT: Code = Code {
     id: "E0548",
@@ -27,7 +20,7 @@ pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
     );
-    error(&NO_VARIANCES, FaultyInput::Program, text)
+    error(&NO_SUBNETWORK, FaultyInput::Program, text)
 }
 
 /// An inference block without the Gaussian that `--joint` and `--slopes` need.

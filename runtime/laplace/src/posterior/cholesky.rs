@@ -129,7 +129,7 @@ impl Cholesky {
         2.0 * self.upper.diagonal().iter().map(|pivot| pivot.ln()).sum::<f64>()
     }
 
-    /// Replaces rows `j` by `j U^-1`, so that products of two rows become `j P^-1 j'`.
+    /// Replaces each row `j` by `j U^-1`. The inner product of two rows `j` and `k` is then `j P^-1 k'` in terms of the old rows.
     pub fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         let height = rows.rows;
         self.forward_within(rows, |_| height, pool);

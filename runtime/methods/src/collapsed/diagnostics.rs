@@ -118,7 +118,7 @@ pub fn point(infer: &str, why: &str) -> Diagnostic {
 /// A warning: a weight that is integrated over for one class also affects the logits of other classes, which are held fixed.
 pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!(
-        "in `{infer}` a weight that is integrated over for one class also affects the logits of other classes"
+        "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits"
     );
     warning(error(&OTHERS_HELD, FaultyInput::Program, text)).help("write `over = last_layer`")
 }

@@ -25,8 +25,7 @@ const MOST: f64 = 4.0;
 
 /// Finds the weight near an end of its interval for which the term is the largest part of the precision. Returns it if the curvature contains the
 /// term, because the Gaussian of its coordinate is then a poor approximation of a posterior that is nearly exponential at the end. `gradient` is the
-/// derivative
-/// of the log likelihood with respect to the random weights.
+/// derivative of the log likelihood with respect to the random weights.
 ///
 /// # Errors
 /// If the curvature omits the term, the error that names the weight with the largest ratio of the two variances.

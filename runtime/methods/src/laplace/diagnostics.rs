@@ -3,7 +3,7 @@
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
-use bnnc_base::start::NO_MAXIMUM;
+use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_core::diagnostics::{error, warning};
 use bnnc_laplace::curvature::NotPositive;
 
@@ -11,7 +11,6 @@ use bnnc_laplace::curvature::NotPositive;
 pub static CODES: &[&Code] = &[
     &NO_CURVATURE,
     &NO_POSTERIOR,
-    &TOO_FEW_WEIGHTS,
     &NO_LINK,
     &NOT_AT_MAXIMUM,
     &DEPENDENT_PRIOR,
@@ -41,15 +40,6 @@ static NO_POSTERIOR: Code = Code {
               a maximum. If the precision is not a number, a derivative overflows: then another `curvature` does not help, \
               but finite weights and standardised data do.\n\n\
               Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
-};
-
-static TOO_FEW_WEIGHTS: Code = Code {
-    id: "E0543",
-    title: "a subnetwork larger than the number of weights that affect the outputs",
-    explain: "A subnetwork cannot contain weights whose gradient is zero in every training row, for instance weights behind \
-              units that are never active. `over = subnetwork(..)` needs more weights than the others.\n\n\
-              Wrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\n\
-              Right: `over = subnetwork(500)`, or `over = all`.",
 };
 
 static NO_LINK: Code = Code {
@@ -296,7 +286,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
         1 => "write `subnetwork(1)`".to_owned(),
         _ => format!("use at most {alive} weights"),
     };
-    error(&TOO_FEW_WEIGHTS, FaultyInput::Program, text).help(help)
+    error(&NO_SUBNETWORK, FaultyInput::Program, text).help(help)
 }
 
 /// A link that does not fit the likelihood.

@@ -72,7 +72,8 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// Returns the bytes needed to compute an approximation with this number of rows, without the search, the data and the maximum.
+/// Returns the bytes needed to compute an approximation from this number of rows. The bytes of the search, of the data and of the maximum are not
+/// counted.
 ///
 /// Note \[Phases\]. The phases do not overlap, so only the largest phase counts. First a subnetwork is chosen among all weights. Then the curvature
 /// is summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of

@@ -5,7 +5,7 @@
 //! term may remove most of the curvature.
 //!
 //! Note \[A bound on the true variance\]. Let `P` be the precision of the Gaussian, `S = P^-1`, and `H` the whole second derivative, which is positive
-//! definite. The direction `u = S e / sqrt(e' S e)` of a weight `e` has `u' P u = 1`. By the inequality of Cauchy and Schwarz, `(e' u)^2 <= (e' H^-1 e)
+//! definite if the weight has a standard deviation. The direction `u = S e / sqrt(e' S e)` of a weight `e` has `u' P u = 1`. By the inequality of Cauchy and Schwarz, `(e' u)^2 <= (e' H^-1 e)
 //! (u' H u)`, so that the variance `e' H^-1 e` of the weight under `H` is at least its variance under `P`, divided by `u' H u`. One product of `H` with
 //! a vector therefore proves that a variance is too small, whatever `H` is in other directions. The product is a difference of two gradients.
 
@@ -25,7 +25,7 @@ use bnnc_laplace::posterior::GaussianPosterior;
 /// times too small.
 const LEAST: f64 = 0.64;
 
-/// The largest number of weights that are checked. Each takes the gradients at two points.
+/// The largest number of weights that are checked. Each takes the gradients at two to four points.
 const MOST: usize = 32;
 
 /// The distances from the maximum, in standard deviations, at which gradients are compared. The second one confirms a result of the first, so that

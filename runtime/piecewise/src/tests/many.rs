@@ -159,7 +159,8 @@ fn sums_of_many_units_are_distributions() {
     }
 }
 
-/// Compares the grid with the exact convolution. Both methods can be applied to this distribution, which has an atom, jumps and widths.
+/// Compares the grid with the exact convolution. Compares the grid with the exact convolution. Both apply to these distributions: an output with an
+/// atom and jumps, plus uniform variables of the given widths.
 #[test]
 fn the_grid_is_near_the_exact_distribution() {
     let network = network(2, 3, 0);

@@ -43,8 +43,8 @@ pub(super) static AGREEING_MEMBERS: Code = Code {
     title: "members of an ensemble that agree",
     explain: "The members of an ensemble are trainings from different random starts. Their spread represents uncertainty only as far as \
               the objective has several optima, as that of a network has (Lakshminarayanan, Pritzel and Blundell 2017). Here \
-              all members ended in one optimum, such as the only one of a linear model: in every parameter, the members \
-              scatter less than a fifth of the standard deviation that the curvature of the log posterior gives, \
+              all members ended in the same optimum, such as the only one of a linear model: on average over the elements of every parameter, the \
+              members scatter less than a fifth of the standard deviation that the curvature of the log posterior gives, \
               given all other parameters. This scatter is the tolerance of the training. The printed standard deviations, and the intervals \
               of predictions, contain the noise of the likelihood but not the uncertainty of the parameters.\n\n\
               Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
@@ -81,14 +81,14 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
 pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
     let factor = ratio.max(0.0).sqrt().recip();
     let times = match factor < 1e3 {
-        true => format!("{factor:.0}"),
+        true => format!("{:.0}", factor.floor()),
         false => "1000".to_owned(),
     };
     let text = format!(
         "the members of `{infer}` agree: their standard deviations are at least {times} times too small for the posterior"
     );
     warning(&AGREEING_MEMBERS, text)
-        .note("the objective has one optimum, which every member reached: their spread shows the tolerance of the training")
+        .note("all members ended in the same optimum: their spread shows the tolerance of the training")
         .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior")
 }
 

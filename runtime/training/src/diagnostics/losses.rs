@@ -20,7 +20,7 @@ pub(super) static NOT_CONVERGED: Code = Code {
               and its gain is measured over other draws; the gain is reported only if it exceeds the threshold by three \
               standard errors. If the descent does not lower the loss, the training continues for a few hundred steps with a \
               learning rate that rises again and then falls to zero. These steps recover only a part of the remaining fall, \
-              so half of the threshold applies.\n\n\
+              so a fifth of the threshold applies.\n\n\
               Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
               than 0.2.\n\n\
               Right: `infer fit = vi(Q, data)` with its default length; more `steps` or `epochs`; a larger rate such as \

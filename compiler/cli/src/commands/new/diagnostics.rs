@@ -119,7 +119,7 @@ pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
     match overwrite {
         true => found
-            .note("no earlier program of `bnnc new` reads it")
+            .note("`--overwrite` replaces this file only if the program that it replaces reads it")
             .help("name another program, `bnnc new FILE PROGRAM.bnn`, or rename this file"),
         false => {
             found.help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace both: `--overwrite`")

@@ -68,6 +68,11 @@ pub type LikelihoodChoice = (OutputLikelihood, String);
 /// An output with more different values than this is not treated as classes.
 const MOST_CLASSES: usize = 50;
 
+/// If integers from 0 have more than `FEW_CLASSES` values, each value needs at least `CLEAR_ROWS` rows to be recognised as equally frequent classes.
+/// With fewer rows, counts of events may by chance be as evenly distributed.
+const FEW_CLASSES: usize = 4;
+const CLEAR_ROWS: usize = 5;
+
 /// Positive integers are treated as counts only if their mean is at most this large. If the mean is larger, the gaps between integers
 /// are negligible, and the integers are treated as reals.
 const LARGEST_COUNT: f64 = 100.0;
@@ -158,7 +163,8 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
         return (OutputLikelihood::Either(high as i64), why);
     }
     let are_classes = low == 0.0 && high + 1.0 == facts.distinct as f64 && facts.distinct <= 10;
-    let are_balanced = facts.rarest * 2 >= facts.commonest;
+    let is_clear = facts.distinct <= FEW_CLASSES || facts.rarest >= CLEAR_ROWS;
+    let are_balanced = is_clear && facts.rarest * 2 >= facts.commonest;
     if are_classes && (are_balanced || is_named_as_groups(name)) {
         let why = format!(
             "The output is one of the classes 0 to {high}. `eta` has a number for each class: the larger it is, the more probable is the class. \

@@ -42,7 +42,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
 /// Reports iterates of another model: a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(
-        "`{}` uses the iterates of `{from}`, but `{from}` has no iterates of a `{state}` of the same size",
+        "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)

@@ -90,7 +90,7 @@ impl Compilation<'_> {
             return Ok(());
         }
         let message = format!(
-            "`online` tunes factors on the prior of the weights, but that prior depends on the free parameter `{site}`, or the prior of `{site}` depends on a weight"
+            "`online` tunes factors on the prior precision of the weights, so neither may this prior depend on a free parameter, nor the prior of a free parameter on a weight: `{site}` breaks this rule"
         );
         let help = format!(
             "fix `{site}` in a posterior, or replace `online` by `prior_precision = marginal_likelihood`, which tunes at the maximum"

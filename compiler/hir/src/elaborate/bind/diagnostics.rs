@@ -309,10 +309,16 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
 /// Adds advice if the data have more axes than the declared input. If the length of an array differs from the number of rows, all rows
 /// share the array.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
-    let axes = vec!["n"; found].join(", ");
+    let axes = match found {
+        1 => "n".to_owned(),
+        _ => (1..=found)
+            .map(|axis| format!("n{axis}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
     match found > declared {
         true => diagnostic.help(format!(
-            "declare `{input}: real[{axes}]`, an array that all rows share, because its length is not the number of rows"
+            "declare `{input}: real[{axes}]` (all rows share an array whose length is not the number of rows)"
         )),
         false => diagnostic,
     }
@@ -321,7 +327,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
 /// Adds that the column exists in the shared table. A model takes columns of this table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
-        "the `shared` table has `{input}`, one array for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
+        "`{input}` is in the `shared` table, as one array for all rows: declare it in the first parameter list, `model {model}({input}: real[n])(..) -> ..`"
     ))
 }
 
