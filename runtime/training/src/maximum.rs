@@ -328,7 +328,7 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
         }
         // The mean square around the mean of the members is smaller than their variance.
         let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
-        // A direction without curvature says nothing about the scatter along it.
+        // A direction without curvature cannot tell whether the members agree along it.
         let is_convex = ratio > 0.0 || is_still;
         if !is_convex || ratio > AGREEING {
             return Ok(None);

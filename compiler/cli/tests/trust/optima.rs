@@ -42,7 +42,7 @@ fn members_of_an_ensemble_that_agree_are_reported() {
         "E0672",
         &[
             "the members of `fit` agree",
-            "one optimum",
+            "the same optimum",
             "`laplace`, `vi` or `nuts`",
         ],
     );
