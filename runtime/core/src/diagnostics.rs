@@ -10,7 +10,7 @@ mod size;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
-pub use curvature::narrow_parameter;
+pub use curvature::{AVERAGE, milder, narrow_parameter};
 pub use export::no_stan_csv;
 pub use folder::{
     Unpredicted, damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions,
@@ -204,6 +204,14 @@ pub fn warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
         ..error(code, FaultyInput::Program, message)
+    }
+}
+
+/// Returns a warning about the data or the results of a run, without a place.
+pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, FaultyInput::Data, message)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The diagnostics of comparisons and of settings that every method has.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
-use bnnc_core::diagnostics::{error, warning};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_core::diagnostics::{data_warning, warning};
 
 /// All codes of this file, sorted.
 pub static CODES: &[&Code] = &[
@@ -141,15 +141,8 @@ static FEW_PREDICTIVE_DRAWS: Code = Code {
               distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
 };
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// Quantiles that are estimated from too few draws.
 pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
     let text = format!("the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws");
-    warn(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")
+    data_warning(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")
 }

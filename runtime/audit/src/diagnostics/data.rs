@@ -1,7 +1,7 @@
 //! Diagnostics of data: leaks, copied rows, columns that are not measurements.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
-use bnnc_core::diagnostics::error;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_core::diagnostics::data_warning;
 
 pub(super) static NOTHING_TO_LEARN: Code = Code {
     id: "E0554",
@@ -157,23 +157,17 @@ pub struct ColumnTerm {
     pub is_input: bool,
 }
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// A target that is the same in all training rows.
 pub fn constant_target(output: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{output}` is {value} in all {rows} training rows");
-    warn(&NOTHING_TO_LEARN, text).help("check that this is the right column, and that the file has all rows")
+    data_warning(&NOTHING_TO_LEARN, text)
+        .help("check that this is the right column, and that the file has all rows")
 }
 
 /// Classes that do not occur in the training rows.
 pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic {
     let text = format!("only {found} of the {classes} classes of `{output}` occur in the training rows");
-    warn(&NOTHING_TO_LEARN, text)
+    data_warning(&NOTHING_TO_LEARN, text)
         .note("the probabilities of the other classes come from the prior alone")
         .help(format!(
             "declare only the classes that occur, `index({found})`, or add rows of the other classes"
@@ -194,13 +188,13 @@ pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
             format!("leave out the inputs that are computed from `{output}`: `inputs = [..]` without them"),
         ),
     };
-    warn(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
+    data_warning(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
 }
 
 /// Test rows that are also training rows.
 pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
     let text = format!("{repeated} of {test} test rows are also training rows");
-    warn(&REPEATED_ROWS, text)
+    data_warning(&REPEATED_ROWS, text)
         .note(format!("for instance {example}"))
         .help("remove the copies before you split the rows")
 }
@@ -214,7 +208,7 @@ pub fn extrapolation(
 ) -> Diagnostic {
     let [train, of_rows] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
     let text = format!("`{column}` is far outside its training range in {outside} of {all} {kind} rows");
-    warn(&EXTRAPOLATION, text)
+    data_warning(&EXTRAPOLATION, text)
         .note(format!("training rows: {train}, {kind} rows: {of_rows}"))
         .help(format!(
             "use the same units in both, or training rows that cover the {kind} rows"
@@ -224,7 +218,7 @@ pub fn extrapolation(
 /// Test rows that are chosen at random although the rows are ordered by a column.
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
-    warn(&ORDERED_ROWS, text)
+    data_warning(&ORDERED_ROWS, text)
         .help("if it is a time, test on the last rows, in a separate file: `test = csv(\"last.csv\")`")
         .help(format!(
             "if it is a row number, leave it out: `inputs = [..]` without `{column}`"
@@ -234,7 +228,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
 /// A level that occurs in test rows but not in training rows.
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
-    warn(&UNTRAINED_LEVEL, text)
+    data_warning(&UNTRAINED_LEVEL, text)
         .note("the posterior of the parameters of this level is their prior")
         .help("choose test rows whose levels also occur in training rows")
 }
@@ -242,7 +236,7 @@ pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
 /// A number that probably encodes missing values in a column.
 pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
-    warn(&MISSING_AS_NUMBER, text)
+    data_warning(&MISSING_AS_NUMBER, text)
         .note("it looks like a code for a missing value")
         .help(
             "leave these rows out, or replace the code by a value and add a 0/1 column that marks these rows",
@@ -254,7 +248,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
     let text = format!(
         "the level `{level}` of `{column}` looks like a mark for missing values, but is treated like any other level"
     );
-    warn(&MISSING_AS_NUMBER, text)
+    data_warning(&MISSING_AS_NUMBER, text)
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
@@ -265,7 +259,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         "least" => "log_cdf",
         _ => "log_survival",
     };
-    warn(&CUT_OFF, text)
+    data_warning(&CUT_OFF, text)
         .note("values beyond it seem to have been recorded as this value (censored); a likelihood that treats them as exact measurements biases the estimates")
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
@@ -273,7 +267,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
 /// A `limit` that takes the first rows of a file sorted by the target.
 pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
     let text = format!("the {limit} training rows that `limit` selects are sorted by `{target}`");
-    warn(&SORTED_ROWS, text)
+    data_warning(&SORTED_ROWS, text)
         .note("the first rows of a file that is sorted by the target are not like its other rows")
         .help("shuffle the rows of the file before you use `limit`")
 }
@@ -281,26 +275,26 @@ pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
 /// A series whose rows are not in the order of a column of times.
 pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
     let text = format!("`{output}` is a series, but the rows are not in the order of `{time}`");
-    warn(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
+    data_warning(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
 }
 
 /// A column that holds dates as whole numbers.
 pub fn dates(column: &str, example: f64) -> Diagnostic {
     let text = format!("`{column}` holds dates as numbers, such as {example}");
-    warn(&DATES, text).help("convert the dates to the number of days since the first date")
+    data_warning(&DATES, text).help("convert the dates to the number of days since the first date")
 }
 
 /// Two levels that differ in case.
 pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
     let text =
         format!("the levels `{first}` and `{second}` of `{column}` differ only in upper and lower case");
-    warn(&SAME_LEVELS, text).help("if both mean the same level, spell them alike in the file")
+    data_warning(&SAME_LEVELS, text).help("if both mean the same level, spell them alike in the file")
 }
 
 /// A real output with two values.
 pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
     let text = format!("`{output}` is declared `real`, but is {low} or {high} in all training rows");
-    warn(&TWO_VALUES, text).help(format!(
+    data_warning(&TWO_VALUES, text).help(format!(
         "declare `{output}: bool`, with the values 0 and 1, and `{output} ~ Bernoulli(..)`"
     ))
 }
@@ -313,7 +307,7 @@ pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnost
         "the {kind} `{}` and `{}` are {nearly}linear functions of each other",
         first.text, second.text
     );
-    warn(&REDUNDANT, text)
+    data_warning(&REDUNDANT, text)
         .note("the data do not identify their coefficients")
         .help(match kind {
             "inputs" => format!("leave one out: `inputs = [..]` without `{}`", second.text),
@@ -334,7 +328,7 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
     let text = format!(
         "the input `{column}` is {value} in all training rows, so it duplicates the intercept `{intercept}`"
     );
-    warn(&REDUNDANT, text)
+    data_warning(&REDUNDANT, text)
         .note("the data do not identify their coefficients")
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
@@ -356,7 +350,7 @@ pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnos
         _ => format!("leave out one of these terms, such as `{last}`"),
     };
     let other = intercept.map_or("", |_| " or the intercept");
-    warn(&REDUNDANT, text)
+    data_warning(&REDUNDANT, text)
         .note("the data do not identify their coefficients: only the priors do")
         .help(format!(
             "{without}{other}; if the columns indicate the levels of one factor, replace them by a single input, `g: index(k)`"
@@ -383,7 +377,7 @@ pub fn out_of_reach(
     };
     let text =
         format!("the mean of `{output}` is always {bounds}, but {beyond} of {rows} training rows are not");
-    let mut diagnostic = warn(&OUT_OF_REACH, text)
+    let mut diagnostic = data_warning(&OUT_OF_REACH, text)
         .note("the model cannot fit these rows, and noise does not explain the difference");
     if is_standardised {
         diagnostic = diagnostic.help(
@@ -399,7 +393,7 @@ pub fn out_of_reach(
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text =
         format!("the input `{column}` holds {rows} consecutive integers, one for each row, but not in order");
-    warn(&IDENTIFIER, text)
+    data_warning(&IDENTIFIER, text)
         .help(format!("leave it out: `inputs = [..]` without `{column}`"))
         .help("if it is a time, sort the rows by it and test on the last rows")
 }
@@ -407,7 +401,7 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
 /// Training rows that repeat earlier rows.
 pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
     let text = format!("{repeated} of {rows} training rows repeat an earlier row");
-    warn(&REPEATED_TRAINING_ROWS, text)
+    data_warning(&REPEATED_TRAINING_ROWS, text)
         .note("copies are not new observations: standard deviations come out too small")
         .help("remove the copies")
 }

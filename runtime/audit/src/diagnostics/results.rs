@@ -1,11 +1,10 @@
 //! Diagnostics of results that contradict the assumptions of the model.
 
-use bnnc_abi::laplace::{Laplace, Likelihood, Link, Structure};
+use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::error;
-use bnnc_core::diagnostics::warning;
+use bnnc_core::diagnostics::{AVERAGE, data_warning, milder, warning};
 
 pub(super) static INTERVALS: Code = Code {
     id: "E0586",
@@ -117,7 +116,7 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
         }
     };
     let text = format!("`{infer}` fell back to the prior: {what}");
-    warn(&COLLAPSED, text)
+    data_warning(&COLLAPSED, text)
         .note(format!(
             "the posterior of {} of the weights equals their prior, although the inputs do inform the target: {nearby}",
             percent(collapse.at_prior)
@@ -148,7 +147,7 @@ pub fn ignored_inputs(
     };
     let narrow = weights.iter().filter(|(_, sd)| *sd < WIDE);
     let narrowest = narrow.min_by(|(_, one), (_, other)| one.total_cmp(other));
-    let warning = warn(&IGNORED_INPUTS, text)
+    let warning = data_warning(&IGNORED_INPUTS, text)
         .note(format!(
             "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although \
              the prior has almost no mass there",
@@ -170,13 +169,6 @@ pub fn ignored_inputs(
 /// The prior standard deviation of a weight above which the prior is not narrow.
 const WIDE: f64 = 1.0;
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
@@ -189,7 +181,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
         output.name,
         percent(held)
     );
-    let warning = warn(&INTERVALS, text);
+    let warning = data_warning(&INTERVALS, text);
     let is_count = output.kind == OutputKind::Count;
     let warning = match (is_count, output.fixed_variance) {
         (true, _) => warning,
@@ -226,7 +218,7 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
         "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows",
         output.name
     );
-    warn(&INTERVALS, text).help(match output.fixed_variance {
+    data_warning(&INTERVALS, text).help(match output.fixed_variance {
         true => ESTIMATE,
         false => "check that the prior of the noise allows values as small as the errors",
     })
@@ -258,7 +250,7 @@ pub fn biased(
         "the predictions of `{output}` in `{infer}` are on average {} {direction} the values of the {rows} rows",
         number(mean.abs())
     );
-    let warning = warn(&BIASED, text).note(format!(
+    let warning = data_warning(&BIASED, text).note(format!(
         "the standard deviation of the errors is only {}",
         number(sd)
     ));
@@ -283,7 +275,7 @@ pub fn majority(
         percent(accuracy),
         percent(share)
     );
-    warn(&MAJORITY, text)
+    data_warning(&MAJORITY, text)
         .help("compare by metrics of the probabilities: `compare .. by log_likelihood, brier`")
 }
 
@@ -293,7 +285,7 @@ pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64
         "the posterior mean of `{parameter}` in `{infer}` is {}, where the prior has almost no mass",
         number(mean)
     );
-    warn(&PRIOR_CONFLICT, text)
+    data_warning(&PRIOR_CONFLICT, text)
         .note(format!("values from {} to {} are plausible under the prior", number(low), number(high)))
         .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
 }
@@ -310,7 +302,7 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
         "`{infer}` has no maximum: its likelihood does not fall, however large the values of {} become",
         names.join(", ")
     );
-    warn(&NO_FINITE_MAXIMUM, text)
+    data_warning(&NO_FINITE_MAXIMUM, text)
         .note("estimates and standard deviations only describe the point where the training stopped")
         .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
 }
@@ -332,32 +324,6 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
               Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \
               rows)` for other likelihoods; or `best` itself.",
 };
-
-/// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
-fn lacks_bridge(laplace: &Laplace) -> bool {
-    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
-    laplace.likelihood == Likelihood::Categorical && !bridges
-}
-
-/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
-/// not enough.
-fn milder(laplace: &Laplace) -> Option<&'static str> {
-    let is_diagonal = laplace.options.structure == Structure::Diagonal;
-    let is_subnetwork = laplace.options.over.is_subnetwork();
-    match (is_diagonal, lacks_bridge(laplace), laplace.likelihood) {
-        (true, true, _) if is_subnetwork => Some("`structure = full`, `link = bridge`"),
-        (true, true, _) => Some("`structure = kronecker`, `link = bridge`"),
-        (true, false, Likelihood::Categorical) if is_subnetwork => Some("`structure = full`"),
-        (true, false, Likelihood::Categorical) => Some("`structure = kronecker`"),
-        (false, true, _) => Some("`link = bridge`"),
-        _ => None,
-    }
-}
-
-/// The advice to use a method that does not need the curvature at a maximum.
-const AVERAGE: &str =
-    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
 /// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`, at
 /// the centre and under the approximation.

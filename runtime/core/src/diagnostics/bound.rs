@@ -1,7 +1,7 @@
 //! Diagnostics of parameters at an end of their support.
 
-use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use super::{data_warning, error};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 
 pub(super) static AT_BOUND: Code = Code {
@@ -21,19 +21,12 @@ pub(super) static AT_BOUND: Code = Code {
               Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// A posterior at an end of its interval.
 pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
     );
-    warn(&AT_BOUND, text)
+    data_warning(&AT_BOUND, text)
         .note("the bound, not the data, determines the estimate")
         .help("widen the interval, or remove it")
 }
@@ -41,7 +34,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
 /// A maximum at an end of an interval.
 pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
-    warn(&AT_BOUND, text)
+    data_warning(&AT_BOUND, text)
         .note("the density rises up to the bound, so a standard deviation there is meaningless")
         .help("widen the interval, or remove it; or use `nuts`")
 }
@@ -54,7 +47,7 @@ pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
     );
-    warn(&AT_BOUND, text)
+    data_warning(&AT_BOUND, text)
         .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
         .help("use `nuts`")
         .help("or widen the interval, or leave the interval out")

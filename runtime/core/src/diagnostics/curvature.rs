@@ -1,7 +1,7 @@
 //! Diagnostics of curvatures that lack a part of the second derivative.
 
 use super::warning;
-use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Structure};
+use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 
@@ -18,6 +18,32 @@ pub(super) static NARROW_PARAMETER: Code = Code {
               2.\n\n\
               Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
 };
+
+/// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
+fn lacks_bridge(laplace: &Laplace) -> bool {
+    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
+    laplace.likelihood == Likelihood::Categorical && !bridges
+}
+
+/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
+/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
+/// not enough.
+pub fn milder(laplace: &Laplace) -> Option<&'static str> {
+    let is_diagonal = laplace.options.structure == Structure::Diagonal;
+    let is_subnetwork = laplace.options.over.is_subnetwork();
+    match (is_diagonal, lacks_bridge(laplace), laplace.likelihood) {
+        (true, true, _) if is_subnetwork => Some("`structure = full`, `link = bridge`"),
+        (true, true, _) => Some("`structure = kronecker`, `link = bridge`"),
+        (true, false, Likelihood::Categorical) if is_subnetwork => Some("`structure = full`"),
+        (true, false, Likelihood::Categorical) => Some("`structure = kronecker`"),
+        (false, true, _) => Some("`link = bridge`"),
+        _ => None,
+    }
+}
+
+/// The advice to use a method that does not need the curvature at a maximum.
+pub const AVERAGE: &str =
+    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
 /// A warning: a parameter has a standard deviation that is too small. `curvature` is the second derivative in a direction that moves the parameter, as a fraction of the
 /// one that the Gaussian has.

@@ -1,7 +1,7 @@
 //! Diagnostics of results that cannot be exported.
 
-use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use super::data_warning;
+use bnnc_base::diagnostic::{Code, Diagnostic};
 
 pub(super) static NO_STAN_CSV: Code = Code {
     id: "E0585",
@@ -11,15 +11,8 @@ pub(super) static NO_STAN_CSV: Code = Code {
               Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// A posterior with too many elements for Stan CSV.
 pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
     let text = format!("no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384");
-    warn(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
+    data_warning(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
 }

@@ -1,7 +1,7 @@
 //! The diagnostics of ensembles.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
-use bnnc_core::diagnostics::error;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_core::diagnostics::data_warning;
 
 /// All codes of this file, sorted.
 pub static CODES: &[&Code] = &[&ONE_MEMBER];
@@ -13,15 +13,8 @@ static ONE_MEMBER: Code = Code {
               data) { members = 1 }`.\n\nRight: `members = 5`.",
 };
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// An ensemble without spread.
 pub fn one_member(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` is an ensemble of one member: its predictions have no spread");
-    warn(&ONE_MEMBER, text).help("train several members: `members = 5`")
+    data_warning(&ONE_MEMBER, text).help("train several members: `members = 5`")
 }

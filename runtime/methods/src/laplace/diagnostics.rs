@@ -1,10 +1,10 @@
 //! The diagnostics of Laplace approximations.
 
-use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
+use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
 use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
-use bnnc_core::diagnostics::{error, warning};
+use bnnc_core::diagnostics::{AVERAGE, error, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 
 /// All codes of this file, sorted.
@@ -123,32 +123,6 @@ static OTHER_CENTRE: Code = Code {
               the search from there; a model that states this prior; `online = true, steps = 20000` instead of \
               `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
-
-/// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
-fn lacks_bridge(laplace: &Laplace) -> bool {
-    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
-    laplace.likelihood == Likelihood::Categorical && !bridges
-}
-
-/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
-/// not enough.
-fn milder(laplace: &Laplace) -> Option<&'static str> {
-    let is_diagonal = laplace.options.structure == Structure::Diagonal;
-    let is_subnetwork = laplace.options.over.is_subnetwork();
-    match (is_diagonal, lacks_bridge(laplace), laplace.likelihood) {
-        (true, true, _) if is_subnetwork => Some("`structure = full`, `link = bridge`"),
-        (true, true, _) => Some("`structure = kronecker`, `link = bridge`"),
-        (true, false, Likelihood::Categorical) if is_subnetwork => Some("`structure = full`"),
-        (true, false, Likelihood::Categorical) => Some("`structure = kronecker`"),
-        (false, true, _) => Some("`link = bridge`"),
-        _ => None,
-    }
-}
-
-/// The advice to use a method that does not need the curvature at a maximum.
-const AVERAGE: &str =
-    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
 /// The facts about a Gaussian whose centre is not the maximum of the density that it approximates.
 pub struct Elsewhere<'a> {

@@ -1,8 +1,8 @@
 //! The diagnostics of settings of Markov chains.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::{exact, rounded};
-use bnnc_core::diagnostics::error;
+use bnnc_core::diagnostics::data_warning;
 
 /// All codes of this file, sorted.
 pub static CODES: &[&Code] = &[&ONE_CHAIN, &ONE_START];
@@ -25,17 +25,10 @@ static ONE_START: Code = Code {
               Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
 };
 
-fn warn(code: &'static Code, text: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, text)
-    }
-}
-
 /// A run with a single chain.
 pub fn one_chain(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` has one chain, too few to judge convergence");
-    warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
+    data_warning(&ONE_CHAIN, text).help("run several: `chains = 4`")
 }
 
 /// Chains that start at the same point, `from` an earlier inference block or a file.
@@ -43,7 +36,7 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
     );
-    warn(&ONE_START, text)
+    data_warning(&ONE_START, text)
         .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
 }
 
@@ -55,5 +48,5 @@ pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Dia
         exact(jitter),
         rounded(sd, 3)
     );
-    warn(&ONE_START, text).help("start them at different points: `jitter = 0.5`")
+    data_warning(&ONE_START, text).help("start them at different points: `jitter = 0.5`")
 }
