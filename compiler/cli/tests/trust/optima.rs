@@ -2,17 +2,20 @@
 
 use crate::support::trial::Trial;
 
+/// Returns 60 rows around the line `1 + 2 x`.
+fn rows() -> String {
+    let row = |row: i32| {
+        let x = f64::from(row) / 30.0 - 1.0;
+        format!(
+            "{x},{}\n",
+            1.0 + 2.0 * x + 0.5 * (f64::from(row * 7 % 11) / 5.0 - 1.0)
+        )
+    };
+    (0..60).map(row).collect()
+}
+
 /// Returns a line through 60 rows, with this inference.
 fn line(infer: &str) -> Trial {
-    let rows: String = (0..60)
-        .map(|row| {
-            let x = f64::from(row) / 30.0 - 1.0;
-            format!(
-                "{x},{}\n",
-                1.0 + 2.0 * x + 0.5 * (f64::from(row * 7 % 11) / 5.0 - 1.0)
-            )
-        })
-        .collect();
     let program = format!(
         "data d = csv(\"d.csv\")
 model Line(x: real) -> y: real {{
@@ -29,7 +32,7 @@ infer fit = {infer}
 "
     );
     Trial::new()
-        .file("d.csv", format!("x,y\n{rows}"))
+        .file("d.csv", format!("x,y\n{}", rows()))
         .program(&program)
 }
 
@@ -142,15 +145,6 @@ infer fit = map(M, d) {{ steps = 200 }}
 #[test]
 fn a_training_that_stays_at_a_saddle_is_reported() {
     let trial = |slope: &str, infer: &str| {
-        let rows: String = (0..60)
-            .map(|row| {
-                let x = f64::from(row) / 30.0 - 1.0;
-                format!(
-                    "{x},{}\n",
-                    1.0 + 2.0 * x + 0.5 * (f64::from(row * 7 % 11) / 5.0 - 1.0)
-                )
-            })
-            .collect();
         let program = format!(
             "data d = csv(\"d.csv\")
 model M(x: real) -> y: real {{
@@ -164,7 +158,7 @@ infer fit = {infer}
 "
         );
         Trial::new()
-            .file("d.csv", format!("x,y\n{rows}"))
+            .file("d.csv", format!("x,y\n{}", rows()))
             .program(&program)
     };
     for slope in ["b * b", "b * c"] {

@@ -355,17 +355,16 @@ fn output(
         _ => "choose another column: `--output COLUMN`".to_owned(),
     }
     };
+    let unusable = |place: usize| {
+        let why = why_not(place).unwrap_or_default();
+        diagnostics::unusable(path, (place + 1, name(place)), &why, remedy(place))
+    };
     if let Some(place) = wanted
         .and_then(|wanted| table.find(wanted))
         .map(|(place, _)| place)
     {
         return match why_not(place) {
-            Some(why) => Err(diagnostics::unusable(
-                path,
-                (place + 1, name(place)),
-                &why,
-                remedy(place),
-            )),
+            Some(_) => Err(unusable(place)),
             None => Ok((place, None)),
         };
     }
@@ -375,15 +374,7 @@ fn output(
             let remark = "the output is the last column; `--output COLUMN` chooses another";
             Ok((place, Some(remark.to_owned())))
         }
-        Some(_) if is_probably_output(table, gaps, &uses[last].1) => {
-            let why = why_not(last).unwrap_or_default();
-            Err(diagnostics::unusable(
-                path,
-                (last + 1, name(last)),
-                &why,
-                remedy(last),
-            ))
-        }
+        Some(_) if is_probably_output(table, gaps, &uses[last].1) => Err(unusable(last)),
         Some(place) => {
             let why = why_not(last).unwrap_or_default();
             let remark = format!(
@@ -393,15 +384,7 @@ fn output(
             );
             Ok((place, Some(remark)))
         }
-        None => {
-            let why = why_not(last).unwrap_or_default();
-            Err(diagnostics::unusable(
-                path,
-                (last + 1, name(last)),
-                &why,
-                remedy(last),
-            ))
-        }
+        None => Err(unusable(last)),
     }
 }
 
