@@ -215,7 +215,7 @@ fn a_leapfrog_step_copies_once_each_way() {
         Asked::Download(bytes("$log_density").start..bytes("tau/loc/$gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
-    // There are no other calls between two steps. A step looks different only if a number of a chain is the same as before, because such a
+    // Between two steps, nothing else is called. A step looks different only if a number of a chain is the same as before, because such a
     // number is not uploaded again.
     let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
     assert!(

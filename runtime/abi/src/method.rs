@@ -253,7 +253,7 @@ pub type MethodName = &'static str;
 /// Reads the name of a method.
 ///
 /// # Errors
-/// Fails if there is no method with this name.
+/// Fails if the name is not that of a method.
 pub fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MethodName, D::Error> {
     let name = String::deserialize(deserializer)?;
     let method = lookup(&name).ok_or_else(|| de::Error::custom(format!("there is no method `{name}`")))?;

@@ -100,7 +100,7 @@ impl InferenceBlock {
 /// data item.
 ///
 /// # Errors
-/// Fails if `patience` is above 0 but there are no validation rows.
+/// Fails if `patience` is above 0 in a run without validation rows.
 pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), OptionConflict> {
     if patience == 0 || validation > 0 {
         return Ok(());
