@@ -1,14 +1,8 @@
 //! Diagnostics of the scales of columns.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::error;
-
-fn warning(code: &'static Code, message: String) -> Diagnostic {
-    let mut warning = error(code, FaultyInput::Program, message);
-    warning.severity = Severity::Warning;
-    warning
-}
+use bnnc_core::diagnostics::warning;
 
 /// Formats a number with three digits.
 fn short(value: f64) -> String {

@@ -1,9 +1,9 @@
 //! Diagnostics of trainings and of their losses.
 
 use bnnc_abi::manifest::RateSchedule;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::error;
+use bnnc_core::diagnostics::{error, warning};
 
 pub(super) static NOT_CONVERGED: Code = Code {
     id: "E0533",
@@ -59,12 +59,6 @@ pub(super) static NO_STREAM: Code = Code {
 /// An inference block that cannot learn from rows that arrive one by one.
 pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
     error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
-}
-
-fn warning(code: &'static Code, message: String) -> Diagnostic {
-    let mut warning = error(code, FaultyInput::Program, message);
-    warning.severity = Severity::Warning;
-    warning
 }
 
 /// Returns whether a warning is about a training that has not converged.
@@ -183,8 +177,13 @@ pub fn unbounded_density(
             runaways.len() - LISTED
         ));
     }
+    // The normal prior of a log scale bounds the density, but only at a scale that is zero for all purposes.
+    let place = match log {
+        Some(_) => "has no maximum at a plausible scale",
+        None => "has no maximum",
+    };
     let text = format!(
-        "`{infer}` has no maximum: its log density still rises by {} while {}",
+        "`{infer}` {place}: its log density still rises by {} while {}",
         short(rise),
         lines.join(" and ")
     );
