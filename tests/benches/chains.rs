@@ -8,15 +8,11 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
+use bnnc_driver::backends;
 use bnnc_driver::options::CompileOptions;
-use bnnc_driver::{
-    backends, compile as driver,
-    infer::{Compilation, CompileFailure},
-    program,
-};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_tests::compile;
+use bnnc_tests::compile::{self, ready};
 use bnnc_tests::step::give;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,32 +119,11 @@ impl Subject {
 }
 
 fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
-    let text = std::fs::read_to_string(path).unwrap();
-    let program = program::load(&path.display().to_string(), &text, options);
-    let mut ids = program.module.infers.ids();
-    let id = ids.find(|id| &*program.module.infers[*id].name == infer).unwrap();
-    let data = &program.module.datas[program.module.infers[id].data].name;
-    let specs = driver::data(&program, options).unwrap();
-    let spec = specs.iter().find(|spec| spec.name == **data).unwrap();
-    let schema = bnnc_data::schema(spec).unwrap();
     let backend = backends::lookup("cranelift").unwrap();
-    let mut compilation = Compilation::new(&program, id, options);
-    let elaborated = ready(compilation.elaborate(&schema));
-    let densities = ready(compilation.density(&elaborated.model));
-    let (elaborated, densities) = ready(
-        compilation
-            .grouped(elaborated, densities)
-            .map_err(CompileFailure::from),
-    );
-    let sampled = ready(compilation.sampled(&elaborated, &densities));
-    [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
-}
-
-fn ready<T>(made: Result<T, CompileFailure>) -> T {
-    match made {
-        Ok(made) => made,
-        Err(failure) => panic!("{failure:?}"),
-    }
+    compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
+        let sampled = ready(compilation.sampled(elaborated, densities));
+        [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
+    })
 }
 
 /// Returns the seconds per run of a machine, as the minimum over several rounds.

@@ -11,18 +11,14 @@ use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
 use bnnc_core::states::{StateValues, start};
 use bnnc_data::Dataset;
-use bnnc_driver::{
-    backends, compile as driver,
-    infer::{Compilation, CompileFailure},
-    options::CompileOptions,
-    program,
-};
+use bnnc_driver::backends;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_kernels::ports::Port;
 use bnnc_loops::backend::{BackendOptions, CodePlacement};
 use bnnc_rewrite::{batch, pipeline, pipelines};
-use bnnc_tests::compile;
+use bnnc_tests::compile::{self, ready};
 use bnnc_tests::step::training;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,54 +41,34 @@ const SHARED: [PortName; 4] = [
 /// The axis of restarts.
 const RESTARTS: Symbol = Symbol::Columns;
 
-fn ready<T>(made: Result<T, CompileFailure>) -> T {
-    match made {
-        Ok(made) => made,
-        Err(failure) => panic!("{failure:?}"),
-    }
-}
-
 /// Returns the training step of an inference block, and the step that advances several restarts.
 fn programs(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
-    let text = std::fs::read_to_string(path).unwrap();
-    let program = program::load(&path.display().to_string(), &text, options);
-    let mut ids = program.module.infers.ids();
-    let id = ids.find(|id| &*program.module.infers[*id].name == infer).unwrap();
-    let data = &program.module.datas[program.module.infers[id].data].name;
-    let specs = driver::data(&program, options).unwrap();
-    let spec = specs.iter().find(|spec| spec.name == **data).unwrap();
-    let schema = bnnc_data::schema(spec).unwrap();
     let backend = backends::lookup("cranelift").unwrap();
-    let mut compilation = Compilation::new(&program, id, options);
-    let elaborated = ready(compilation.elaborate(&schema));
-    let densities = ready(compilation.density(&elaborated.model));
-    let (elaborated, densities) = ready(
-        compilation
-            .grouped(elaborated, densities)
-            .map_err(CompileFailure::from),
-    );
-    let objective = ready(compilation.objective(&elaborated, &densities));
-    let precision = compilation.precision(backend).unwrap();
-    let step = &objective.train;
-    let names = step.params.iter().map(|param| step.param_name(*param).unwrap());
-    let mapped: Vec<bool> = names
-        .map(|name| SHARED.iter().all(|shared| shared.text() != &**name))
-        .collect();
-    let lockstep = batch::batch(step, &mapped, Dim::Symbol(RESTARTS));
-    let lockstep = pipeline::run(&lockstep, pipelines::BEFORE_LOWERING, &mut compilation.context).unwrap();
-    let states: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-    [step, &lockstep].map(|function| {
-        let program = compilation.lower("train", function, &states, precision).unwrap();
-        let options = BackendOptions {
-            symbols: options.symbols.clone(),
-            form: CodePlacement::Memory,
-            gpu: None,
-        };
-        let code = backend.compile(&program, &options).unwrap();
-        Artifact {
-            plan: Arc::new(program.plan),
-            code,
-        }
+    compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
+        let objective = ready(compilation.objective(elaborated, densities));
+        let precision = compilation.precision(backend).unwrap();
+        let step = &objective.train;
+        let names = step.params.iter().map(|param| step.param_name(*param).unwrap());
+        let mapped: Vec<bool> = names
+            .map(|name| SHARED.iter().all(|shared| shared.text() != &**name))
+            .collect();
+        let lockstep = batch::batch(step, &mapped, Dim::Symbol(RESTARTS));
+        let lockstep =
+            pipeline::run(&lockstep, pipelines::BEFORE_LOWERING, &mut compilation.context).unwrap();
+        let states: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+        [step, &lockstep].map(|function| {
+            let program = compilation.lower("train", function, &states, precision).unwrap();
+            let options = BackendOptions {
+                symbols: options.symbols.clone(),
+                form: CodePlacement::Memory,
+                gpu: None,
+            };
+            let code = backend.compile(&program, &options).unwrap();
+            Artifact {
+                plan: Arc::new(program.plan),
+                code,
+            }
+        })
     })
 }
 

@@ -11,9 +11,10 @@ use bnnc_core::checkpoint::Opening;
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::{Dataset, LoadedData};
 use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{program, render};
+use bnnc_rewrite::density::Densities;
 use bnnc_run::RunResult;
 use bnnc_run::out::SavedRun;
 use serde_json::Value;
@@ -46,6 +47,44 @@ pub fn options(backend: &str, precision: Option<Precision>) -> CompileOptions {
         symbols: bnnc_kernels::arrays::symbols(),
         ..CompileOptions::default()
     }
+}
+
+/// Returns the result of a stage of the compiler.
+///
+/// # Panics
+/// The stage failed.
+pub fn ready<T>(made: Result<T, CompileFailure>) -> T {
+    match made {
+        Ok(made) => made,
+        Err(failure) => panic!("{failure:#?}"),
+    }
+}
+
+/// Compiles an inference block of a program up to its density functions, and returns what `rest` makes of them.
+///
+/// # Panics
+/// The program or its data have errors, or the program has no such inference block.
+pub fn from_densities<T>(
+    path: &Path,
+    infer: &str,
+    options: &CompileOptions,
+    rest: impl FnOnce(&mut Compilation<'_>, &ElaboratedInference, &Densities) -> T,
+) -> T {
+    let text = std::fs::read_to_string(path).expect("a readable program");
+    let program = program::load(&path.display().to_string(), &text, options);
+    let mut ids = program.module.infers.ids();
+    let id = ids.find(|id| &*program.module.infers[*id].name == infer);
+    let id = id.expect("an inference block of this name");
+    let name = &program.module.datas[program.module.infers[id].data].name;
+    let specs = data(&program, options).expect("data without errors");
+    let spec = specs.iter().find(|spec| spec.name == **name);
+    let schema = bnnc_data::schema(spec.expect("the data of the inference block")).expect("a schema");
+    let mut compilation = Compilation::new(&program, id, options);
+    let elaborated = ready(compilation.elaborate(&schema));
+    let densities = ready(compilation.density(&elaborated.model));
+    let grouped = compilation.grouped(elaborated, densities);
+    let (elaborated, densities) = ready(grouped.map_err(CompileFailure::from));
+    rest(&mut compilation, &elaborated, &densities)
 }
 
 /// Compiles the text of a program. The files that it names are relative to the folder of `path`, which need not exist.
