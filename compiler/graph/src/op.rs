@@ -52,6 +52,9 @@ pub struct OpDef {
     pub examples: fn() -> Vec<Example>,
 }
 
+/// Why an op that has not replaced the derivative of [`OpDef::scalar`] cannot be differentiated. Every op of the registry must replace it.
+pub const NO_RULE: &str = "its record lacks a derivative rule";
+
 impl OpDef {
     /// Creates an op that applies a scalar operation to each element of reals. The op still needs documentation and examples, its derivative, and
     /// narrower bounds where they are known.
@@ -63,7 +66,7 @@ impl OpDef {
             attrs: &[],
             infer: infer::reals,
             eval: None,
-            vjp: Vjp::None("the op declares no derivative"),
+            vjp: Vjp::None(NO_RULE),
             batch: Batch::Elementwise,
             range: |_, _| Interval::REALS,
             lower: Lower::Scalar(scalar),
@@ -99,11 +102,6 @@ impl OpDef {
     pub fn is_commutative(&self) -> bool {
         use Scalar::{Add, And, Eq, Max, Min, Mul, Or};
         matches!(self.lower, Lower::Scalar(Add | And | Eq | Max | Min | Mul | Or))
-    }
-
-    /// Returns whether the op has a derivative rule.
-    pub fn is_differentiable(&self) -> bool {
-        matches!(self.vjp, Vjp::Rule(_) | Vjp::Implicit(_))
     }
 
     /// Returns whether the op has functions as attributes.
