@@ -83,9 +83,34 @@ impl Concrete {
             .data
     }
 
-    /// Returns the log density of one value.
+    /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`; the result is then that
+    /// of the nearest number inside the support, or minus infinity if the density there is zero.
     pub fn log_density(&self, value: &Tensor) -> f64 {
-        self.call(&self.instance.log_density, Some(value)).data[0]
+        let density = |value: &Tensor| self.call(&self.instance.log_density, Some(value)).data[0];
+        let found = density(value);
+        if !found.is_nan() {
+            return found;
+        }
+        let near = density(&self.inside(value));
+        match near.exp() == 0.0 {
+            true => f64::NEG_INFINITY,
+            false => near,
+        }
+    }
+
+    /// Replaces the elements at an end of the support by their neighbours inside.
+    fn inside(&self, value: &Tensor) -> Tensor {
+        let mut moved = value.clone();
+        if let Support::Interval(low, high) = self.instance.support {
+            for element in &mut moved.data {
+                if *element == low {
+                    *element = low.next_up();
+                } else if *element == high {
+                    *element = high.next_down();
+                }
+            }
+        }
+        moved
     }
 
     /// Evaluates a function of the parameters alone, such as the mean or the variance.
