@@ -42,6 +42,11 @@ pub enum LabelSource {
     Codes(Vec<String>),
 }
 
+/// Returns the layer that declares a parameter, for example `blocks[1].first` for `blocks[1].first.w`; `None` if the model declares it itself.
+pub fn layer_of(site: &str) -> Option<&str> {
+    site.rsplit_once('.').map(|(layer, _)| layer)
+}
+
 impl LabelSource {
     /// Returns the names in the current data; `None` if the column has no levels, if there are no names, or if two positions would have the same
     /// name.

@@ -6,6 +6,7 @@ use crate::diagnostics::data::{self as codes, ColumnTerm};
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock};
+use bnnc_abi::names::layer_of;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed;
 use bnnc_data::Dataset;
@@ -302,7 +303,7 @@ impl<'a> Columns<'a> {
             }
         }
         // The weights of a network are not examined individually.
-        let is_layer = coefficients.iter().any(|one| one.name.contains('.'));
+        let is_layer = coefficients.iter().any(|one| layer_of(one.name).is_some());
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
         }

@@ -20,6 +20,7 @@ use super::surface::{self, Surface};
 use super::{Task, TrainingResult, gap, saddle};
 use crate::step::training;
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
+use bnnc_abi::names::layer_of;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -247,7 +248,7 @@ fn narrowest(
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
     // The rows have no information about the weights of a unit that is never active. Single weights of layers are therefore not tested.
-    let is_layer = |site: &str| site.contains('.');
+    let is_layer = |site: &str| layer_of(site).is_some();
     let own: usize = places
         .iter()
         .filter(|(site, _)| !is_layer(site))

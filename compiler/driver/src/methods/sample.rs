@@ -9,6 +9,7 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::names::layer_of;
 use bnnc_abi::sampling::{
     ChainOptions, DiagnosedQuantities, LooPolicy, Prepare, PreparedColumn, SamplerKind, Sampling,
     SgldOptions, Steps, Transition,
@@ -193,7 +194,7 @@ impl Compilation<'_> {
             return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
         }
         // The posterior of a network has many modes, and a metric that is learnt in one mode is wrong in the others.
-        let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
+        let in_layers = sampled.moved.iter().any(|state| layer_of(state).is_some());
         transition.resolve(!in_layers && sampled.dimension <= SMALL);
         Ok(transition)
     }

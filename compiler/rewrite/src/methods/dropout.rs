@@ -13,6 +13,7 @@ use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{diagnostics, pipeline, pipelines};
+use bnnc_abi::names::layer_of;
 use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
@@ -101,7 +102,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
                 "`{name}` has no inputs to mask: its weights are not multiplied by values of an example"
             ))),
             (false, _) => {
-                let layers = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
+                let layers = sites().filter_map(layer_of);
                 let message =
                     format!("`layers` names `{name}`, but the model has no such layer or parameter");
                 Some(
@@ -115,7 +116,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
     if layers.is_empty() && masked.is_empty() {
         let message = "no layer has inputs to mask: no layer takes hidden values, and data are masked only if `layers` names \
                        the layer";
-        let mut known = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
+        let mut known = sites().filter_map(layer_of);
         let help = match known.next_back() {
             Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
             None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
@@ -197,7 +198,7 @@ fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool 
 
 /// Returns the layer of a site: `hidden` of `hidden.w`.
 fn layer(site: &str) -> &str {
-    site.rsplit_once('.').map_or(site, |(layer, _)| layer)
+    layer_of(site).unwrap_or(site)
 }
 
 /// Returns the value from which an operand takes its elements. A sliding window over an image contains an element several times. One mask therefore

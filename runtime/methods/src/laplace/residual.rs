@@ -14,6 +14,7 @@ use crate::laplace::jacobians;
 use crate::laplace::machines::Evaluator;
 use crate::laplace::prior::LocalPrior;
 use bnnc_abi::laplace::{CurvatureKind, Weights};
+use bnnc_abi::names::layer_of;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
@@ -92,7 +93,7 @@ impl CheckedGaussian<'_> {
         let mut found = Vec::new();
         let mut first = 0;
         for weights in &self.evaluation.laplace.weights {
-            let is_own = !weights.site.contains('.') && weights.elements <= SMALL;
+            let is_own = layer_of(&weights.site).is_none() && weights.elements <= SMALL;
             let elements = if is_own { weights.elements } else { 0 };
             for element in 0..elements {
                 let random = match self.index {

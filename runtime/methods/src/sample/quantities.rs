@@ -2,6 +2,7 @@
 //! log density.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
+use bnnc_abi::names::layer_of;
 use bnnc_abi::sampling::{DiagnosedQuantities, DrawStorage, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -73,8 +74,7 @@ fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
 
 /// Returns whether a site is diagnosed by its norm, unless `report` names it.
 fn by_norm(site: &SiteReport) -> bool {
-    let is_of_layer = site.name.contains('.');
-    is_of_layer || site.shape.count(&Sizes::default()) > SMALL
+    layer_of(&site.name).is_some() || site.shape.count(&Sizes::default()) > SMALL
 }
 
 /// Returns whether predictions are diagnosed. Predictions are diagnosed if there is a large site or a layer, because the norms of such sites may not

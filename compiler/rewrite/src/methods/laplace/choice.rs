@@ -5,6 +5,7 @@ use super::super::plan::SitePlan;
 use super::super::train::is_of_row;
 use super::outputs::LaplaceParts;
 use crate::{diagnostics, nodes};
+use bnnc_abi::names::layer_of;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::dataflow::dependents;
@@ -51,7 +52,7 @@ fn named<'a>(parts: &LaplaceParts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Sit
 
 fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let sites = parts.weights.iter().map(|plan| &*plan.site.name);
-    let layers = sites.clone().filter_map(|site| Some(site.rsplit_once('.')?.0));
+    let layers = sites.clone().filter_map(layer_of);
     let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
     let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
@@ -78,23 +79,19 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
         entry(&parts.outputs, &rows, &state)
     };
     let last = parts.weights.iter().max_by_key(entry);
-    let layer = last
-        .and_then(|plan| plan.site.name.rsplit_once('.'))
-        .map(|(layer, _)| layer);
+    let layer = last.and_then(|plan| layer_of(&plan.site.name));
     let Some(layer) = layer else {
         let last = last.map_or("", |plan| &*plan.site.name);
-        let layers = parts.weights.iter().filter(|plan| plan.site.name.contains('.'));
+        let layers = parts
+            .weights
+            .iter()
+            .filter(|plan| layer_of(&plan.site.name).is_some());
         let layer = layers
             .max_by_key(entry)
-            .and_then(|plan| plan.site.name.rsplit_once('.'));
-        return Err(vec![no_last_layer(last, layer.map(|(layer, _)| layer))]);
+            .and_then(|plan| layer_of(&plan.site.name));
+        return Err(vec![no_last_layer(last, layer)]);
     };
-    let of_layer = |plan: &&&SitePlan<'_>| {
-        plan.site
-            .name
-            .rsplit_once('.')
-            .is_some_and(|(own, _)| own == layer)
-    };
+    let of_layer = |plan: &&&SitePlan<'_>| layer_of(&plan.site.name) == Some(layer);
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
 }
 

@@ -5,6 +5,7 @@ use crate::diagnostics;
 use crate::diagnostics::Refusal;
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
+use bnnc_abi::names::layer_of;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -162,7 +163,7 @@ fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
         let own = plan.posterior.members.is_empty().then_some(plan.site);
         for site in members.chain(own) {
             known.push(&site.name);
-            known.extend(site.name.rsplit_once('.').map(|(layer, _)| layer));
+            known.extend(layer_of(&site.name));
         }
     }
     diagnostics::error(&diagnostics::UNKNOWN_LAYER, message).suggest(name, known)
