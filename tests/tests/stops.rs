@@ -71,7 +71,7 @@ fn no_training_rows_are_an_error_in_data() {
 /// Every build of these tests includes all optional parts, so the test creates the diagnostic of a missing part itself.
 #[test]
 fn a_part_that_a_build_leaves_out_is_named_with_its_feature() {
-    let absent = bnnc_base::feature::not_in_build("the backend `cuda`", "cuda");
+    let absent = bnnc_base::diagnostics::not_in_build("the backend `cuda`", "cuda");
     assert_diagnostic(&absent, "E0618", FaultyInput::Usage);
     insta::assert_snapshot!("E0618", compile::rendered(&absent));
 }

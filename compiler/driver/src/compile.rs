@@ -241,7 +241,7 @@ fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diag
                 "`{}` is {} here, but {} in `{from}`",
                 state.name, state.shape, taken.shape
             );
-            diagnostics.push(*bnnc_hir::elaborate::model::limit(item.span, text));
+            diagnostics.push(*bnnc_hir::diagnostics::elaborate::limit(item.span, text));
         }
     }
     diagnostics

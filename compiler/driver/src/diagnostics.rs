@@ -3,19 +3,20 @@
 pub mod compare;
 pub mod draws;
 pub mod new_levels;
+pub mod observed;
 mod stages;
 pub mod which;
 
 use bnnc_abi::collapsed::CollapsedOptions;
+pub use bnnc_abi::diagnostics::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_abi::laplace;
 use bnnc_abi::manifest::Training;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::ChainOptions;
-pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::source::Span;
-use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_hir::tree::{CheckedSetting, DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
@@ -170,7 +171,7 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
 };
 
 static OWN: &[&Code] = &[
-    &bnnc_base::feature::NOT_IN_BUILD,
+    &bnnc_base::diagnostics::NOT_IN_BUILD,
     &NO_MAXIMUM,
     &NO_SUBNETWORK,
     &NO_SECOND_DERIVATIVE,
@@ -194,7 +195,8 @@ static OWN: &[&Code] = &[
     &NO_STAGE,
     &NO_FILE,
     &NO_INFERS,
-    &crate::observed::OBSERVED_INPUT,
+    &observed::OBSERVED_INPUT,
+    &observed::UNUSED_TRANSFORM,
     &which::WHICH_INFER,
     &compare::METRIC_DOES_NOT_APPLY,
     &new_levels::NO_NEW_LEVELS,
@@ -206,23 +208,11 @@ pub fn all() -> Vec<&'static Code> {
     let lists = [
         bnnc_grammar::diagnostics::CODES,
         bnnc_hir::diagnostics::CODES,
+        bnnc_hir::diagnostics::ELABORATE,
         bnnc_rewrite::diagnostics::CODES,
         OWN,
     ];
-    let elaborate = [
-        &bnnc_hir::elaborate::model::LIMIT,
-        &bnnc_hir::elaborate::model::NO_PART,
-        &bnnc_hir::elaborate::open::OPEN_ARRAY,
-        &bnnc_hir::elaborate::posterior::TOO_LARGE,
-        &bnnc_hir::elaborate::bind::NO_COLUMN,
-        &bnnc_hir::elaborate::bind::WRONG_COLUMN,
-        &bnnc_hir::elaborate::bind::UNUSED_POSITION,
-        &bnnc_hir::elaborate::bind::WHOLE_COLUMNS,
-        &bnnc_hir::elaborate::bind::SEVERAL_ENTRIES,
-        &crate::observed::UNUSED_TRANSFORM,
-    ];
     let mut codes: Vec<&'static Code> = lists.concat();
-    codes.extend(elaborate);
     codes.sort_by_key(|code| code.id);
     codes
 }
@@ -260,7 +250,7 @@ pub fn no_cuda() -> Diagnostic {
 #[cfg(not(feature = "collapsed"))]
 pub fn absent_method(infer: &InferItem) -> Diagnostic {
     let name = infer.method.name;
-    let mut found = bnnc_base::feature::not_in_build(&format!("the method `{name}`"), name);
+    let mut found = bnnc_base::diagnostics::not_in_build(&format!("the method `{name}`"), name);
     found.at = bnnc_base::diagnostic::Place::Span(infer.span);
     found
 }

@@ -1,6 +1,7 @@
 //! A program and the library, as sources, syntax trees and checked modules.
 
 use crate::options::CompileOptions;
+use bnnc_abi::diagnostics::no_setting;
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
@@ -110,7 +111,7 @@ fn overrides(
             .split_once('=')
             .and_then(|(target, value)| Some((target.split_once('.')?, value)));
         let Some(((item, key), value)) = parts else {
-            diagnostics.push(settings::no_setting(setting));
+            diagnostics.push(no_setting(setting));
             continue;
         };
         let source = sources.add(&format!("{}{item}.{key}", settings::SET), value);

@@ -21,13 +21,28 @@ macro_rules! code {
     };
 }
 
+pub mod bind;
+pub mod elaborate;
 pub mod infer;
 pub mod model;
 pub mod names;
 pub mod statements;
 pub mod types;
 
-/// Every code of this crate, in order.
+/// The codes of the elaboration, which needs the data, in order.
+pub static ELABORATE: &[&Code] = &[
+    &bind::UNUSED_POSITION,
+    &bind::WHOLE_COLUMNS,
+    &bind::SEVERAL_ENTRIES,
+    &elaborate::OPEN_ARRAY,
+    &elaborate::LIMIT,
+    &bind::NO_COLUMN,
+    &bind::WRONG_COLUMN,
+    &elaborate::NO_PART,
+    &elaborate::TOO_LARGE,
+];
+
+/// The codes of the check of programs, in order.
 pub static CODES: &[&Code] = &[
     &names::DUPLICATE_ITEM,
     &names::UNKNOWN_NAME,

@@ -6,6 +6,7 @@ use super::{Refused, Reply, Session};
 use bnnc_driver::emit::{self, syntactic};
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::stage::Stage;
+use bnnc_hir::diagnostics::elaborate::limit;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
 use std::collections::HashMap;
@@ -59,7 +60,7 @@ fn emit_graph(
                 let value = scene.elaborator.tensor(&datum, span)?;
                 Ok(scene.function(vec![("it", value)]).to_string())
             }
-            Datum::Layer(_) | Datum::List(_) | Datum::Function(_) => Err(model::limit(
+            Datum::Layer(_) | Datum::List(_) | Datum::Function(_) => Err(limit(
                 span,
                 "only numbers, arrays, distributions and models have a graph".to_owned(),
             )),

@@ -7,8 +7,8 @@ use super::{Checked, Refused, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
 use bnnc_driver::concrete::SampleSummary;
 use bnnc_graph::tensor::Tensor;
+use bnnc_hir::diagnostics::elaborate::limit;
 use bnnc_hir::elaborate::datum::Datum;
-use bnnc_hir::elaborate::model;
 
 /// The default number of draws of `:draw`.
 const DRAWS: usize = 1000;
@@ -37,7 +37,7 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
         Datum::Tensor(at) => computed.of(at).0.clone(),
         Datum::Static(number) => Tensor::scalar(number as f64),
         _ => {
-            return Err(vec![*model::limit(
+            return Err(vec![*limit(
                 value.expr.span,
                 "a number or an array is needed here".to_owned(),
             )]);
@@ -96,7 +96,7 @@ pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         .map_err(|diagnostic| vec![*diagnostic])?;
     let stream = session.streams(draw).name("draw");
     let draws = concrete.draws(&stream, draw, asked);
-    let draws = draws.map_err(|why| vec![*model::limit(dist.expr.span, why.to_string())])?;
+    let draws = draws.map_err(|why| vec![*limit(dist.expr.span, why.to_string())])?;
     let exact = |moment: Option<Tensor>| {
         moment.map_or_else(String::new, |moment| {
             format!(" (exact {})", show::tensor(&moment, DType::Real))
@@ -182,7 +182,7 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
     }
     let stream = session.streams(draw).name("kl");
     let text = divergence(&of_q, &of_p, draws, &stream, draw);
-    reply.result(text.map_err(|why| vec![*model::limit(q.expr.span.to(p.expr.span), why.to_string())])?);
+    reply.result(text.map_err(|why| vec![*limit(q.expr.span.to(p.expr.span), why.to_string())])?);
     Ok(())
 }
 

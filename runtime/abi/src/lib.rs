@@ -11,6 +11,7 @@ pub mod cost;
 pub mod data;
 pub mod design;
 pub mod device;
+pub mod diagnostics;
 pub mod dropout;
 pub mod iterates;
 pub mod laplace;

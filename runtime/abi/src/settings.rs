@@ -1,22 +1,8 @@
 //! Data and sizes on command lines: `NAME=PATH` and `500M`.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use crate::diagnostics::BAD_SETTING;
+use bnnc_base::diagnostic::Diagnostic;
 use std::path::PathBuf;
-
-/// An option of the command line that cannot be parsed.
-pub static BAD_SETTING: Code = Code {
-    id: "E0601",
-    title: "bad setting",
-    explain: "`--set` needs `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
-              would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
-};
-
-/// A name on the command line that is not the name of an inference block.
-pub static NO_INFER: Code = Code {
-    id: "E0603",
-    title: "no such inference",
-    explain: "`--only` and `--infer` need the names of `infer` items of the program.",
-};
 
 /// The text of a `--set` value is a source of its own. The name of this source is this prefix followed by
 /// `ITEM.KEY`.
@@ -45,18 +31,6 @@ pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>
         Ok(pairs)
     } else {
         Err(diagnostics)
-    }
-}
-
-/// Returns the diagnostic for a `--set` that is not `ITEM.KEY=VALUE`.
-pub fn no_setting(word: &str) -> Diagnostic {
-    let text = format!("`--set {word}` is not `ITEM.KEY=VALUE`");
-    let diagnostic = Diagnostic::usage(&BAD_SETTING, text);
-    match word.split_once('=') {
-        Some((key, _)) if !key.contains('.') => {
-            diagnostic.help(format!("name the `infer` or `data` item: `--set NAME.{word}`"))
-        }
-        _ => diagnostic,
     }
 }
 
@@ -94,11 +68,4 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
             format!("`{text}` is not a size such as `500M` or `2G`"),
         ))),
     }
-}
-
-/// Returns the diagnostic for the name of an inference block that does not exist.
-pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_INFER, format!("there is no inference `{name}`"))
-        .suggest(name, known.iter().copied())
-        .note(format!("the program has {}", known.join(", ")))
 }

@@ -1,6 +1,6 @@
-//! The codes of limits: what the machine or bnnc does not provide, although the program is valid.
+//! Codes that several crates raise, and the codes of limits: what the machine or bnnc does not provide, although the program is valid.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 
 /// All codes of this crate's limits, sorted.
 pub static CODES: &[&Code] = &[&NO_MEMORY, &NO_CODE, &NO_WORKER, &OTHER_BACKEND];
@@ -42,4 +42,49 @@ pub static OTHER_BACKEND: Code = Code {
               every array operation.\n\n\
               Wrong: `bnnc run model.bnn --backend reference --precision f32`.\n\n\
               Right: `bnnc run model.bnn --backend cranelift --precision f32`.",
+};
+
+/// A part of bnnc that this build does not include.
+pub static NOT_IN_BUILD: Code = Code {
+    id: "E0618",
+    title: "not in this build",
+    explain: "Some parts of bnnc are cargo features, so that a build can leave them out: the method `collapsed`, and the \
+              code that runs programs on an NVIDIA GPU (`cuda`). The message names the feature that is missing. Build bnnc \
+              and its runtime with this feature, then build your executables (`bnnc build`) again.\n\n\
+              Wrong: `infer f = collapsed(M, d)`, with a `bnnc` of `cargo build --release --no-default-features`.\n\n\
+              Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features \
+              --features collapsed`.",
+};
+
+/// Returns the error that `part` is missing because the cargo feature `feature` is off.
+pub fn not_in_build(part: &str, feature: &str) -> Diagnostic {
+    Diagnostic::usage(
+        &NOT_IN_BUILD,
+        format!("this build of bnnc does not include {part}"),
+    )
+    .label(format!("needs the cargo feature `{feature}`"))
+    .help(format!(
+        "build it with `cargo build --release -p bnnc -p bnnc-runner --features {feature}`"
+    ))
+}
+
+/// A Laplace approximation whose start is used as the maximum but lacks a weight.
+pub static NO_MAXIMUM: Code = Code {
+    id: "E0540",
+    title: "no maximum to approximate around",
+    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior, so the start must give values of the right size for all \
+              weights. Here `start` is missing, or its inference or file does not have this parameter in the right size.\n\n\
+              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l = \
+              laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, `start = safetensors(\"weights.safetensors\")`, or a positive number of \
+              `epochs`.",
+};
+
+/// A subnetwork that cannot be chosen.
+pub static NO_SUBNETWORK: Code = Code {
+    id: "E0625",
+    title: "a subnetwork that cannot be chosen",
+    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: at least that many weights must affect the outputs on the \
+              training rows (weights behind units that are never active do not), and each weight needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
+              an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
+              point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };

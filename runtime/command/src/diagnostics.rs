@@ -1,8 +1,8 @@
 //! The diagnostics of built executables.
 
 use bnnc_abi::artefact::BundleError;
+use bnnc_abi::diagnostics::BAD_SETTING;
 use bnnc_abi::method::MethodDef;
-use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place};
 use std::path::Path;
 

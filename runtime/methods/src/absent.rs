@@ -2,7 +2,7 @@
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
-use bnnc_base::feature::not_in_build;
+use bnnc_base::diagnostics::not_in_build;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};

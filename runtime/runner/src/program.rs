@@ -156,7 +156,7 @@ fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
 #[cfg(not(feature = "cuda"))]
 fn attach(_: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let part = "what runs code on an NVIDIA GPU";
-    Err(bnnc_base::feature::not_in_build(part, "cuda").into())
+    Err(bnnc_base::diagnostics::not_in_build(part, "cuda").into())
 }
 
 /// Returns the command that repeats a run.

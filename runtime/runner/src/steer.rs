@@ -2,9 +2,9 @@
 
 use bnnc_abi::artefact::Built;
 use bnnc_abi::data::Schema;
+use bnnc_abi::diagnostics::{no_infer, no_setting};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::method::{self, OptionDef, Phase};
-use bnnc_abi::settings;
 use bnnc_abi::steering::OptionConflict;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics::{self, FixedReason};
@@ -31,7 +31,7 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
         .split_once('=')
         .and_then(|(target, value)| Some((target.split_once('.')?, value.trim())));
     let Some(((item, key), value)) = parts else {
-        return Err(Box::new(settings::no_setting(word)));
+        return Err(Box::new(no_setting(word)));
     };
     let (item, key) = (item.trim(), key.trim());
     if manifest.data.iter().any(|spec| spec.name == item) {
@@ -73,7 +73,7 @@ fn option(infer: &InferenceBlock, key: &str) -> Result<&'static OptionDef, Box<D
         Some(method) => method
             .option(key)
             .ok_or_else(|| Box::new(diagnostics::no_option(method, key))),
-        None => Err(Box::new(settings::no_setting(key))),
+        None => Err(Box::new(no_setting(key))),
     }
 }
 
@@ -106,7 +106,7 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));
-    let faults: Vec<Diagnostic> = unknown.map(|name| settings::no_infer(name, &names)).collect();
+    let faults: Vec<Diagnostic> = unknown.map(|name| no_infer(name, &names)).collect();
     if !faults.is_empty() {
         return Err(faults);
     }

@@ -1,13 +1,13 @@
 //! Binds a model to its data: inputs to columns with the same name, dim names to sizes, outputs to the target.
 
 mod bound;
-mod diagnostics;
 mod entries;
 pub mod integers;
 mod levels;
 mod missing;
 pub mod target;
 
+use crate::diagnostics::bind as diagnostics;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ModelItem, ParamBinding, TypedExprKind};
 use crate::types::{Elem, Ty};
@@ -18,7 +18,6 @@ use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_base::support::Support;
 pub use bound::DataBindings;
-pub use diagnostics::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use levels::Selector;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::datum::{Callee, Datum};
 use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::model::limit;
 use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
+use crate::diagnostics::elaborate::limit;
 use crate::tree::{FnId, ParamBinding, TypedExpr, TypedStmt};
 use crate::types::Ty;
 use bnnc_abi::symbols::NoiseKind;

@@ -12,7 +12,7 @@ mod vectors;
 use super::call::at_call;
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
-use super::model::{limit, no_part};
+use crate::diagnostics::elaborate::{limit, no_part};
 use crate::parts::DistributionPart;
 use crate::tree::{DistItem, ParamBinding};
 use crate::types::{Elem, Ty};
@@ -465,7 +465,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
 /// Treats a part as absent if it needs a part that a component lacks. An example is the mean of a mixture of Cauchy distributions.
 fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     match part {
-        Err(diagnostic) if std::ptr::eq(diagnostic.code, &super::model::NO_PART) => Ok(None),
+        Err(diagnostic) if std::ptr::eq(diagnostic.code, &crate::diagnostics::elaborate::NO_PART) => Ok(None),
         other => other,
     }
 }

@@ -3,7 +3,7 @@
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::model::limit;
+use crate::diagnostics::elaborate::limit;
 use crate::tree::{ConstId, ConstValue, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;

@@ -139,7 +139,7 @@ impl<'a> Elaborator<'a> {
 
     /// Applies an operation. If the operation is rejected, the error becomes a diagnostic at `span`.
     pub fn apply(&mut self, operation: Operation, span: Span) -> Elaborated<Value> {
-        let limit = |why: String| super::model::limit(span, why);
+        let limit = |why: String| crate::diagnostics::elaborate::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
             return Err(limit(format!(
                 "the model has more than {MOST_NODES} operations up to this one"
@@ -175,7 +175,10 @@ impl<'a> Elaborator<'a> {
                 };
                 Ok(self.constant(*number as f64, dtype))
             }
-            _ => Err(super::model::limit(span, "a number is needed here".to_owned())),
+            _ => Err(crate::diagnostics::elaborate::limit(
+                span,
+                "a number is needed here".to_owned(),
+            )),
         }
     }
 
@@ -220,7 +223,7 @@ impl<'a> Elaborator<'a> {
             Some(number) => Ok(number),
             None => {
                 let name = |local: LocalId| frame.locals[local].name.to_string();
-                Err(super::model::limit(
+                Err(crate::diagnostics::elaborate::limit(
                     span,
                     format!(
                         "the size `{}` is not a known non-negative number",
@@ -242,11 +245,11 @@ impl<'a> Elaborator<'a> {
         let shape = Shape::fixed(&sizes);
         if sizes.contains(&0) {
             let text = format!("`{name}` has no elements: its shape is {shape}");
-            return Err(super::model::limit(span, text));
+            return Err(crate::diagnostics::elaborate::limit(span, text));
         }
         match excess(&shape) {
             None => Ok(shape),
-            Some(why) => Err(super::model::limit(
+            Some(why) => Err(crate::diagnostics::elaborate::limit(
                 span,
                 format!("`{name}` of shape {shape} {why}"),
             )),

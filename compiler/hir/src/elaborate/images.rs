@@ -6,8 +6,8 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
-use super::model::limit;
 use crate::builtin::{Builtin, BuiltinRule, Reduction};
+use crate::diagnostics::elaborate::limit;
 use crate::diagnostics::types as report;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;

@@ -2,7 +2,7 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::model::limit;
+use crate::diagnostics::elaborate::limit;
 use crate::tree::TypedIndex;
 use crate::types::Ty;
 use bnnc_base::dtype::DType;

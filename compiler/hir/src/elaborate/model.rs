@@ -3,9 +3,9 @@
 use super::datum::{Datum, DistDatum};
 use super::dist::{CalledWith, dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
+use crate::diagnostics::elaborate::limit;
 use crate::tree::{LocalId, ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
-use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::dist::{Instance, Support};
@@ -14,34 +14,6 @@ use bnnc_graph::model::{Input, Model, Site};
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// A valid program that this version of the compiler cannot compile.
-pub static LIMIT: Code = Code {
-    id: "E0290",
-    title: "cannot be compiled",
-    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message gives the reason; often a more explicit form of the same model compiles.",
-};
-
-/// A part of a distribution that is needed but not declared.
-pub static NO_PART: Code = Code {
-    id: "E0293",
-    title: "a part of a distribution is missing",
-    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define, for example the mean of a `Cauchy`, which does not exist.",
-};
-
-/// Creates the error for a part that a distribution does not declare.
-pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(
-        &NO_PART,
-        span,
-        format!("`{dist}` has no `{part}`"),
-    ))
-}
-
-/// Creates the error for a construct that cannot be compiled.
-pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(&LIMIT, span, why))
-}
 
 /// Elaborates a model for one example. `dims` gives the sizes of the dim names that the inputs of the model
 /// bind.

@@ -6,12 +6,11 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::AffineExpr;
-use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
+use crate::diagnostics::elaborate::{limit, open_array};
 use crate::diagnostics::types::{empty_range, support};
 use crate::tree::{TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
-use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -19,27 +18,6 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
-
-/// An array whose length depends on a counter.
-pub static OPEN_ARRAY: Code = Code {
-    id: "E0287",
-    title: "an array whose length changes from step to step",
-    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step, but arrays have a fixed length. Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
-              past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
-              y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
-              y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
-};
-
-/// Reports a slice or list whose length is not constant and that is not reduced.
-pub fn open_array(span: Span) -> Box<Diagnostic> {
-    let text = "this array ends at a loop counter, so its length changes from step to step";
-    let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("its length differs between steps");
-    Box::new(
-        diagnostic
-            .help("reduce it directly: `sum(y[0..t])`, `max(y[s] for s in 0..t)`")
-            .help("or use a window of constant length: `y[t - 2..t]`"),
-    )
-}
 
 /// Returns the neutral element of a reduction, which is used at positions outside the range.
 fn neutral(builtin: &Builtin) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::model::limit;
+use crate::diagnostics::elaborate::limit;
 use crate::tree::{Module, OptimiserId, TypedExpr};
 use bnnc_abi::ports::PortName;
 use bnnc_base::source::Span;

@@ -4,8 +4,8 @@ use super::datum::{Datum, DistDatum};
 use super::dist::{CalledWith, fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
-use super::model::limit;
 use super::start;
+use crate::diagnostics::elaborate::{TOO_LARGE, limit};
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{
     DistId, DistItem, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
@@ -13,7 +13,7 @@ use crate::tree::{
 };
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::{self, Instance, MeasureKind, Support};
@@ -23,16 +23,6 @@ use std::sync::Arc;
 
 /// The maximum number of elements of one parameter of a family: 4 GiB in single precision.
 const MOST_ELEMENTS: usize = 1 << 30;
-
-/// A posterior family whose parameters do not fit into memory.
-pub static TOO_LARGE: Code = Code {
-    id: "E0294",
-    title: "a family that is too large",
-    explain: "The size of a joint family grows with the number of elements that it covers; the size of a full covariance \
-              grows with the square of this number. The message states the memory that one parameter would take.\n\n\
-              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights, which is 360 GB.\n\n\
-              Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
-};
 
 /// The rule for sites without a line in the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
-use bnnc_base::start::NO_SUBNETWORK;
+use bnnc_base::diagnostics::NO_SUBNETWORK;
 
 pub(super) static NO_JOINT: Code = Code {
     id: "E0548",

@@ -2,8 +2,8 @@
 
 use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};
-use bnnc_base::start::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_core::diagnostics::{AVERAGE, error, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 

@@ -1,6 +1,6 @@
 //! The entries of `inputs = [..]` that compute an input.
 
-use super::diagnostics;
+use crate::diagnostics::bind as diagnostics;
 use bnnc_abi::data::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;

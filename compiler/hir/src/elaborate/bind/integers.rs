@@ -1,8 +1,8 @@
 //! Warns about positions of an axis that no row selects, if integer columns without the type `index` select from the axis.
 
 use super::DataBindings;
-use super::diagnostics::{self, Selected};
 use crate::constant::evaluate;
+use crate::diagnostics::bind::{self as diagnostics, Selected};
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ModelItem, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};

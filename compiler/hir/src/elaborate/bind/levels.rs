@@ -1,6 +1,6 @@
 //! Resolves the positions that integers and text select along an axis whose size the columns determine.
 
-use super::diagnostics;
+use crate::diagnostics::bind as diagnostics;
 use crate::dims::DimExpr;
 use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
 use bnnc_abi::manifest::Codes;

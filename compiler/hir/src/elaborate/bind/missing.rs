@@ -1,6 +1,7 @@
 //! Reports inputs and outputs without a column.
 
-use super::{Binder, diagnostics};
+use super::Binder;
+use crate::diagnostics::bind as diagnostics;
 use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;

@@ -1,6 +1,6 @@
 //! The output of a model whose data item does not name its target.
 
-use super::diagnostics;
+use crate::diagnostics::bind as diagnostics;
 use crate::tree::ModelItem;
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;

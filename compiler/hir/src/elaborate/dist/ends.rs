@@ -2,9 +2,9 @@
 //! components.
 
 use super::{InstanceBuilder, support};
+use crate::diagnostics::elaborate::limit;
 use crate::elaborate::datum::{Datum, DistDatum};
 use crate::elaborate::frame::{Elaborated, Frame};
-use crate::elaborate::model::limit;
 use crate::tree::{DistItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_graph::dist::{DeclaredEnd, DeclaredTail, Reach, Support};

@@ -1,8 +1,8 @@
 //! Distributions whose declared type is narrower than their own support.
 
 use super::InstanceBuilder;
+use crate::diagnostics::elaborate::limit;
 use crate::elaborate::frame::Elaborated;
-use crate::elaborate::model::limit;
 use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::function::Value;
 use bnnc_math::special::lgamma;

@@ -1,0 +1,63 @@
+//! Diagnostics of valid programs that cannot be compiled.
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::Span;
+
+/// A valid program that this version of the compiler cannot compile.
+pub static LIMIT: Code = Code {
+    id: "E0290",
+    title: "cannot be compiled",
+    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message gives the reason; often a more explicit form of the same model compiles.",
+};
+
+/// A part of a distribution that is needed but not declared.
+pub static NO_PART: Code = Code {
+    id: "E0293",
+    title: "a part of a distribution is missing",
+    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define, for example the mean of a `Cauchy`, which does not exist.",
+};
+
+/// Creates the error for a part that a distribution does not declare.
+pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(
+        &NO_PART,
+        span,
+        format!("`{dist}` has no `{part}`"),
+    ))
+}
+
+/// Creates the error for a construct that cannot be compiled.
+pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(&LIMIT, span, why))
+}
+
+/// An array whose length depends on a counter.
+pub static OPEN_ARRAY: Code = Code {
+    id: "E0287",
+    title: "an array whose length changes from step to step",
+    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step, but arrays have a fixed length. Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
+              past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
+              y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
+              y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
+};
+
+/// Reports a slice or list whose length is not constant and that is not reduced.
+pub fn open_array(span: Span) -> Box<Diagnostic> {
+    let text = "this array ends at a loop counter, so its length changes from step to step";
+    let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("its length differs between steps");
+    Box::new(
+        diagnostic
+            .help("reduce it directly: `sum(y[0..t])`, `max(y[s] for s in 0..t)`")
+            .help("or use a window of constant length: `y[t - 2..t]`"),
+    )
+}
+
+/// A posterior family whose parameters do not fit into memory.
+pub static TOO_LARGE: Code = Code {
+    id: "E0294",
+    title: "a family that is too large",
+    explain: "The size of a joint family grows with the number of elements that it covers; the size of a full covariance \
+              grows with the square of this number. The message states the memory that one parameter would take.\n\n\
+              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights, which is 360 GB.\n\n\
+              Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
+};
