@@ -20,7 +20,7 @@ pub enum Attr {
     Function(Arc<Function>),
     /// An integer.
     Int(i64),
-    /// Axes, permutations, offsets.
+    /// Several integers: axes, a permutation, or offsets.
     Ints(Vec<i64>),
     /// A real number.
     Real(f64),
@@ -28,7 +28,7 @@ pub enum Attr {
     Reals(Vec<f64>),
     /// A shape.
     Shape(Shape),
-    /// A name or a contraction such as `ij,bj->bi`.
+    /// A name, or the labels of a contraction such as `ij,bj->bi`.
     Symbol(Arc<str>),
 }
 
@@ -114,8 +114,8 @@ getters! {
     symbol Symbol Arc<str>;
 }
 
-/// Declares the attributes of an op, in order. Defines the specification `ATTRS`, and one function per
-/// attribute that reads the attribute from the attributes of a node.
+/// Declares the attributes of an op, in order. The macro defines the specification `ATTRS`. For
+/// each attribute, the macro also defines a function that reads the attribute from a node.
 macro_rules! attributes {
     ($($name:ident: $kind:ident),* $(,)?) => {
         #[allow(non_camel_case_types)]
@@ -165,12 +165,12 @@ pub fn positions(axes: &[i64]) -> Vec<usize> {
 pub struct AttrSpec {
     /// The name in text form: `axes = [0, 1]`.
     pub name: &'static str,
-    /// The variant of [`Attr`].
+    /// The variant of [`Attr`] that the attribute has.
     pub kind: AttrKind,
 }
 
 impl AttrSpec {
-    /// Creates a declaration.
+    /// Creates the declaration of an attribute.
     pub const fn new(name: &'static str, kind: AttrKind) -> AttrSpec {
         AttrSpec { name, kind }
     }
@@ -182,7 +182,7 @@ impl Attr {
         Attr::Ints(positions.iter().map(|at| *at as i64).collect())
     }
 
-    /// Creates an attribute with a name.
+    /// Creates an [`Attr::Symbol`] from a name or from the labels of a contraction.
     pub fn name(name: &str) -> Attr {
         Attr::Symbol(name.into())
     }

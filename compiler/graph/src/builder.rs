@@ -16,7 +16,8 @@ use hashbrown::HashTable;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// A function under construction. Equal calls return the same value. Nodes are in dependency order.
+/// A function under construction. The builder stores equal applications of an op only once, and
+/// returns the same value for each. Nodes are in dependency order.
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
@@ -117,7 +118,7 @@ impl Builder {
             .get_or_insert_with(|| label.into());
     }
 
-    /// Like [`Builder::label`], but does nothing if there is no label.
+    /// Like [`Builder::label`], but does nothing if `label` is `None`.
     pub fn label_as(&mut self, value: Value, label: Option<&Arc<str>>) {
         if let Some(label) = label {
             self.label(value, label);
@@ -186,7 +187,7 @@ impl Builder {
     }
 }
 
-/// Returns the hash of an application.
+/// Returns the hash of an op with its operands and attributes.
 fn hash(op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (std::ptr::from_ref(op), args, attrs).hash(&mut hasher);

@@ -5,12 +5,13 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use std::fmt;
 
-/// The reason why operands and attributes do not fit an op. Its text is one sentence, which begins with the expected form.
+/// The reason why operands and attributes do not fit an op. The text of the reason is one sentence,
+/// which begins with the expected form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     /// A wrong number of operands, attributes, arguments or elements.
     Count {
-        /// The expected number, with a noun.
+        /// The text after "expected" with the number, such as "`f` to take 2 arguments".
         expected: String,
         /// The actual number.
         found: usize,
@@ -28,7 +29,7 @@ pub enum CallError {
     Rank {
         /// The position of the operand.
         operand: usize,
-        /// The least number of axes.
+        /// The smallest number of axes that the op accepts.
         least: usize,
         /// The type of the operand.
         found: Type,
@@ -39,19 +40,19 @@ pub enum CallError {
     Axis {
         /// The number of axes.
         rank: usize,
-        /// The axis.
+        /// The axis that was given.
         found: i64,
     },
     /// An axis without a static size, where a static size is needed.
     Symbolic {
-        /// The role of the axis.
+        /// The role of the axis in the op.
         axis: &'static str,
-        /// Its size.
+        /// The symbolic size of the axis.
         found: Dim,
     },
     /// An operand, an argument or a result of a wrong type.
     Type {
-        /// The expected type, or the part of the call that has it.
+        /// The text after "expected" with the type, such as "argument 1 of `f` to be real[3]".
         expected: String,
         /// The actual type.
         found: Type,

@@ -1,5 +1,5 @@
-//! Distributions in the graph. The density, the sampler and the moments are functions, so the graph never
-//! lists families.
+//! Distributions in the graph. The density, the sampler and the moments of a distribution are
+//! functions, so no code of the graph depends on the family.
 
 use crate::function::Function;
 use crate::op::Interval;
@@ -8,8 +8,9 @@ use bnnc_base::shape::{Dim, Shape};
 pub use bnnc_base::support::Support;
 use std::sync::Arc;
 
-/// Returns the type of unconstrained values that a bijection transforms to values of type `ty` in `support`. For example, a simplex of `k` elements
-/// has `k - 1` unconstrained coordinates.
+/// Returns the type of the unconstrained coordinates of a value. A bijection transforms the
+/// coordinates to a value of type `ty` in `support`. For example, a simplex of `k` elements has
+/// `k - 1` unconstrained coordinates.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
     let mut dims = ty.dims().to_vec();
     if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
@@ -37,12 +38,12 @@ pub enum MeasureKind {
     Density,
     /// A density without a finite integral, which is allowed only in priors.
     Improper,
-    /// All probability is at the value of `draw`, as in a family of point estimates.
+    /// A point mass: all probability is at the value of `draw`, as in a family of point estimates.
     Point,
 }
 
-/// How a density decays at one end of its values. At an infinite end, the distance `t` is measured from zero.
-/// At a finite end, `t` is the inverse of the distance from the end.
+/// The decay of a density at one end of its range. At an infinite end, `t` is the distance of a
+/// value from zero. At a finite end, `t` is the inverse of the distance of a value from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailKind {
     /// The probability beyond `t` decays like `t ^ -index`.
@@ -56,7 +57,7 @@ pub enum TailKind {
 }
 
 impl TailKind {
-    /// Every kind.
+    /// Every kind of decay.
     pub const ALL: [TailKind; 4] = [
         TailKind::Power,
         TailKind::LogNormal,
@@ -74,7 +75,7 @@ impl TailKind {
         }
     }
 
-    /// Returns the names of the numbers that this kind of decay has.
+    /// Returns the names of the numbers that describe this kind of decay, such as `rate`.
     pub fn numbers(self) -> &'static [&'static str] {
         match self {
             TailKind::Power => &["index"],
@@ -85,22 +86,23 @@ impl TailKind {
     }
 }
 
-/// How a density decays, with the numbers of the decay as functions of the distribution's parameters.
+/// The decay of a density at one end. The numbers that describe the decay are functions of the
+/// distribution's parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTail {
     /// The kind of decay.
     pub kind: TailKind,
-    /// `(params..) -> number` for each name in [`TailKind::numbers`]: one number for all elements, or one per
-    /// element.
+    /// For each name in [`TailKind::numbers`], a function `(params..) -> number`. The function
+    /// returns one number for all elements, or one per element.
     pub numbers: Vec<Arc<Function>>,
 }
 
-/// One end of the values that have positive probability.
+/// One end of the range of values that have positive probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredEnd {
-    /// `(params..) -> position of the end`; `None` if it is the end of the support.
+    /// `(params..) -> position of the end`. `None` if this end is the end of the support.
     pub at: Option<Arc<Function>>,
-    /// The decay of the density at this end; `None` if the distribution does not declare it.
+    /// The decay of the density at this end. `None` if the distribution does not declare the decay.
     pub tail: Option<DeclaredTail>,
 }
 
@@ -108,7 +110,7 @@ pub struct DeclaredEnd {
 /// of this range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
-    /// The support before a declared type restricts it.
+    /// The support of the values, before a declared type restricts it.
     pub support: Support,
     /// The lower and the upper end.
     pub ends: [DeclaredEnd; 2],
@@ -130,9 +132,9 @@ impl Reach {
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
-/// The first arguments of every function are the parameters of the distribution. `params` has the names and
-/// types of these parameters. An elementwise distribution is elaborated for the whole tensor, and
-/// `log_density` returns the sum over the elements.
+/// The first arguments of every function are the parameters of the distribution. `params` lists the
+/// names and types of these parameters. An elementwise distribution is elaborated for the whole
+/// tensor, and its `log_density` returns the sum over the elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     /// The declared name: `Normal`.
@@ -147,22 +149,23 @@ pub struct Instance {
     pub value: Type,
     /// The support of the values.
     pub support: Support,
-    /// The ranges of values with positive probability, before a declared type restricts them. A mixture has
-    /// one range for each component.
+    /// The ranges of values with positive probability, before a declared type restricts the values.
+    /// A mixture has one range for each component.
     pub reach: Vec<Reach>,
-    /// True if elements are independent given the parameters.
+    /// True if the elements of a value are independent, given the parameters.
     pub elementwise: bool,
     /// `(params.., x) -> real[]`: the log density of the tensor.
     pub log_density: Arc<Function>,
     /// `(params.., x) -> real[shape of value]`: the log density of each element. Only elementwise
     /// distributions have this function.
     pub log_density_elements: Option<Arc<Function>>,
-    /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The names of
-    /// its noise streams are relative: when the function is inlined, a prefix is added to the attribute
-    /// `site` of `noise` nodes.
+    /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The
+    /// names of its noise streams are relative. When the sampler is inlined, a prefix is added to
+    /// the attribute `site` of each `noise` node.
     pub draw: Option<Arc<Function>>,
-    /// Like `draw`, but for the distribution of independent elements before it is truncated to `support`. The draws inside the support have the
-    /// truncated distribution. `None` if the distribution is not truncated.
+    /// Like `draw`, but samples the distribution before it is truncated to `support`; the elements
+    /// of this distribution are independent. Draws that lie inside the support have the truncated
+    /// distribution. `None` if the distribution is not truncated.
     pub wider_draw: Option<Arc<Function>>,
     /// `(params..) -> mean`, with the shape of the value.
     pub mean: Option<Arc<Function>>,
@@ -170,8 +173,8 @@ pub struct Instance {
     pub variance: Option<Arc<Function>>,
     /// `(params..) -> real[]`: the entropy of the whole tensor.
     pub entropy: Option<Arc<Function>>,
-    /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of each element to the
-    /// power `order`. The moment is infinite where it diverges.
+    /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of `x ^ order`
+    /// for each element `x`. A moment that diverges is infinite.
     pub moment: Option<Arc<Function>>,
     /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Present only for positive supports.
     pub log_mean: Option<Arc<Function>>,

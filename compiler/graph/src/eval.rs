@@ -9,11 +9,12 @@ use bnnc_base::arena::Arena;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use std::sync::Arc;
 
-/// Returns the results of `function` for the given `inputs`. Symbolic sizes are taken from `sizes`. Noise has
-/// seed 0.
+/// Returns the results of `function` for the given `inputs`. Symbolic sizes are taken from `sizes`.
+/// Noise is drawn with seed 0.
 ///
 /// # Panics
-/// Panics if the number or the shapes of the inputs differ from the number or the shapes of the parameters.
+/// Panics if the number or the shapes of the inputs differ from the number or the shapes of the
+/// parameters.
 pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Tensor> {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     run(&resolve(function, sizes), &inputs)
@@ -90,7 +91,7 @@ pub(crate) fn size(dim: Dim) -> usize {
         .unwrap_or_else(|| unreachable!("`{dim}` was resolved before evaluation"))
 }
 
-/// Returns the function in which every symbolic size is replaced by a number. Values keep their ids.
+/// Returns the function with a number in place of every symbolic size. Values keep their ids.
 pub fn resolve(function: &Function, sizes: &Sizes) -> Function {
     let mut nodes = Arena::default();
     for node in function.nodes.iter() {

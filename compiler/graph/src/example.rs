@@ -46,8 +46,8 @@ pub fn call(operands: Vec<ExampleOperand>, attrs: Vec<Attr>) -> Example {
     }
 }
 
-/// Creates calls of an elementwise op with ranks 0 to 3. The elements of the operands are drawn from these
-/// intervals.
+/// Creates calls of an elementwise op with ranks 0 to 3. `intervals` has one interval per operand,
+/// from which the elements of this operand are drawn.
 pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     let of = |sizes: &[usize]| {
         call(
@@ -81,7 +81,8 @@ pub fn both(mut first: Vec<Example>, second: Vec<Example>) -> Vec<Example> {
     first
 }
 
-/// Creates a normal distribution of unit scale that has only the functions that examples of sites need.
+/// Creates a normal distribution of unit scale for the examples of `sample` and `observe`. The only
+/// functions of the distribution are its log density and its sampler.
 pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {
@@ -107,7 +108,8 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     })
 }
 
-/// Returns the log density: the sum of `-(x - location)^2 / 2 - log(2 pi) / 2`.
+/// Returns the log density of a normal distribution of unit scale: the sum of
+/// `-(x - location)^2 / 2 - log(2 pi) / 2`.
 fn unit_normal_log_density(ty: &Type) -> Function {
     let mut b = Builder::new("log_density");
     let (location, x) = (

@@ -7,7 +7,7 @@ use bnnc_base::arena::Arena;
 use std::sync::Arc;
 
 bnnc_base::id!(
-    /// The result of a node.
+    /// The id of a node, and of the value that the node computes.
     Value,
     "%"
 );
@@ -15,7 +15,7 @@ bnnc_base::id!(
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
-    /// A parameter of the function, by name.
+    /// A parameter of the function, with its name.
     Param(Arc<str>),
     /// An operation.
     Apply {
@@ -33,7 +33,7 @@ pub enum NodeKind {
 pub struct Node {
     /// The origin of the node's value: a parameter or an operation.
     pub kind: NodeKind,
-    /// The type of the node's value, which the rule of the op has inferred.
+    /// The type of the node's value, as inferred by the rule of the op.
     pub ty: Type,
     /// The site or variable from which the node comes, for messages and printed text.
     pub label: Option<Arc<str>>,

@@ -8,8 +8,8 @@ use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// Returns the type of the only result of `function` for arguments of these types. Fails if the arguments do
-/// not fit.
+/// Returns the type of the only result of `function` for arguments of the types `args`. Fails if
+/// the arguments do not fit.
 pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     let name = &function.name;
     if function.params.len() != args.len() {
@@ -36,8 +36,8 @@ pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     }
 }
 
-/// Removes the first axis from the types of mapped operands, and returns its size. Fails unless all these operands have a first axis of the same
-/// size.
+/// Removes the first axis from the types of mapped operands, and returns the size of this axis.
+/// Fails unless all these operands have a first axis of the same size.
 pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     let mut size = None;
     let mut inner = Vec::new();
@@ -62,7 +62,8 @@ pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     Ok((size, inner))
 }
 
-/// Returns `function` with the mapped parameters first. Also returns the old position of each parameter.
+/// Returns a copy of `function` whose mapped parameters come first. Also returns the old position
+/// of each parameter.
 pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>, Vec<usize>) {
     let flagged = |wanted: bool| (0..mapped.len()).filter(move |at| mapped[*at] == wanted);
     let order: Vec<usize> = flagged(true).chain(flagged(false)).collect();
@@ -80,7 +81,8 @@ pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>
     (finish(builder, function, results), order)
 }
 
-/// Returns the function that maps `function` along axis 0; a new axis of size `dim` becomes the first axis of its mapped parameters.
+/// Returns a function that applies `function` at each position of a new axis of size `dim`. The new
+/// axis is the first axis of the result and of the parameters that are marked in `mapped`.
 pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();

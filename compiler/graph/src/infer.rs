@@ -1,4 +1,4 @@
-//! Type rules that several ops share. Each rule returns the type of the result, or the [`CallError`].
+//! Type rules that several ops share. Each rule returns the type of the result, or a [`CallError`].
 
 use crate::attr::Attr;
 use crate::diagnostics::CallError;
@@ -57,8 +57,8 @@ pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, CallEr
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
 
-/// The rule for operands with equal shapes and with the same element type, which must be in `allowed`. The
-/// result has the same type.
+/// The rule for operands that have equal shapes and the same element type. The element type must be
+/// in `allowed`. The result has the type of the operands.
 fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     for at in 0..types.len() {
         expect_dtype(types, at, allowed)?;
@@ -94,7 +94,7 @@ pub fn same_as_first(types: &[&Type], _: &[Attr]) -> Inferred {
     Ok(types[0].clone())
 }
 
-/// Returns the shape without these axes.
+/// Returns `shape` without the given axes.
 pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     let kept = shape
         .dims()
@@ -104,7 +104,8 @@ pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     Shape(kept.map(|(_, dim)| *dim).collect())
 }
 
-/// Returns the size of a fixed axis. Fails for a symbolic axis; `axis` names its role.
+/// Returns the size of a fixed axis. Fails if the size is symbolic. `axis` is the role of the axis,
+/// for the error.
 pub fn expect_fixed(dim: Dim, axis: &'static str) -> Result<usize, CallError> {
     dim.fixed().ok_or(CallError::Symbolic { axis, found: dim })
 }

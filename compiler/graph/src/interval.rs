@@ -7,9 +7,9 @@
 use crate::op::Interval;
 
 impl Interval {
-    /// The range of Booleans and probabilities.
+    /// The interval from 0 to 1, which contains Booleans and probabilities.
     pub const UNIT: Interval = Interval { lo: 0.0, hi: 1.0 };
-    /// Zero and above.
+    /// The interval of all numbers that are zero or above.
     pub const NON_NEGATIVE: Interval = Interval {
         lo: 0.0,
         hi: f64::INFINITY,
@@ -47,12 +47,13 @@ impl Interval {
         outer.lo <= self.lo && self.hi <= outer.hi
     }
 
-    /// Returns the image under a monotone function.
+    /// Returns the image of the interval under a monotone function.
     pub fn monotone(self, f: impl Fn(f64) -> f64) -> Interval {
         Interval::hull(&[f(self.lo), f(self.hi)])
     }
 
-    /// Returns the image under a function of two operands that is monotone in each operand.
+    /// Returns the image of two intervals under a function of two operands. The function must be
+    /// monotone in each operand.
     pub fn corners(self, other: Interval, f: impl Fn(f64, f64) -> f64) -> Interval {
         let (a, b) = (self, other);
         Interval::hull(&[f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)])
@@ -77,7 +78,7 @@ impl Interval {
         if lo <= hi { Interval { lo, hi } } else { bounds }
     }
 
-    /// Returns the range of sums of one or more elements of the interval.
+    /// Returns the range of all sums of one or more numbers from the interval.
     pub fn sum_of_some(self) -> Interval {
         let lo = if self.lo >= 0.0 {
             self.lo
@@ -88,7 +89,7 @@ impl Interval {
         Interval { lo, hi }
     }
 
-    /// Returns the range of products `x * y`, where zero times infinity counts as zero.
+    /// Returns the range of the products `x * y`. The product of zero and infinity counts as zero.
     pub fn times(self, other: Interval) -> Interval {
         let product = self.corners(other, |x, y| if x == 0.0 || y == 0.0 { 0.0 } else { x * y });
         let positive = self.is_above_zero() && other.is_above_zero();

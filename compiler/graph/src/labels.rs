@@ -70,7 +70,7 @@ impl ContractionLabels {
         self.all().split_off(self.result.len())
     }
 
-    /// Returns a letter that the labels do not contain.
+    /// Returns a letter that does not occur in the labels.
     pub fn unused(&self) -> char {
         let used = self.all();
         let free = ('a'..='z').chain('A'..='Z').find(|letter| !used.contains(letter));

@@ -1,4 +1,5 @@
-//! Maps a function node by node, in order to copy it or to interpret it.
+//! Maps a function node by node: code that copies functions and code that interprets functions use
+//! this map.
 
 use crate::attr::Attr;
 use crate::builder::Builder;
@@ -9,7 +10,7 @@ use std::convert::Infallible;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// An application of an op in the function that is mapped.
+/// An application of an op, passed to the code that maps a function.
 #[derive(Clone, Copy)]
 pub struct Application<'a> {
     /// The node.
@@ -44,8 +45,9 @@ impl<T: Clone> NodeImages<T> {
 }
 
 impl Function {
-    /// Maps every node after its operands. The parameters are mapped to `params`, in order. For each
-    /// application, the arguments of `map` are the application and the images of the nodes before it.
+    /// Maps the nodes in order, so each node follows its operands. The images of the parameters are
+    /// `params`, in order. For every other node, `map` receives the application and the images of
+    /// all earlier nodes.
     pub fn map_nodes<T>(
         &self,
         params: impl IntoIterator<Item = T>,
@@ -58,7 +60,7 @@ impl Function {
     /// Like [`Function::map_nodes`], but stops at the first error.
     ///
     /// # Errors
-    /// The first error that `map` returns.
+    /// Returns the first error that `map` returns.
     pub fn try_map_nodes<T, E>(
         &self,
         params: impl IntoIterator<Item = T>,
@@ -84,8 +86,8 @@ impl Function {
         Ok(images)
     }
 
-    /// Returns a function with the same signature. `build` builds each application from the copies of its
-    /// operands. Labels are kept.
+    /// Returns a function with the same signature. For each application, `build` receives the
+    /// copies of the operands and builds the new node. Labels are kept.
     pub fn rebuild(
         &self,
         mut build: impl FnMut(&mut Builder, Application<'_>, &[Value]) -> Value,

@@ -26,7 +26,8 @@ pub struct Model {
     pub outputs: Vec<Input>,
     /// The random sites, in order of declaration.
     pub sites: Vec<Site>,
-    /// The deterministic quantities that the model names, in order. Each is a node of `function`.
+    /// The named deterministic quantities of the model, in order. Each quantity is a node of
+    /// `function`.
     pub derived: Vec<(Arc<str>, Value)>,
 }
 
@@ -37,7 +38,7 @@ pub struct Input {
     pub name: Arc<str>,
     /// The type for one example.
     pub ty: Type,
-    /// The support of its elements.
+    /// The support of the parameter's elements.
     pub support: Support,
     /// True if the parameter is the row number (`= row`).
     pub row: bool,
@@ -61,9 +62,9 @@ pub struct Site {
 pub struct SitePosterior {
     /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
-    /// The sites that share the family, in the order of their elements in the family's values. Empty for a
-    /// single site. A joint family is a distribution on `real[n]`, over the free coordinates of the members
-    /// in row-major order.
+    /// The sites that share the family, in the order in which their elements follow each other in a
+    /// value of the family. Empty for a single site. A joint family is a distribution on `real[n]`,
+    /// over the free coordinates of the members in row-major order.
     pub members: Vec<Site>,
     /// The family, elaborated for the shape of this site. `Point` has a `draw` (the value of its parameter
     /// `loc`) but no density.
@@ -93,7 +94,8 @@ pub enum FamilyStart {
     Optimise(Init),
     /// The parameter keeps this value.
     Fixed(Vec<f64>),
-    /// The parameter keeps the value that another inference run found; the fields are `(inference, site)`.
+    /// The parameter keeps the value that an earlier inference run found. The fields are
+    /// `(inference, site)`.
     From(Arc<str>, Arc<str>),
 }
 

@@ -37,7 +37,8 @@ pub struct OpDef {
     pub attrs: &'static [AttrSpec],
     /// Returns the type of the result, or the reason why the operands do not fit.
     pub infer: fn(&[&Type], &[Attr]) -> Inferred,
-    /// The evaluation of [`OpDef::evaluate`]; `None` applies the operation of [`Lower::Scalar`] to each element.
+    /// The function that evaluates the op. If it is `None`, [`OpDef::evaluate`] applies the
+    /// operation of [`Lower::Scalar`] to each element.
     pub eval: Option<OpEvaluation>,
     /// The reverse-mode derivative of the op.
     pub vjp: Vjp,
@@ -47,8 +48,8 @@ pub struct OpDef {
     pub range: fn(&[Interval], &[Attr]) -> Interval,
     /// How the op is lowered.
     pub lower: Lower,
-    /// Returns example calls for the conformance tests: types, attributes, and intervals from which elements
-    /// are drawn.
+    /// Returns example calls for the conformance tests. Each call has types, attributes, and the
+    /// intervals from which elements are drawn.
     pub examples: fn() -> Vec<Example>,
 }
 
@@ -142,7 +143,8 @@ pub struct OpCall<'a> {
 }
 
 impl OpCall<'_> {
-    /// Returns the value of the node, which always exists when a derivative rule is applied.
+    /// Returns the value of the node. Derivative rules may call this method, because the node
+    /// exists when such a rule is applied.
     pub fn result(&self) -> Value {
         self.out
             .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))
@@ -154,8 +156,9 @@ pub enum Vjp {
     /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
     /// an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
-    /// Like [`Vjp::Rule`], but for a random result. The derivative is that of the quantile at a fixed probability. Derivatives of expectations are
-    /// therefore correct, although a single value, computed from the same random numbers, may change differently.
+    /// Like [`Vjp::Rule`], but for a random result. The rule differentiates the quantile at a fixed
+    /// probability, so derivatives of expectations are correct. A single variate, drawn again from
+    /// the same random numbers, may change by a different amount.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),
@@ -167,6 +170,7 @@ pub enum Vjp {
 pub enum Batch {
     /// Operands that are not mapped are broadcast along the mapped axis. Attributes do not change.
     Elementwise,
+    /// A rule
     /// `(builder, call with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
     Rule(fn(&mut Builder, &OpCall, &[bool], Dim) -> Value),
     /// The op is expanded (see [`Lower::Expand`]), and the expansion is batched.
@@ -186,7 +190,8 @@ pub enum Lower {
     Removed(&'static str),
 }
 
-/// The kernel families of the `lower` crate. The enum is closed, and `lower` matches it without a wildcard.
+/// The kernel families of the `lower` crate. `lower` matches this enum without a wildcard, so every
+/// new family must be handled there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelKind {
     /// Repeats elements along new axes.
@@ -195,25 +200,25 @@ pub enum KernelKind {
     Cholesky,
     /// Joins operands along an axis.
     Concat,
-    /// A literal tensor.
+    /// Returns a literal tensor.
     Constant,
     /// Contracts two operands by labels.
     Contract,
     /// Computes cumulative sums along an axis.
     Cumsum,
-    /// Counter-based gamma variates.
+    /// Draws gamma variates from a counter-based stream.
     GammaNoise,
-    /// Picks slices by an integer operand.
+    /// Picks slices at the positions in an integer operand.
     Gather,
-    /// 0, 1, 2, ...
+    /// Returns the integers 0, 1, 2, ...
     Iota,
-    /// Counter-based random numbers.
+    /// Draws random numbers from a counter-based stream.
     Noise,
-    /// Adds windows where they overlap.
+    /// Adds windows, which may overlap.
     OverlapAdd,
     /// Adds zeros around and between elements.
     Pad,
-    /// Collects all windows of a size.
+    /// Collects all windows of a given size.
     Patches,
     /// Computes the largest element along some axes.
     ReduceMax,
@@ -229,9 +234,9 @@ pub enum KernelKind {
     Slice,
     /// Returns the operand itself, but with derivative zero.
     StopGradient,
-    /// Permuted axes.
+    /// Permutes axes.
     Transpose,
-    /// Solves with a triangular matrix.
+    /// Solves equations with a triangular matrix.
     TriangularSolve,
 }
 
@@ -264,11 +269,13 @@ pub struct Example {
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,
-    /// The number that is added to the diagonals of the matrices in the last two axes of the first operand, for ops that need invertible matrices.
+    /// The number that is added to the diagonal of each matrix in the first operand; the last two
+    /// axes of this operand are matrices. Ops that need invertible matrices use a positive number.
     pub diagonal: f64,
 }
 
-/// A reference to an op. Ops are compared by identity and never by name.
+/// A reference to an op. Two ops are equal only if they are the same entry of the registry; names
+/// are not compared.
 #[derive(Clone, Copy)]
 pub struct Op(pub &'static OpDef);
 

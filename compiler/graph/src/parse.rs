@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok(function)
     }
 
-    /// Parses items that are separated by commas, up to `end`. `end` is consumed.
+    /// Parses items that are separated by commas, up to and including the token `end`.
     fn list<T>(
         &mut self,
         end: &str,
@@ -296,8 +296,8 @@ impl Parser<'_> {
     }
 }
 
-/// Moves a parameter to the nodes when its position is reached. The last parameter of the list is the first
-/// to be moved.
+/// Moves each parameter to the nodes when its position is reached. `params` is in reverse order, so
+/// the next parameter is the last of the list.
 fn place_params(function: &mut Function, params: &mut Vec<Param>) {
     while let Some(param) = params.pop_if(|param| param.value.0 as usize == function.nodes.len()) {
         function.nodes.push(param.node);

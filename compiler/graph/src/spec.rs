@@ -7,7 +7,7 @@ use std::fmt;
 /// The ops that a stage allows.
 #[derive(Clone, Copy)]
 pub struct Spec {
-    /// The stage, for messages.
+    /// The name of the stage, for messages.
     pub name: &'static str,
     /// Returns whether the stage allows the op.
     pub admits: fn(&OpDef) -> bool,

@@ -1,5 +1,5 @@
-//! Tensors with values, for the reference evaluator: they have static shapes and `f64` elements in row-major
-//! order.
+//! Tensors with values, for the reference evaluator. The tensors have static shapes, and `f64`
+//! elements in row-major order.
 
 /// A tensor of `f64` elements in row-major order. Integers and Booleans are stored as reals too.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +46,8 @@ impl Tensor {
         Tensor::new(shape, self.data[at * count..(at + 1) * count].to_vec())
     }
 
-    /// Stacks tensors with the same shape along a new first axis. `shape` is the shape of these tensors,
-    /// which is needed if there are no tensors.
+    /// Stacks tensors with the same shape along a new first axis. `shape` is the shape of each
+    /// tensor; it is needed because the list of tensors may be empty.
     pub fn stack(shape: &[usize], tensors: &[Tensor]) -> Tensor {
         let mut whole = vec![tensors.len()];
         whole.extend(shape);
@@ -74,7 +74,8 @@ impl Tensor {
     }
 }
 
-/// Advances a multi-index to the next one in row-major order. The last multi-index is followed by zeros.
+/// Advances a multi-index to the next multi-index in row-major order. After the last multi-index,
+/// all its entries become zero.
 pub fn advance(index: &mut [usize], shape: &[usize]) {
     for axis in (0..shape.len()).rev() {
         index[axis] += 1;

@@ -9,8 +9,8 @@ use crate::spec::Spec;
 use crate::types::Type;
 use bnnc_base::fault::{Bug, Fault};
 
-/// Checks one call: the number of operands, the kinds of the attributes, and the rule of the op. Returns the
-/// type of the result.
+/// Checks the number of operands of a call, the kinds of its attributes, and the rule of its op.
+/// Returns the type of the result.
 pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
     if !op.arity.admits(types.len()) {
         return Err(CallError::Count {
@@ -35,8 +35,8 @@ pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
     (op.infer)(types, attrs)
 }
 
-/// Verifies a function and the functions inside it: the order of nodes, parameters, results, calls, types,
-/// and that the stage allows the ops.
+/// Verifies a function and the functions inside it. The checks cover the order of the nodes, the
+/// parameters, the results, the calls and the types. They also check that the stage allows each op.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
     let place = format!("function `{}` of stage {}", function.name, spec.name);
     for value in function.nodes.ids() {

@@ -1,4 +1,4 @@
-//! Conformance tests: compares every op in the registry with the properties that its record states.
+//! Conformance tests: check that every op in the registry behaves as its record states.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;
@@ -158,8 +158,8 @@ fn text_round_trips() {
     });
 }
 
-/// Returns the derivative of the weighted sum of the result with respect to one element of one operand, by
-/// central differences.
+/// Returns a derivative computed by central differences: the derivative of a weighted sum of the
+/// result with respect to one element of one operand.
 fn numeric_derivative(
     op: &OpDef,
     example: &Example,
@@ -179,7 +179,7 @@ fn numeric_derivative(
             .map(|(y, w)| y * w)
             .sum::<f64>()
     };
-    // The derivative is a Richardson extrapolation of two central differences. The error is of order step^4.
+    // A Richardson extrapolation of two central differences has an error of order `step^4`.
     let central = |h: f64| (value(h) - value(-h)) / (2.0 * h);
     (4.0 * central(step) - central(2.0 * step)) / 3.0
 }
@@ -378,7 +378,8 @@ fn ranges_enclose_evaluation() {
     });
 }
 
-/// Tests elementwise ops on wide intervals. The bounds of the intervals are zero, infinity, and numbers outside the domain.
+/// Tests elementwise ops on wide intervals. The ends of the intervals are zero, infinity, and
+/// numbers outside the domain of the op.
 #[test]
 fn ranges_of_scalars_enclose_wide_intervals() {
     let infinity = f64::INFINITY;

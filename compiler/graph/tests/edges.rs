@@ -18,7 +18,8 @@ fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     evaluate(&function, &[], &Sizes::default()).remove(0)
 }
 
-/// Returns the cotangents of the operands of a node, if the cotangent of the node consists of ones.
+/// Returns the cotangents of a node's operands. All elements of the cotangent of the node itself
+/// are 1.
 fn cotangents(b: &mut Builder, out: Value) -> Vec<Option<Value>> {
     let op: Op = b.function().op(out).expect("not a parameter");
     let args = b.function().args(out).to_vec();
@@ -89,7 +90,8 @@ fn logsumexp_expansion_is_stable() {
     assert_eq!(total.data, [-INF, 1000.0 + 2f64.ln(), INF]);
 }
 
-/// Differences of large numbers are exact here, so the weights are exact too: `log(1 + 1/e)`, `1 / (1 + e)`.
+/// In each row, two large numbers differ by exactly 1. The expected values therefore depend only on
+/// `log(1 + 1/e)` and `1 / (1 + e)`.
 #[test]
 fn weights_of_large_numbers_keep_their_precision() {
     let rows = |b: &mut Builder| b.literal(&[2, 2], &[1e12, 1e12 - 1.0, 1.0 - 1e12, -1e12]);

@@ -6,8 +6,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, Reversed, Walker};
 use std::collections::HashSet;
 
-/// Returns the data flow as a graph. Each value is the node with its own index, and each use of an operand is
-/// an edge from the operand to its user.
+/// Returns the data flow of a function as a graph. Node `i` of the graph stands for value `i`. Each
+/// use of an operand is an edge from the operand to its user.
 pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     let mut graph = DiGraph::with_capacity(function.nodes.len(), function.nodes.len());
     for value in function.nodes.ids() {
@@ -56,7 +56,8 @@ pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// Returns the values that depend on a value in `on`, including `on`.
+/// Returns the values in `on`, together with every value that depends on at least one of these
+/// values.
 pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     let mut found: HashSet<Value> = on.iter().copied().collect();
     for value in function.nodes.ids() {

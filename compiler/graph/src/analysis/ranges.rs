@@ -1,17 +1,18 @@
-//! Computes bounds of all values from bounds of the parameters, by the rules of the ops.
+//! Computes bounds of every value of a function from bounds of its parameters. Each op has a rule
+//! for the bounds of its result.
 
 use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
 use bnnc_base::arena::Id;
 
-/// Returns bounds of the elements of each value. `params` has the bounds of the parameters, in order;
-/// parameters without bounds are unbounded.
+/// Returns bounds of the elements of each value. `params` lists the bounds of the parameters, in
+/// order. A parameter beyond the end of this list is unbounded.
 pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |_, range, _| range)
 }
 
-/// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine` are the value, its range by the rule of its op, and
-/// the ranges of the values before it.
+/// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine`
+/// are the value, its range by the rule of its op, and the ranges of all earlier values.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

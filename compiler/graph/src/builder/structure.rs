@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// A strided window, with one entry per axis. A limit of -1 means the end of the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The positions at which the window begins.
+    /// The first position of the window on each axis.
     pub starts: Vec<i64>,
-    /// The positions before which the window ends.
+    /// The first position after the end of the window, on each axis.
     pub limits: Vec<i64>,
-    /// The distances between consecutive positions.
+    /// The distance between consecutive positions of the window, on each axis.
     pub strides: Vec<i64>,
 }
 
@@ -32,7 +32,7 @@ impl Window {
         }
     }
 
-    /// Returns this window with `start..limit` on one axis.
+    /// Returns a copy of the window that is restricted to `start..limit` on one axis.
     pub fn with(mut self, axis: usize, start: usize, limit: usize) -> Window {
         self.starts[axis] = start as i64;
         self.limits[axis] = limit as i64;
@@ -40,7 +40,7 @@ impl Window {
     }
 }
 
-/// An op with its operands and attributes that has not been applied yet.
+/// An operation that has not been applied yet: an op, its operands and its attributes.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The op.
@@ -99,18 +99,20 @@ operations! {
     /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each list has one entry per axis.
     pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
-    /// All windows with these `sizes` over the last axes, at distances of `strides`. The axes of the position within a window come first,
-    /// then the axes of the position of the window.
+    /// Collects all windows of these `sizes` over the last axes of `x`. Consecutive windows are
+    /// `strides` apart. In the result, the axes of the position within a window come before the
+    /// axes of the position of the window.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.
     concat(parts: &[Value], axis: usize) = ops::concat::CONCAT, parts, [Attr::Int(axis as i64)];
     /// `0, 1, .., dim - 1`.
     iota(dim: Dim) = ops::iota::IOTA, [], [Attr::Dim(dim)];
-    /// Replaces `axis` of `x` by the axes of `index`. Each position in `index` is replaced by the slice of `x` at this position.
+    /// Gathers slices of `x` along `axis`. The result has the axes of `index` in place of `axis`.
+    /// Each element of `index` is the position of one slice.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
-    /// Starts from zeros with a new axis of size `dim`, and adds each slice of `updates` at the position along this axis that `index`
-    /// gives.
+    /// Adds the slices of `updates` to a tensor of zeros, which has a new axis of size `dim`. Each
+    /// element of `index` is the position of one slice along this axis.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
@@ -132,7 +134,8 @@ operations! {
     /// Random numbers of a stream. Each triple of coordinates `(draw, example, step)` has its own array of this shape.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
         [Attr::name(kind.name()), Attr::name(site), Attr::Shape(shape.clone())];
-    /// Gamma variates of a stream at coordinates `(draw, example, step)`. Each element of `shape` has its own variate.
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`. `shape` is a tensor of
+    /// shape parameters: each of its elements gives one variate.
     gamma_noise(site: &str, coordinates: [Value; 3], shape: Value) = ops::gamma_noise::GAMMA_NOISE,
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
@@ -156,13 +159,14 @@ constructors! {
     /// A draw of a distribution at a site.
     sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
-    /// The log density of the last of `args`, observed at a site. The other arguments are the parameters of the distribution.
+    /// The log density of an observed value at a site. The value is the last of `args`; the other
+    /// arguments are the parameters of the distribution.
     observe(dist: Instance, args: &[Value], site: &str) = ops::observe::OBSERVE, args,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
 }
 
 impl Builder {
-    /// Applies an operation to operands that are known to fit.
+    /// Applies an operation whose operands are known to fit its op.
     fn make(&mut self, operation: Operation) -> Value {
         self.apply(operation.op.0, &operation.args, operation.attrs)
     }
@@ -197,7 +201,8 @@ impl Builder {
         self.broadcast(x, &shape, &axes)
     }
 
-    /// Repeats `x` along the axes in `removed`, which a reduction has removed from `shape`.
+    /// Undoes the removal of axes by a reduction: repeats `x` along the axes in `removed`. The
+    /// result has the shape `shape`.
     pub fn restore_axes(&mut self, x: Value, shape: &Shape, removed: &[usize]) -> Value {
         let axes: Vec<usize> = (0..shape.rank()).filter(|axis| !removed.contains(axis)).collect();
         debug_assert_eq!(without_axes(shape, removed), self.shape(x));

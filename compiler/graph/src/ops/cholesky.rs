@@ -66,8 +66,8 @@ fn eval(a: &Tensor) -> Tensor {
     l
 }
 
-/// Returns the matrix product of the last two axes. In `labels`, only these two axes of each operand have
-/// letters, as in `ki,kj->ij`.
+/// Multiplies the matrices in the last two axes of `x` and `y`. In `labels`, only these two axes of
+/// each operand have letters, as in `ki,kj->ij`.
 pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) -> Value {
     let inner = ContractionLabels::checked(labels);
     let leading: Vec<char> = ('A'..='Z').take(b.rank(x) - 2).collect();
@@ -80,7 +80,8 @@ pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) 
     b.contract(x, y, &labels.to_string())
 }
 
-/// Returns the lower triangle of the last two axes, with the diagonal multiplied by a number.
+/// Returns the lower triangles of the matrices in the last two axes. The elements of the diagonals
+/// are multiplied by `diagonal`.
 pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     let shape = b.shape(x);
     let (rank, dim) = (shape.rank(), shape.dims()[shape.rank() - 1]);
@@ -98,10 +99,11 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     b.select(below, x, rest)
 }
 
-/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10. Let `P` be the lower triangle
-/// of `l^T dl` with halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`.
-/// Only the lower triangle of `a` is read. The cotangent of `a` is therefore the lower triangle of `S + S^T`,
-/// with the diagonal of `S`.
+/// Implements equation 10 of Murray (2016), "Differentiation of the Cholesky decomposition". Let
+/// `dl` be the cotangent of the factor `l`, and let `P` be the lower triangle of `l^T dl` with
+/// halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`. Only
+/// the lower triangle of `a` is read. The cotangent of `a` is therefore the lower triangle of
+/// `S + S^T`, with the diagonal of `S`.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

@@ -112,8 +112,9 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     vec![Some(left), Some(right)]
 }
 
-/// Contracts the cotangent of the result with the other operand. A letter that occurs only in this operand was summed, so the cotangent is constant
-/// along it.
+/// Returns the cotangent of one operand: contracts the cotangent of the result with the other
+/// operand. The contraction sums over each letter that only the differentiated operand has, so the
+/// cotangent is constant along the axis of such a letter.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

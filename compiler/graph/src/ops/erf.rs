@@ -19,7 +19,7 @@ pub static ERF: OpDef = OpDef {
     ..OpDef::scalar(Scalar::Erf)
 };
 
-/// Returns the derivative, `2 exp(-x^2) / sqrt(pi)`.
+/// Returns the derivative of the error function, `2 exp(-x^2) / sqrt(pi)`.
 pub(super) fn slope(b: &mut Builder, x: Value) -> Value {
     let square = b.mul(x, x);
     let decay = b.neg(square);

@@ -5,7 +5,7 @@ use crate::example;
 use crate::op::{OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `erfc x`: `1 - erf x`, accurate where it is small.
+/// `erfc x`: `1 - erf x`, accurate where the result is small.
 pub static ERFC: OpDef = OpDef {
     doc: "`1 - erf x`, accurate also where the result is small.",
     vjp: Vjp::Rule(|b, site, dy| {

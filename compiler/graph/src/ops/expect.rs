@@ -62,7 +62,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     sum
 }
 
-/// Applies `expect` to the function lifted over the new batch axis. All batch entries use the same draws.
+/// Lifts the function over the new batch axis, and applies `expect` to the lifted function. All
+/// batch entries use the same draws.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);

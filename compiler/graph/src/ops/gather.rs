@@ -73,8 +73,9 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// The rule if both operands are mapped: a sum of slices under an equality mask. Mask and sum fuse into one reduction. The axis number `axis`
-/// includes the mapped axis.
+/// Gathers slices if both operands are mapped. An equality mask selects the elements of each slice,
+/// and a sum over the gathered axis removes the other elements. The mask and the sum fuse into one
+/// reduction. `axis` counts the mapped axis too.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
     let rank = places.rank() - 1;
@@ -93,8 +94,9 @@ fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) 
     b.reduce_sum(kept, &[axis + rank])
 }
 
-/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`. `axes` names the axes of `shape` that are
-/// the axes of `index`.
+/// Returns a Boolean tensor of shape `shape`. An element is true if its position along the axis
+/// `counted` equals the clamped position in `index`. `axes` lists the axes of `shape` that
+/// correspond to the axes of `index`.
 pub(super) fn position_mask(
     b: &mut Builder,
     index: Value,
@@ -108,7 +110,8 @@ pub(super) fn position_mask(
     let line = b.broadcast(line, shape, &[counted]);
     let zero = b.like(0.0, wide);
     let above = b.max(wide, zero);
-    // The last position is the largest position along the axis, even if the size is symbolic.
+    // The maximum of the positions along the axis is the last position. This also works for a
+    // symbolic size.
     let reversed = b.iota(dim);
     let last = b.reduce_max(reversed, &[0]);
     let last = b.broadcast_to(last, shape);

@@ -9,7 +9,7 @@ use bnnc_base::shape::{Dim, Shape};
 
 attributes! { dim: Dim }
 
-/// The integers from 0 below a size.
+/// The integers from 0 to a size minus 1.
 pub static IOTA: OpDef = OpDef {
     name: "iota",
     doc: "The integers 0, 1, .. below `dim`.",

@@ -1,4 +1,4 @@
-//! `literal shape, dtype, values`: a small tensor written out.
+//! `literal shape, dtype, values`: a small tensor whose elements are written out.
 
 use crate::attr::{Attr, attributes};
 use crate::diagnostics::CallError;
@@ -12,7 +12,7 @@ use bnnc_base::shape::Shape;
 
 attributes! { shape: Shape, dtype: DType, values: Reals }
 
-/// A small static tensor written out, row-major.
+/// A small static tensor whose elements are written out in row-major order.
 pub static LITERAL: OpDef = OpDef {
     name: "literal",
     doc: "A small static tensor whose elements are listed, last axis fastest.",

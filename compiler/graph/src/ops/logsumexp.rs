@@ -41,7 +41,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    // log(e^a + e^b) = max + log1p(e^(min - max)).
+    // Uses `log(e^a + e^b) = max + log1p(e^(min - max))`.
     let join = |a: f64, b: f64| {
         let largest = special::max(a, b);
         if largest.is_infinite() {
@@ -53,7 +53,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     fold(x[0], &[position(attrs)], f64::NEG_INFINITY, join)
 }
 
-/// Returns `x` where it is finite and 0 elsewhere, so that infinities are never subtracted from each other.
+/// Returns the finite elements of `x`, and 0 in place of the others, so that infinities are never
+/// subtracted from each other.
 fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     let size = b.abs(x);
     let infinity = b.like(f64::INFINITY, x);
@@ -62,8 +63,8 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     b.select(finite, x, zero)
 }
 
-/// The values of `x` minus their largest element along an axis. Where the largest element is infinite, 0 is
-/// subtracted instead.
+/// The elements of `x` minus the largest element along an axis. Where the largest element is
+/// infinite, nothing is subtracted.
 struct Shifted {
     /// The values of `x` minus the largest element.
     x: Value,

@@ -1,4 +1,5 @@
-//! `map x, .., captured, .., function, mapped`: a function along the first axis.
+//! `map x, .., captured, .., function, mapped`: applies a function at each position of the first
+//! axis.
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 attributes! { function: Function, mapped: Int }
 
-/// A function along the first axis.
+/// Applies a function at each position of the first axis.
 pub static MAP: OpDef = OpDef {
     name: "map",
     doc: "Applies `function` at each position of the first axis of the first `mapped` operands, and joins the results along a new first axis. The other operands are captured: every position uses them whole.",
@@ -48,7 +49,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&crate::eval::result_sizes(function), &rows)
 }
 
-/// Applies `map` to the function lifted over the new batch axis. In batched operands, the batch axis comes after the axis along which `map` runs.
+/// Lifts the function over the new batch axis, and applies `map` to the lifted function. In batched
+/// operands, the batch axis comes after the axis along which `map` runs.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);

@@ -1,7 +1,7 @@
 //! The registry of tensor ops. Each op has its own file and is listed here by name.
 //!
-//! To add an op, add its file, its `pub mod` line and its entry in [`ALL`]. The conformance tests then
-//! include the op.
+//! To add an op, add its file, its `pub mod` line and its entry in [`ALL`]. The conformance tests
+//! then test the op.
 
 pub mod abs;
 pub mod add;

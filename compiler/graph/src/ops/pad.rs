@@ -32,8 +32,8 @@ pub static PAD: OpDef = OpDef {
     examples,
 };
 
-/// The largest number of zeros at one place along an axis. A larger number is a mistake, and sums of such
-/// numbers would overflow.
+/// The largest number of zeros that `pad` may add at one place of an axis. A larger number is a
+/// mistake, and sums of larger numbers would overflow.
 const LIMIT: i64 = 1 << 31;
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {

@@ -23,7 +23,8 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let lower = b.sub(y, one);
     let power = b.pow(x, lower);
     let slope = b.mul(y, power);
-    // Where the exponent is zero, the function is constant, but `0 * 0^-1` would be NaN.
+    // Where the exponent `y` is zero, the power is constant. The formula for the slope
+    // would be NaN at `x = 0`, because it computes `0 * 0^-1`.
     let constant = b.eq(y, zero);
     let slope = b.select(constant, zero, slope);
     let positive = b.lt(zero, x);

@@ -42,14 +42,15 @@ pub fn positions(attrs: &[Attr]) -> Vec<usize> {
     crate::attr::positions(axes(attrs))
 }
 
-/// Returns the type of a reduction.
+/// Returns the type of the result of a reduction.
 pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real, DType::Int])?;
     let axes = infer::expect_increasing(axes(attrs), types[0].rank())?;
     Ok(types[0].with_shape(without_axes(&types[0].shape, &axes)))
 }
 
-/// Combines the elements along some axes. The combination begins with `start`.
+/// Combines the elements along some axes with `combine`, beginning with the value
+/// `start`.
 pub(super) fn fold(x: &Tensor, axes: &[usize], start: f64, combine: impl Fn(f64, f64) -> f64) -> Tensor {
     let keep = |at: &usize| !axes.contains(at);
     let kept: Vec<usize> = (0..x.shape.len()).filter(keep).collect();

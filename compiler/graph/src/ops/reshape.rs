@@ -32,7 +32,8 @@ pub static RESHAPE: OpDef = OpDef {
     examples,
 };
 
-/// Returns the symbols of a shape, in order, and the numbers of elements between these symbols.
+/// Returns the symbolic sizes of a shape, in order. Also returns the products of the static
+/// sizes before, between and after the symbolic sizes.
 fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
     let (mut symbols, mut counts) = (Vec::new(), vec![1usize]);
     for dim in shape.dims() {

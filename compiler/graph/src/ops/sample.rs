@@ -29,7 +29,7 @@ pub static SAMPLE: OpDef = OpDef {
     examples,
 };
 
-/// Checks the types of parameters against the parameter types of a distribution.
+/// Checks that parameters have the types that a distribution declares for its parameters.
 pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), CallError> {
     if dist.params.len() != types.len() {
         return Err(CallError::Count {
@@ -51,8 +51,8 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Call
     }
 }
 
-/// Returns the draw with draw 0, example 0 and step 0 if the distribution has a sampler, otherwise the mean.
-/// Returns NaN if the distribution has neither.
+/// Returns the draw at the coordinates `(0, 0, 0)` if the distribution has a sampler, otherwise the
+/// mean. Returns NaN if the distribution has neither a sampler nor a mean.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let dist = dist(attrs);
     let zero = Tensor::scalar(0.0);

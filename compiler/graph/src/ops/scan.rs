@@ -31,8 +31,8 @@ pub static SCAN: OpDef = OpDef {
     examples,
 };
 
-/// Checks the number of mapped operands. At least one is needed, because the mapped operands determine the
-/// length.
+/// Checks the number of mapped operands. A scan needs at least one mapped operand, because the
+/// mapped operands determine its length.
 pub(super) fn expect_count(count: i64, operands: usize) -> Result<usize, CallError> {
     match usize::try_from(count) {
         Ok(count) if (1..=operands).contains(&count) => Ok(count),
@@ -73,7 +73,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&x[0].shape, &carries)
 }
 
-/// For the mapped operands in `looped`, moves the new first axis behind the axis of the loop.
+/// Moves the new first axis of each mapped operand in `looped` to the second position, so that the
+/// axis of the loop comes first again.
 pub(super) fn new_axis_second(
     b: &mut Builder,
     args: &[Value],
@@ -86,7 +87,8 @@ pub(super) fn new_axis_second(
         .collect()
 }
 
-/// Applies `scan` to the function lifted over the new batch axis. The carry is always batched.
+/// Lifts the function over the new batch axis, and applies `scan` to the lifted function. The carry
+/// is always batched.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let mut args = new_axis_second(b, site.args, mapped, 1..count + 1);

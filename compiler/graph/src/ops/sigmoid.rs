@@ -14,7 +14,8 @@ pub static SIGMOID: OpDef = OpDef {
         vec![Some(b.mul(dy, slope))]
     }),
     range: |x, _| {
-        // Strictly inside (0, 1): see Note [Exact arithmetic] in `interval`.
+        // The bounds lie strictly inside (0, 1): see Note [Exact arithmetic] in
+        // `interval`.
         let ends = x[0].monotone(|at| Scalar::Sigmoid.eval(&[at])).above_zero();
         Interval::new(ends.lo, ends.hi.min(1.0 - f64::EPSILON / 2.0))
     },

@@ -62,8 +62,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-/// Let `db = l^-T dx`. The cotangent of `l` is the lower triangle of `-db x^T`; if `transposed` is true, it
-/// is the lower triangle of `-x db^T`.
+/// Let `db` be the cotangent of `b`: `l^-T dx`, or `l^-1 dx` if `transposed` is true. The cotangent
+/// of `l` is the lower triangle of `-db x^T`, or of `-x db^T` if `transposed` is true.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let transposed = transposed(site.attrs) != 0;
     let db = b.triangular_solve(site.args[0], dy, !transposed);
