@@ -1,4 +1,5 @@
-//! `batch`: turns a function of one example, draw or chain into a function of many.
+//! `batch`: turns a function of one example, draw or chain into a function of many examples, draws
+//! or chains.
 
 use crate::nodes;
 use bnnc_base::shape::Dim;
@@ -8,8 +9,9 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::{Batch, Lower, Op, OpCall};
 use bnnc_graph::types::Type;
 
-/// Returns `function` with a new axis 0 of size `dim` on the parameters marked in `mapped` and on all
-/// results. A result that depends on no mapped parameter is repeated along the axis.
+/// Returns `function` with a new axis 0 of size `dim` on the parameters that are marked in
+/// `mapped`, and on all results. A result that depends on no marked parameter is repeated along the
+/// new axis.
 pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
@@ -38,8 +40,8 @@ pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     builder.finish(named)
 }
 
-/// Inlines `function` along a new axis 0. Returns each result with a flag that is true if the result has the
-/// new axis.
+/// Inlines `function` along a new axis 0. Returns each result with a flag, which is true if the
+/// result has the new axis.
 pub fn inline_batched(
     builder: &mut Builder,
     function: &Function,
@@ -61,7 +63,8 @@ pub fn inline_batched(
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// A node of the batched function: the op, the attributes, and the types that the operands had before batching.
+/// A node of the batched function: its op, its attributes, and the types of its operands before
+/// batching.
 struct Call<'a> {
     op: Op,
     attrs: &'a [Attr],
@@ -109,7 +112,8 @@ fn apply_batched(
     (value, true)
 }
 
-/// Returns the expansion of an op as a function of operands of the given types.
+/// Returns the expansion of an op as a function. The parameters of this function have the given
+/// types.
 pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function {
     let Lower::Expand(expand) = &op.lower else {
         unreachable!("`{}` is asked for its expansion but has none", op.name);

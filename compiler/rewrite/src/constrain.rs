@@ -1,4 +1,4 @@
-//! Bijections from the reals onto supports, with the logarithms of their Jacobians.
+//! Bijections from the reals onto supports, with the log determinants of their Jacobians.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::{Builder, Window};
@@ -6,9 +6,9 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_math::special;
 
-/// Transforms `z` from the reals onto `support`. Returns the transformed value and the log determinant of the
-/// Jacobian, a scalar summed over all elements. Returns `None` for integers, because no bijection maps the
-/// reals onto integers.
+/// Transforms `z` from the reals onto `support`. Returns the transformed value and the log
+/// determinant of the Jacobian. The determinant covers all elements, so its logarithm is a scalar.
+/// Returns `None` for integers, because no bijection maps the reals onto integers.
 pub fn constrain(builder: &mut Builder, support: Support, z: Value) -> Option<(Value, Value)> {
     match support {
         Support::Real => Some((z, builder.real(0.0))),
@@ -51,8 +51,9 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// Transforms onto a simplex by the additive log-ratio map: a softmax whose last of `k` logits is zero. The
-/// log-Jacobian of this map is the sum of the log probabilities.
+/// Transforms reals onto a simplex by the additive log-ratio map: a softmax of `k` logits, the last
+/// of which is zero. The log determinant of the Jacobian of this map is the sum of the log
+/// probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let mut dims = builder.ty(z).dims().to_vec();
@@ -63,8 +64,8 @@ fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     (builder.exp(log_w), builder.reduce_sum_all(log_w))
 }
 
-/// Transforms onto ordered vectors: the first element is the first coordinate. Each later element exceeds its
-/// predecessor by the exponential of its own coordinate.
+/// Transforms reals onto ordered vectors. The first element is the first coordinate. Each later
+/// element is its predecessor plus the exponential of its own coordinate.
 fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {
@@ -117,9 +118,10 @@ pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Val
     })
 }
 
-/// Transforms a number that an optimiser updates onto the support of a variational parameter. Half-infinite intervals use the softplus instead of the
-/// exponential. The slope of the softplus stays bounded, so a large step of the optimiser changes the parameter by a bounded amount and not by a
-/// factor.
+/// Transforms a number that an optimiser updates onto the support of a variational parameter.
+/// Half-infinite intervals use the softplus instead of the exponential, because the slope of the
+/// softplus is bounded. A large step of the optimiser therefore adds a bounded amount to the
+/// parameter, instead of multiplying it by a large factor.
 pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
@@ -135,8 +137,8 @@ pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<
     }
 }
 
-/// Applies the inverse of [`parameter`], for starting values. Vectors lie along the last axis, which has the
-/// size `last`.
+/// Applies the inverse of [`parameter`] to starting values. Vectors lie along the last axis, which
+/// has the size `last`.
 pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() && !hi.is_finite() => {
@@ -158,8 +160,9 @@ fn inverse_softplus(y: f64) -> f64 {
 /// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// The parameter is the value of a site itself. The bijection is [`constrain`], as for draws, so the values of one family can be the starting
-    /// values of another.
+    /// The parameter is a value of the site itself. The bijection is [`constrain`], which is also
+    /// used for draws of the site. The values of one family can therefore be the starting values of
+    /// another family.
     Site(Support),
     /// The parameter is not the value of a site. The bijection is [`parameter`].
     Parameter(Support),
@@ -173,7 +176,8 @@ impl Scale {
         }
     }
 
-    /// Returns the parameter that corresponds to a state; `None` if the parameter is an integer.
+    /// Returns the parameter that corresponds to a state. Returns `None` if the parameter is an
+    /// integer.
     pub fn value(self, builder: &mut Builder, state: Value) -> Option<Value> {
         match self {
             Scale::Site(support) => constrain(builder, support, state).map(|(value, _)| value),

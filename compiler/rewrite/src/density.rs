@@ -23,8 +23,8 @@ use split::Split;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A model as functions. Parameters are bound by name: sites by their paths, inputs and outputs by their
-/// names.
+/// A model, split into functions. The parameters of these functions are found by name: sites by
+/// their paths, inputs and outputs by their names.
 #[derive(Clone, Debug)]
 pub struct Densities {
     /// The prior of each site, in the order of the model's sites.
@@ -36,33 +36,38 @@ pub struct Densities {
     pub log_prior: Function,
     /// The distributions of the observations, in order.
     pub observations: Vec<Arc<Instance>>,
-    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities of the observations, named by the number of the
-    /// observation and the parameter (`0/loc`). `looped/0` is the log density of the observations inside a loop. Where observations depend on each
-    /// other (an autoregression), the outputs are parameters too.
+    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities
+    /// of the observations. The name of a result consists of the number of the observation and the
+    /// name of the parameter (`0/loc`). `looped/0` is the log density of the observations inside a
+    /// loop. If observations depend on each other, as in an autoregression, the outputs are
+    /// parameters too.
     pub likelihood_arguments: Function,
     /// `(arguments.., outputs..) -> real[]`: the sum of the log-likelihoods of all observations.
     pub log_likelihood: Function,
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
-    /// The predictive quantities of every output that a single observation covers completely.
+    /// The predictive quantities of every output that a single observation covers as a whole.
     pub predictions: Vec<Prediction>,
-    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one observation covers. The results are named
-    /// as in [`Prediction::function`]. A result is absent if the distribution of the output does not define it. If there are several outputs, the
-    /// `log_likelihood` of each is another result, computed from `(arguments.., outputs..)`.
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output
+    /// that one observation covers. The results have the same names as in [`Prediction::function`].
+    /// A result is absent if the distribution of the output does not define it. If the model has
+    /// several outputs, each output has another result `log_likelihood`, computed from
+    /// `(arguments.., outputs..)`.
     pub predictive: Function,
-    /// `(the sites and shared inputs that are needed..) -> one result per name`: the real quantities that the
-    /// model names and that do not depend on the example.
+    /// `(the sites and shared inputs that are needed..) -> one result per name`: the named
+    /// quantities of the model that are real and do not depend on the example.
     pub derived: Function,
 }
 
-/// One predictive quantity of an output.
+/// The prediction function of one output.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The output.
     pub output: Arc<str>,
-    /// Maps `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as they are needed, to
-    /// the `mean`, `draw` or `probabilities` of the output. If the model has several outputs, the results are
-    /// named `NAME.mean` and so on, and `NAME.log_likelihood` is another result.
+    /// Returns the `mean`, `draw` or `probabilities` of the output. The parameters are those of
+    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)` that are needed. If the
+    /// model has several outputs, the names of the results begin with the output (`NAME.mean`), and
+    /// `NAME.log_likelihood` is another result.
     pub function: Function,
 }
 
@@ -82,7 +87,7 @@ impl StageFunctions for Densities {
 }
 
 impl Densities {
-    /// Returns whether the prediction of some other output depends on the output with this name.
+    /// Returns whether the prediction of another output depends on the output with this name.
     pub fn is_given(&self, output: &str) -> bool {
         let others = self.predictions.iter().filter(|said| *said.output != *output);
         let mut results = others.flat_map(|said| {
@@ -100,16 +105,18 @@ pub struct SitePrior {
     pub site: Arc<str>,
     /// The distribution of the site under the prior.
     pub distribution: Arc<Instance>,
-    /// `(the sites and shared inputs that are needed..) -> one result per parameter`, in order.
+    /// `(the sites and shared inputs that are needed..) -> one result per parameter of the distribution`,
+    /// in order.
     pub arguments: Function,
-    /// A site that the parameters of the prior depend on, if any.
+    /// A site on which the parameters of the prior depend. `None` if they depend on no site.
     pub depends_on: Option<Arc<str>>,
-    /// The members of a group, each with its own prior; empty for the prior of a single site.
+    /// The members of a group, each with its own prior. Empty for the prior of a single site.
     pub members: Vec<(Site, SitePrior)>,
 }
 
-/// Splits `model` into functions. Returns diagnostics if a prior depends on an example, or if the model has local sites, observes nothing, needs the
-/// density of a point, or has random quantities inside loops that cannot be separated.
+/// Splits `model` into functions. Returns diagnostics in five cases: a prior depends on an example,
+/// the model has local sites, the model observes nothing, the density of a point is needed, or
+/// random quantities inside loops cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let densities = Split::new(model).densities(model);
@@ -131,7 +138,7 @@ pub fn density(model: &Model) -> Result<Densities, Refusal> {
     }
 }
 
-/// Returns the error for a graph that cannot come from a checked program.
+/// Returns an error about a graph that no checked program can produce.
 fn bug(why: String) -> Refusal {
     Refusal::Fault(Fault::Bug(why))
 }
@@ -185,7 +192,8 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a node contains no random quantity in the functions among its attributes; for a `map`, observations are allowed.
+/// Returns whether the functions among a node's attributes contain no random quantity. In the
+/// function of a `map`, observations are allowed.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {
@@ -207,7 +215,7 @@ fn is_random(function: &Function) -> bool {
             .any(|value| function_attrs(function, value).any(is_random))
 }
 
-/// Returns whether an op occurs in `function`, not counting nested functions.
+/// Returns whether an op occurs in `function`. Nested functions are not searched.
 fn contains(function: &Function, op: &'static OpDef) -> bool {
     function
         .nodes

@@ -33,7 +33,7 @@ pub static CODES: &[&Code] = &[
     &NO_FACTORS,
 ];
 
-/// A site with one value per example.
+/// Reports a site with one value per example.
 pub static LOCAL_SITE: Code = Code {
     id: "E0301",
     title: "local site",
@@ -43,7 +43,7 @@ pub static LOCAL_SITE: Code = Code {
               choose a method that integrates it out.",
 };
 
-/// An approximation that has probability where the density of the prior is zero.
+/// Reports an approximation that has probability where the density of the prior is zero.
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
     title: "infinite KL divergence",
@@ -61,7 +61,7 @@ pub static INFINITE_KL: Code = Code {
               with heavier tails such as `Cauchy`.",
 };
 
-/// A KL divergence that cannot be shown to be finite.
+/// Warns that a KL divergence cannot be shown to be finite.
 pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
     title: "a KL divergence that is not known to be finite",
@@ -77,7 +77,7 @@ pub static UNKNOWN_KL: Code = Code {
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
-/// A family without a differentiable sampler.
+/// Reports a family without a differentiable sampler.
 pub static NO_SAMPLER: Code = Code {
     id: "E0303",
     title: "family without a sampler",
@@ -85,7 +85,7 @@ pub static NO_SAMPLER: Code = Code {
 a differentiable function of its parameters and of standard noise.",
 };
 
-/// A gradient through an op without a derivative.
+/// Reports a gradient through an op without a derivative.
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
     title: "no derivative",
@@ -93,7 +93,7 @@ pub static NO_DERIVATIVE: Code = Code {
               and the reason.",
 };
 
-/// A model that does not observe anything.
+/// Reports a model that does not observe anything.
 pub static NO_OUTPUT: Code = Code {
     id: "E0306",
     title: "nothing to learn from",
@@ -101,7 +101,7 @@ pub static NO_OUTPUT: Code = Code {
               an output. Otherwise there is nothing to learn from the data.",
 };
 
-/// A parameter of the likelihood that has no linearisation.
+/// Reports a parameter of the likelihood that has no linearisation.
 pub static NOT_LINEAR: Code = Code {
     id: "E0307",
     title: "an integer that depends on the weights",
@@ -114,7 +114,8 @@ Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
 Right: a parameter of the type `real`; or `nuts` or `vi`, which do not linearise the model.",
 };
 
-/// A family whose KL divergence cannot be estimated, because it has neither an entropy nor a density.
+/// Reports a family whose KL divergence cannot be estimated, because the family has neither an
+/// entropy nor a density.
 pub static NO_DENSITY: Code = Code {
     id: "E0310",
     title: "family without entropy or density",
@@ -122,7 +123,7 @@ pub static NO_DENSITY: Code = Code {
 `entropy` or a `log_density` to the `dist`.",
 };
 
-/// A layer that does not exist in the model.
+/// Reports a layer that does not exist in the model.
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
@@ -132,7 +133,7 @@ pub static UNKNOWN_LAYER: Code = Code {
               Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
 
-/// Dropout without a layer input to drop.
+/// Reports dropout without a layer input to drop.
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to mask",
@@ -144,7 +145,7 @@ pub static NOTHING_TO_DROP: Code = Code {
               Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };
 
-/// A layer without the form that the requested gradient estimator needs.
+/// Reports a layer without the form that the requested gradient estimator needs.
 pub static LAYER_FORM: Code = Code {
     id: "E0321",
     title: "a gradient estimator that is not possible for a layer",
@@ -156,7 +157,7 @@ pub static LAYER_FORM: Code = Code {
               Right: `local = [out]`.",
 };
 
-/// A Taylor series used outside its radius of convergence.
+/// Reports a Taylor series that is used outside its radius of convergence.
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
@@ -168,7 +169,7 @@ pub static SERIES_RANGE: Code = Code {
               choose another prior.",
 };
 
-/// A site whose prior has no non-centred form.
+/// Reports a site whose prior has no non-centred form.
 pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "a parameter without a non-centred parameterisation",
@@ -181,7 +182,7 @@ pub static NO_NOISE: Code = Code {
               tau * eta`.",
 };
 
-/// A site without Kronecker factors that is too large for a dense block.
+/// Reports a site without Kronecker factors that is too large for a dense block.
 pub static NO_FACTORS: Code = Code {
     id: "E0323",
     title: "no Kronecker factors",
@@ -194,7 +195,7 @@ pub static NO_FACTORS: Code = Code {
               Right: `structure = diagonal`, or `over` without this parameter.",
 };
 
-/// A name in `over` that selects no weights.
+/// Reports a name in `over` that selects no weights.
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
     title: "not weights that can be random",
@@ -207,8 +208,8 @@ pub static NO_WEIGHTS: Code = Code {
               Right: `over = [out]`, or `over = last_layer`.",
 };
 
-/// Returns the options of an inference block that diagnostics with this code are about. Callers know the
-/// spans of these options.
+/// Returns the options of an inference block to which diagnostics with this code refer. The caller
+/// knows the spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
     const OVER: &[OptionName] = &[laplace::GaussianOptions::over()];
@@ -255,7 +256,7 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
 pub enum Refusal {
     /// Errors in the user's program.
     Program(Vec<Diagnostic>),
-    /// A limit or a bug of ours.
+    /// A limit or a bug of the compiler.
     Fault(fault::Fault),
 }
 

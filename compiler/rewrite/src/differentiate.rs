@@ -1,4 +1,4 @@
-//! Derivatives: the reverse mode over nodes that already exist.
+//! Computes derivatives in reverse mode. The nodes to differentiate already exist in the graph.
 
 use crate::diagnostics::NO_DERIVATIVE;
 use crate::nodes;
@@ -17,8 +17,9 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the gradient of `output`, a real scalar, with respect to each value in `wrt`. The gradient with respect to a value is zero if `output`
-/// does not depend on this value. Fails on ops without a derivative.
+/// Returns the gradients of `output`, a real scalar, with respect to each value in `wrt`. If
+/// `output` does not depend on a value, the gradient for this value is zero. Fails on ops without a
+/// derivative.
 pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Result<Vec<Value>, Fault> {
     let ty = builder.ty(output);
     if *ty != Type::scalar() {
@@ -28,13 +29,15 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements to which it applies. The cotangent is zero at the other elements, where a `select` took its other branch. At those
-/// elements, the slope of this branch may be infinite or undefined (as for `if x > 0 { log(x) }` at zero), but the product of the slope and the zero
-/// cotangent must be zero. See Note \[Branches\].
+/// A cotangent and the elements to which it applies. At the other elements, a `select` took its
+/// other branch, so the cotangent is zero there. The slope of the branch that was not taken may be
+/// infinite or undefined there, such as the slope of `log(x)` in `if x > 0 { log(x) }` at zero. The
+/// product of this slope and the zero cotangent must be zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
-    /// A Boolean array of the same shape as the cotangent; `None` means all elements.
+    /// The elements to which the cotangent applies, as a Boolean array of its shape. `None` means
+    /// all elements.
     taken: Option<Value>,
 }
 
@@ -169,7 +172,8 @@ fn pull_back_node(
     }
 }
 
-/// Splits the cotangents of a `select`: each branch gets the cotangents of the elements that take the branch.
+/// Splits the cotangents of a `select`: each branch gets the cotangents of the elements that take
+/// this branch.
 fn branches(
     builder: &mut Builder,
     condition: Value,
@@ -188,8 +192,8 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. These cotangents are zero at the elements to which the cotangent of the result does
-/// not apply.
+/// Returns the cotangents of the operands of an elementwise op. If the cotangent of the result does
+/// not apply to an element, the cotangents of the operands are zero there.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -219,8 +223,8 @@ fn elementwise(
     flows.into_iter().map(|flow| flow.map(&mut of)).collect()
 }
 
-/// Returns the cotangents of the operands of an op whose operands and result differ in shape. A cotangent belongs to the branch at the
-/// elements where it is not zero.
+/// Returns the cotangents of the operands of an op whose operands and result differ in shape. Such
+/// a cotangent applies to the elements where it is not zero.
 fn reshaped(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -242,8 +246,8 @@ fn is_nonzero(builder: &mut Builder, value: Value) -> Value {
     builder.apply(&ops::not::NOT, &[is_zero], Vec::new())
 }
 
-/// Returns `function` with additional results `d_<name>`: the gradient of one of its results, a real scalar, with respect to each parameter
-/// in `wrt`.
+/// Returns `function` with additional results `d_<name>`: the gradients of its result `result`, a
+/// real scalar. Each parameter in `wrt` has one gradient.
 pub fn gradient(function: &Function, result: &str, wrt: &[&str]) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
@@ -284,7 +288,8 @@ pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
 }
 
-/// Like [`pull_back_of`]. If `in_branch` is true, only the elements with a nonzero cotangent belong to the branch.
+/// Like [`pull_back_of`]. If `in_branch` is true, the cotangent applies only to the elements where
+/// it is not zero.
 fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::numbered_params_of(&mut builder, function);
@@ -305,8 +310,10 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
     Ok(rule::remove_dead(&builder.finish(named)))
 }
 
-// Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the rule of `f` multiplies it by the slope
-// of `f`. Where `c` is false, this slope may be infinite or NaN, and `0 * inf` would make every operand of `f` NaN. A cotangent therefore
-// carries the condition under which its branch was taken. The cotangents of an elementwise op's operands are masked again by that
-// condition. After an op that changes shapes, the elements of the branch are those whose cotangent is not zero. The mask is applied in the
-// same kernel as the product, at the cost of one instruction.
+// Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the
+// derivative rule of `f` multiplies this cotangent by the slope of `f`. Where `c` is false, the
+// slope may be infinite or NaN. The product `0 * inf` would then make every operand of `f` NaN. A
+// cotangent therefore keeps the condition under which its branch was taken. The cotangents of an
+// elementwise op's operands are masked again by this condition. After an op that changes shapes,
+// the condition is that the cotangent is not zero. The mask is applied in the same kernel as the
+// product, at the cost of one instruction.

@@ -1,9 +1,13 @@
-//! Replaces the sites that share a joint family by one site, so that later passes treat groups like sites.
+//! Replaces the sites that share a joint family by one site, so that later passes treat groups like
+//! sites.
 //!
-//! The site of a group is a vector of reals: the free coordinates of its members, one member after another, each in row-major order. A bijection
-//! transforms the coordinates of a constrained member. The prior of the group is the density of these coordinates: the product of the members' priors
-//! times the Jacobians of the bijections. The density computes the parameters of each member's prior from the values of the members, so these
-//! parameters may depend on another member. For example, a scale and the weights that it scales may share a family.
+//! The site of a group is a vector of reals. It consists of the free coordinates of the group's
+//! members, one member after another, each in row-major order. A bijection transforms the
+//! coordinates of a constrained member onto its support. The prior of the group is the density of
+//! these coordinates: the product of the members' priors and of the Jacobian determinants of the
+//! bijections. The density computes the parameters of each member's prior from the values of the
+//! members, so the prior of one member may depend on another member. For example, a scale and the
+//! weights that it scales may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};
@@ -24,8 +28,8 @@ impl StageFunctions for (Densities, Model) {
     }
 }
 
-/// Returns the densities of `model`, and the model itself, in which each group of `posterior` is one site.
-/// The function of the model is not changed, because no later pass reads it.
+/// Returns the densities of `model` and the model itself, with one site in place of each group of
+/// `posterior`. The function of the model is not changed, because no later pass reads it.
 pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterior) -> (Densities, Model) {
     let groups: Vec<&SitePosterior> = posterior
         .sites
@@ -61,8 +65,8 @@ pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterio
     (grouped, Model { sites, ..model })
 }
 
-/// Returns the sites of an approximation with their values, computed from a value of the family. Also returns
-/// the log determinant of the Jacobian of the bijections, if there are any.
+/// Computes the values of the sites of an approximation from a value of the family. Also returns
+/// the log determinant of the Jacobian of the bijections, or `None` if the sites need no bijection.
 pub fn members(
     builder: &mut Builder,
     posterior: &SitePosterior,
@@ -111,8 +115,8 @@ fn site_of(group: &SitePosterior) -> Site {
     }
 }
 
-/// Binds the members of a group to their values. Returns the log determinant of the Jacobian of their
-/// bijections.
+/// Binds the members of a group to their values. Returns the log determinant of the Jacobian of the
+/// members' bijections.
 fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: Value) -> Option<Value> {
     let (members, log_jacobian) = members(builder, group, value);
     for (site, value) in members {
@@ -121,7 +125,8 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
     log_jacobian
 }
 
-/// Rewrites a function of sites, bound by name, as a function of the groups that replace them.
+/// Rewrites a function of sites as a function of groups. Each group replaces its members, which are
+/// found by name.
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
@@ -149,12 +154,13 @@ fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     crate::rule::remove_dead(&builder.finish(results))
 }
 
-/// Returns the priors of a model, in which the prior of each group replaces the priors of its members.
+/// Returns the priors of a model, with the prior of each group in place of the priors of its
+/// members.
 fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec<SitePrior> {
     let mut found: Vec<SitePrior> = Vec::new();
     for prior in priors {
         match groups.iter().find(|group| is_member(group, &prior.site)) {
-            // The parameters of a prior may depend on members of a group.
+            // The parameters of a single site's prior may depend on members of a group.
             None => found.push(SitePrior {
                 arguments: of_groups(&prior.arguments, groups),
                 depends_on: prior.depends_on.as_ref().map(|site| {
@@ -170,8 +176,8 @@ fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec
     found
 }
 
-/// Returns the prior of a group: the product of its members' priors. The parameters of this prior are the other sites and the shared inputs from
-/// which the parameters of the members' priors are computed.
+/// Returns the prior of a group: the product of its members' priors. The parameters of this prior
+/// are all other sites and shared inputs that the members' priors need.
 fn prior_of(
     group: &SitePosterior,
     priors: &[SitePrior],
@@ -228,7 +234,7 @@ fn parameter(group: &SitePosterior, name: &str) -> String {
     format!("{}/{name}", group.site)
 }
 
-/// Returns the function that maps each needed value to itself: `(needed..) -> needed..`.
+/// Returns the function `(needed..) -> needed..`, which returns its parameters unchanged.
 fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     let mut builder = Builder::new("arguments");
     let results = needed
@@ -278,7 +284,8 @@ fn product(
             true => MeasureKind::Improper,
             false => MeasureKind::Density,
         },
-        // Each parameter is the value of a site or of an input and already lies in its own support, so no support needs to be stated here.
+        // Each parameter is the value of a site or of an input. This value already lies in its own
+        // support, so the support need not be declared here.
         supports: vec![Support::Real; params.len()],
         params,
         value: ty,

@@ -31,9 +31,10 @@ use bnnc_graph::model::{Site, SitePosterior};
 pub struct KlOptions {
     /// The estimators that may be used.
     pub estimator: Estimator,
-    /// How the means of noise in separated (factorised) divergences are computed.
+    /// How the means of noise in factorised (separated) divergences are computed.
     pub statistics: Statistics,
-    /// The order of the Taylor series for divergences that do not separate; 0 disables it.
+    /// The order of the Taylor series that is used for divergences that do not factorise. The value
+    /// 0 disables the series.
     pub taylor: usize,
 }
 
@@ -42,7 +43,8 @@ pub struct KlOptions {
 pub enum NeedsDraws {
     /// In closed form. Only the sites on which the prior depends may need draws.
     Closed(closed::Closed),
-    /// By draws of the site, for this reason. `None` if the user's options request draws.
+    /// By draws of the site, for this reason. The reason is `None` if the user's options request
+    /// draws.
     Draws(Option<NoClosedForm>),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
@@ -53,17 +55,18 @@ pub enum NeedsDraws {
 pub enum KlChoice {
     /// In closed form.
     Exact(String),
-    /// From the means of noise only.
+    /// From means of noise only.
     Separated(Separation),
     /// From means of noise, after the log prior was replaced by a polynomial.
     Series(TaylorApproximation),
-    /// The plain mean over draws, with gradients through the draws. The text is the reason.
+    /// The plain mean over draws, with gradients through the draws. The text is the reason for this
+    /// choice.
     Direct(String),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
 }
 
-/// Properties of a KL divergence that separates.
+/// Properties of a KL divergence that factorises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Separation {
     /// The number of means of noise per element.
@@ -72,12 +75,12 @@ pub struct Separation {
     pub detached: bool,
     /// The reason why there is no closed form.
     pub because: String,
-    /// True if the means of noise are drawn from their own distribution.
+    /// True if each mean of noise is drawn directly from its own distribution.
     pub by_law: bool,
 }
 
 impl KlChoice {
-    /// Returns the sentence for the report.
+    /// Returns the sentence about the divergence for the report.
     pub fn sentence(&self) -> String {
         match self {
             KlChoice::Exact(why) => format!("exact: {why}"),
@@ -98,7 +101,7 @@ pub struct TaylorApproximation {
     pub centre: f64,
     /// The radius of convergence of the series.
     pub radius: f64,
-    /// The separation of the divergence with this polynomial.
+    /// The factorised form of the divergence with this polynomial.
     pub separation: Separation,
 }
 
@@ -152,7 +155,8 @@ pub fn is_point(posterior: &SitePosterior) -> bool {
     posterior.family.measure == MeasureKind::Point
 }
 
-/// Returns how the draws of `posterior` reach the support of `site`, or a diagnostic if they cannot.
+/// Returns the position of the draws of `posterior` relative to the support of `site`. Returns a
+/// diagnostic if the draws cannot be transformed onto this support.
 pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fault> {
     let family = &posterior.family;
     if is_point(posterior) || is_within(family.support, site.support) {
@@ -213,7 +217,7 @@ fn describe(support: Support) -> String {
 /// Returns the closed form of a KL divergence, or the reason why no closed form exists.
 ///
 /// # Errors
-/// A limit or bug of the simplifier.
+/// Fails if the simplifier reports a limit or a bug of its own.
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,

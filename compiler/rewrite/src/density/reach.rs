@@ -12,9 +12,10 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 impl Densities {
-    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far as the ops bound the mean. For
-    /// example, the mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if the distribution does not state a mean, if neither end of
-    /// the interval is finite, or if the interval is a single point.
+    /// Returns an interval that contains the mean of an output for all values of parameters and
+    /// data, as far as the ops bound the mean. For example, the mean of `Normal(tanh(f), s)` lies
+    /// between -1 and 1. Returns `None` in three cases: the distribution does not define a mean,
+    /// neither end of the interval is finite, or the interval is a single point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = PortName::Mean.of(output);
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
@@ -45,12 +46,13 @@ impl Densities {
     }
 }
 
-/// A product is not expanded into further factors after this number of nodes has been visited. Repeated squaring would double the count at each
-/// level.
+/// The search for the factors of a product visits at most this number of nodes, because repeated
+/// squaring doubles the number of nodes at each level. After that, factors are not expanded
+/// further.
 const MOST_FACTORS: usize = 64;
 
-/// Computes bounds of every value by the rules of the ops. The bounds of a product come from the powers of its factors: `x * x` is not negative for
-/// any `x`.
+/// Computes bounds of every value by the rules of the ops. The bounds of a product are computed
+/// from the powers of its factors, so `x * x` is never negative.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |value, range, before| {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
@@ -88,7 +90,8 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
         }
     }
     let power = |(factor, times): (Value, usize)| {
-        // All factors precede the product, so their bounds are known. The fallback, all reals, is valid for every value.
+        // The bounds of a factor are known, because all factors come before the product. The
+        // fallback, all reals, is valid for every value.
         let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
         let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
         match times % 2 == 0 && base.contains(0.0) {

@@ -1,4 +1,4 @@
-//! The deterministic part of a model, and the functions that are built from this part.
+//! The deterministic part of a model, and the functions that are built from it.
 
 mod output;
 
@@ -21,15 +21,16 @@ use std::sync::Arc;
 
 /// A `sample` or `observe` node whose operands are values of [`Split::builder`].
 struct Random {
-    /// The name of the site (`sample`), or the name given to the distribution (`observe`).
+    /// The name of the site of a `sample` node, or the name of the observation of an `observe`
+    /// node.
     name: Arc<str>,
     distribution: Arc<Instance>,
     params: Vec<Value>,
-    /// The observed value; `None` for a `sample`.
+    /// The observed value. `None` for a `sample` node.
     value: Option<Value>,
 }
 
-/// The deterministic part of a model, in which sites are parameters and random nodes are recorded.
+/// The deterministic part of a model: sites are parameters, and random nodes are recorded.
 pub(super) struct Split {
     builder: Builder,
     priors: Vec<Random>,
@@ -88,7 +89,7 @@ impl Split {
         split.derived = derived
             .map(|(name, value)| (name.clone(), copies[*value]))
             .collect();
-        // The priors follow the order of the model's sites, which can differ from the order of the nodes.
+        // The priors follow the order of the model's sites. The order of the nodes may differ.
         split.priors.sort_by_key(|prior| places.get(&prior.name).copied());
         split
     }
@@ -109,9 +110,10 @@ impl Split {
         }
     }
 
-    /// Returns the quantities that the model names and that do not depend on the example.
+    /// Returns the named quantities of the model that do not depend on the example.
     fn derived(&self, model: &Model) -> Function {
-        // Every value in scope is an operand of a `map`. Only the expansion of the `map` shows which of these operands are used.
+        // The operands of a `map` are all values in scope. Only the expansion of the `map` shows
+        // which of these values are used.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
@@ -128,7 +130,8 @@ impl Split {
         nodes::with_params(&rule::remove_dead(&global), &HashSet::new())
     }
 
-    /// Records an observation. Returns the log density of the observation, which replaces the node.
+    /// Records an observation. Returns the log density of the observation, which replaces the
+    /// `observe` node.
     fn observe(&mut self, attrs: &[Attr], mut args: Vec<Value>) -> Value {
         let value = args.pop();
         let random = random(attrs, args, value);
@@ -137,8 +140,9 @@ impl Split {
         log_density
     }
 
-    /// Records the observations of a `map`. The log densities of these observations are summed over the
-    /// positions of the `map`. Returns the value of the `map` itself, computed without that sum.
+    /// Records the observations of a `map`. The log densities of these observations are summed over
+    /// the positions of the `map`. Returns the value of the `map` itself, which does not depend on
+    /// this sum.
     fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
         let own = nodes::with_functions(attrs, |function| observed(function).0);
         let terms = nodes::with_functions(attrs, |function| observed(function).1);
@@ -164,7 +168,8 @@ impl Split {
     fn fork(&self) -> Builder {
         let function = self.builder.function();
         let mut builder = Builder::new(&function.name);
-        // Nodes are hash-consed already, so a copy inlined without its results has the same nodes with the same ids.
+        // The nodes are hash-consed already, so inlining them into an empty builder gives the same
+        // nodes with the same ids. The results are not copied.
         let params = nodes::params_of(&mut builder, function);
         debug_assert_eq!(params, function.params);
         builder.inline(function, &params);
@@ -306,8 +311,9 @@ impl Random {
     }
 }
 
-/// Returns two versions of a function that observes. In the first version, log densities replace the observations; the only result of the second
-/// version is the sum of these log densities.
+/// Returns two versions of a function that contains observations. In the first version, log
+/// densities replace the observations. The only result of the second version is the sum of these
+/// log densities.
 fn observed(function: &Function) -> (Function, Function) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

@@ -8,18 +8,20 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The values that are tried for arguments without a constant in the program. If a variance is infinite at both values, the constant arguments are
-/// taken to be the reason.
+/// Two values that are tried for every argument that is not a constant in the program. If the
+/// variance is infinite at both values, the constant arguments must be the reason.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
-/// The range of an argument in which the threshold between infinite and finite variances is searched.
+/// The range of an argument that is searched for the threshold between infinite and finite
+/// variances.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
 /// A variance is evaluated only if each argument of the distribution has at most this number of elements.
 const ELEMENTS: usize = 64;
 
 impl Densities {
-    /// Returns whether the constant arguments in the program make the variance of an output infinite, as in `StudentT(1.5, ..)`.
+    /// Returns whether the variance of an output is infinite because of constant arguments, as in
+    /// `StudentT(1.5, ..)`.
     pub fn has_infinite_variance(&self, output: &str) -> bool {
         let variance = self.of_output(output, PortName::Variance);
         variance.is_some_and(|variance| self.is_infinite(variance))
@@ -49,7 +51,7 @@ impl Densities {
         is_decided && inputs.iter().all(is_infinite)
     }
 
-    /// Returns whether the variance of an output does not depend on any parameter, as in `Normal(f, 0.1)`.
+    /// Returns whether the variance of an output depends on no parameter, as in `Normal(f, 0.1)`.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
         let Some(variance) = self.of_output(output, PortName::Variance) else {
             return false;
@@ -68,8 +70,8 @@ impl Densities {
         params.all(|param| is_fixed(nodes::param_name(&function, *param)))
     }
 
-    /// Returns the name of the distribution of an output, if one observation covers it and the distribution
-    /// states a mean or a sampler.
+    /// Returns the name of the distribution of an output. Returns `None` unless one observation
+    /// covers the output, and the distribution defines a mean or a sampler.
     pub fn family(&self, output: &str) -> Option<String> {
         let known = [PortName::Mean, PortName::Draw].into_iter();
         let value = known.filter_map(|part| self.of_output(output, part)).next()?;
@@ -82,7 +84,8 @@ impl Densities {
         })
     }
 
-    /// Returns the mean, variance or draw of an output in the function `predictive`.
+    /// Returns the mean, variance or draw of an output, which are results of the function
+    /// `predictive`.
     fn of_output(&self, output: &str, port: PortName) -> Option<Value> {
         let own = port.of(output);
         [port.text(), &*own]
@@ -90,9 +93,9 @@ impl Densities {
             .find_map(|name| self.predictive.result(name))
     }
 
-    /// Returns a scalar parameter that is passed unchanged as an argument of an output's distribution, and
-    /// the largest value of the parameter at which the variance is infinite. For the degrees of freedom of
-    /// `StudentT(nu, ..)`, that value is 2.
+    /// Finds a scalar parameter that is passed unchanged as an argument of an output's
+    /// distribution. Also returns the largest value of the parameter at which the variance is
+    /// infinite. For the degrees of freedom of `StudentT(nu, ..)`, this value is 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
         let function = only(&self.predictive, self.of_output(output, PortName::Variance)?);
         let parameters = function.params.iter();
@@ -104,7 +107,8 @@ impl Densities {
             .next()
     }
 
-    /// Returns the scalar parameter that is passed unchanged as an argument of the likelihood.
+    /// Returns the scalar parameter that the program passes unchanged as the argument `name` of the
+    /// likelihood.
     fn parameter(&self, name: &str) -> Option<String> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);
@@ -130,9 +134,9 @@ impl Densities {
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
-    /// Returns the largest value of an argument at which the variance is infinite. The value is found by
-    /// bisection to a relative error of 1e-12. Returns `None` if the variance is finite at the lower end of
-    /// [`TRIED`] or infinite at the upper end.
+    /// Returns the largest value of an argument at which the variance is infinite. A bisection
+    /// finds this value to a relative error of 1e-12. Returns `None` if the variance is finite at
+    /// the lower end of [`TRIED`] or infinite at the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
         let is_infinite = |tried: f64| {
             let mut inputs = Vec::new();
@@ -164,7 +168,8 @@ impl Densities {
         Some(low)
     }
 
-    /// Returns the value of an argument of the likelihood that depends on no parameter and no data.
+    /// Returns the value of an argument of the likelihood, if the argument depends on no parameter
+    /// and no data.
     fn given(&self, name: &str) -> Option<Tensor> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);
@@ -175,7 +180,7 @@ impl Densities {
     }
 }
 
-/// Returns the part of a function that computes one value.
+/// Returns the part of a function that is needed to compute one value.
 fn only(function: &Function, value: Value) -> Function {
     nodes::slice(function, &[("value".into(), value)])
 }

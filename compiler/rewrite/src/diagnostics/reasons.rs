@@ -1,11 +1,12 @@
-//! Reasons why a construction is not possible for a model. Reports and diagnostics quote their texts.
+//! Reasons why a method is not possible for a model. Reports and diagnostics quote the texts of
+//! these reasons.
 
 use std::fmt;
 
 /// The reason why a KL divergence has no closed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoClosedForm {
-    /// A bijection transforms the draws of this family to the support of the site.
+    /// A bijection transforms the draws of this family onto the support of the site.
     Transformed(String),
     /// This family does not define an entropy.
     NoEntropy(String),
@@ -51,9 +52,9 @@ pub enum NoExactIntegral {
     Outputs,
     /// The observation covers only a part of the output.
     PartialOutput,
-    /// The distribution of the observation.
+    /// The distribution of the observation does not allow exact integration.
     Distribution(String),
-    /// The weights do not affect this argument of the observation row by row.
+    /// The weights do not affect this argument of the observation separately for each row.
     NotByRow(String),
     /// This argument of the observation does not exist.
     Unknown(String),
@@ -65,7 +66,8 @@ pub enum NoExactIntegral {
     Nonlinear(&'static str),
     /// The weights multiply or divide each other.
     Products,
-    /// The function that locates the kinks has kinks itself, more deeply nested than the analysis goes.
+    /// The kinks depend on functions that have kinks themselves, more deeply nested than the
+    /// analysis goes.
     NestedKinks,
 }
 
@@ -106,7 +108,8 @@ pub struct NoPriorDraws {
 pub enum Undrawable {
     /// The distribution is improper.
     Improper,
-    /// The distribution is a joint distribution of all elements, but only the new elements are drawn.
+    /// The distribution is a joint distribution of all elements, so the new elements cannot be
+    /// drawn separately.
     Joint,
     /// The distribution does not define a sampler.
     NoSampler,
@@ -128,10 +131,10 @@ impl fmt::Display for NoPriorDraws {
     }
 }
 
-/// The reason why a new level of an axis would affect the other levels.
+/// The reason why a new level of an axis could affect the other levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LevelMixing {
-    /// The model computes with the number or the positions of the levels.
+    /// The model uses the number or the positions of the levels in a computation.
     Positions,
     /// An input with one value per level.
     Input(String),
@@ -153,7 +156,7 @@ impl fmt::Display for LevelMixing {
     }
 }
 
-/// The reason why a value of a site does not determine the state of an inference run.
+/// The reason why the state of an inference run cannot be computed from the value of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoState {
     /// The posterior of the site is a family of distributions.
@@ -185,19 +188,19 @@ impl fmt::Display for NoState {
 /// A use of a site that a gradient estimator does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsupportedUse {
-    /// This op uses the site.
+    /// This op, which uses the site.
     Op(&'static str),
-    /// A product with other weights that the same options name.
+    /// A product of the site with other weights that the same option names.
     OtherWeights,
-    /// Several products of one example.
+    /// Several products with the site in one example.
     SeveralProducts,
-    /// Products that sum over different axes of the site.
+    /// Several products that sum over different axes of the site.
     DifferentAxes,
-    /// Products of one example with several vectors.
+    /// Products of the site with several vectors in one example.
     SeveralVectors,
-    /// A product with a sum.
+    /// A product of the site with a sum.
     Sum,
-    /// A product that sums over the site without a second operand.
+    /// A product that sums over an axis of the site without a second operand.
     SumAlone,
 }
 

@@ -1,14 +1,17 @@
-//! Represents values as sums of products, each product being a function of parameters times a function of noise. Implements the operations
-//! that preserve this form.
+//! Represents values as sums of products. Each product is a function of parameters times a function
+//! of noise. The algebra implements the operations that preserve this form.
 //!
-//! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum of terms. Each term is a coefficient times powers
-//! of atoms. The coefficient does not vary with the draw; the atoms do. An atom is a node that this algebra does not decompose. Atoms that do not
-//! depend on an optimised parameter are *noise*: the means of these atoms over draws need no gradient. Theorems 1 and 2 of Nazarovs et al. (2021)
-//! describe how multiplication and integer powers act on such sums. Powers and logarithms of single products cover the scaling families (their
-//! Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
+//! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum
+//! of terms. Each term is a coefficient times powers of atoms. The coefficient does not vary with
+//! the draw; the atoms do. An atom is a node that this algebra does not decompose. Atoms that do
+//! not depend on an optimised parameter are *noise*: the means of these atoms over draws need no
+//! gradient. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication and integer
+//! powers act on such sums. Powers and logarithms of single products cover the scaling families
+//! (Corollary 1 of that paper). The logarithm of an exponential covers the log-normal (Corollary
+//! 2).
 //!
-//! Every form keeps the node of its value in the graph. A value that the algebra cannot express becomes an
-//! atom, so no operation fails.
+//! Every form contains the node of its value in the graph. A value that the algebra cannot express
+//! becomes an atom, so no operation fails.
 
 mod functions;
 
@@ -20,7 +23,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// A value with more terms than this becomes one atom, because the separate means of its terms are not worth their cost.
+/// A value with more terms than this becomes one atom, because separate means of so many terms
+/// would cost more than they save.
 const MOST_TERMS: usize = 64;
 
 /// A power of a sum is expanded only up to this exponent.
@@ -68,7 +72,8 @@ impl SeparatedForm {
     }
 }
 
-/// The dependences of a node.
+/// Records whether a node depends on the draw, and whether a gradient flows from it to an optimised
+/// parameter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dependence {
     /// True if the node depends on the draw.
@@ -96,8 +101,8 @@ pub struct Algebra<'b> {
 }
 
 impl<'b> Algebra<'b> {
-    /// Creates the algebra of a graph. The values of this graph vary with the parameters in `draws`, and gradients flow to the parameters
-    /// in `moving`.
+    /// Creates the algebra of a graph. The parameters in `draws` vary with the draw. Gradients flow
+    /// to the parameters in `moving`.
     pub fn new(
         builder: &'b mut Builder,
         draws: impl IntoIterator<Item = Value>,
@@ -128,7 +133,7 @@ impl<'b> Algebra<'b> {
         self.dependences[value.0 as usize].varies
     }
 
-    /// Returns whether a gradient flows from the value to a moving parameter.
+    /// Returns whether a gradient flows from the value to a parameter in `moving`.
     pub fn moves(&mut self, value: Value) -> bool {
         self.analyse();
         self.dependences[value.0 as usize].moves
@@ -174,7 +179,8 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns a value as a single term: a coefficient if it does not vary, otherwise an atom.
+    /// Returns a value as a single term. The value becomes the coefficient if it does not vary with
+    /// the draw, otherwise an atom.
     pub fn whole(&mut self, value: Value) -> SeparatedForm {
         let ty = self.builder.ty(value).clone();
         let term = if self.varies(value) {
@@ -196,7 +202,8 @@ impl<'b> Algebra<'b> {
         crate::nodes::constant_of(self.builder, value) == Some(number)
     }
 
-    /// Replaces an operation on constants by the resulting constant, so that zero terms are recognised.
+    /// Replaces an operation on constants by its result, so that terms that are zero are
+    /// recognised.
     fn folded(&mut self, value: Value) -> Value {
         let NodeKind::Apply { op, args, .. } = &self.builder.node(value).kind else {
             return value;
@@ -289,8 +296,8 @@ impl<'b> Algebra<'b> {
         self.checked(sum)
     }
 
-    /// Multiplies a form that is a sum over elements by a scalar that does not vary with the draw. If the factor varies, the product becomes one
-    /// atom.
+    /// Multiplies a form that is a sum over elements by a scalar. If the scalar does not vary with
+    /// the draw, each coefficient is multiplied. Otherwise, the product becomes one atom.
     fn scaled(&mut self, value: Value, x: &SeparatedForm, by: &SeparatedForm) -> SeparatedForm {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);
@@ -321,7 +328,8 @@ impl<'b> Algebra<'b> {
         self.normal(factors)
     }
 
-    /// Simplifies powers: powers of signs are reduced modulo 2, and positive powers of indicators to 1.
+    /// Simplifies the powers of special atoms: powers of signs are reduced modulo 2, and positive
+    /// powers of indicators to 1.
     fn normal(&self, mut factors: Vec<(Value, f64)>) -> Monomial {
         for (atom, power) in &mut factors {
             if self.signs.contains(atom) {
@@ -395,7 +403,8 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns the value whose elements an atom moves, the op and the attributes; `None` if the atom does not only move elements.
+    /// Returns the value whose elements an atom moves, with the op and its attributes. Returns
+    /// `None` if the op of the atom does not only move elements.
     pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
         let moving: [&'static OpDef; 3] = [
             &ops::reshape::RESHAPE,

@@ -1,5 +1,5 @@
-//! KL divergences in closed form: the mean of each term of the prior's log density is computed from the
-//! moments that the family states.
+//! KL divergences in closed form. The mean of each term of the prior's log density is computed from
+//! the moments that the family defines.
 
 use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::expand::interpret;
@@ -37,7 +37,8 @@ pub fn bounds(support: Support) -> Interval {
     }
 }
 
-/// Returns the number at which a parameter of a family is fixed, if all its elements are fixed at the same number.
+/// Returns the fixed value of a parameter of a family. Returns `None` unless all elements of the
+/// parameter are fixed at the same number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -48,29 +49,30 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns `function` with expanded loops and folded constants. For example, `x ^ 2` becomes a square.
+/// Returns `function` with expanded loops and folded constants. For example, `x ^ 2` becomes a
+/// square.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn prepared(function: &Function) -> Result<Function, Fault> {
     simplify(&expand_maps(function))
 }
 
-/// Returns `(parameters.., x) -> log density` in the form that separates best: one log density per element if
-/// the elements are independent.
+/// Returns `(parameters.., x) -> log density` in the form that factorises best: one log density per
+/// element, if the elements are independent.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn log_density(distribution: &Instance) -> Result<Function, Fault> {
     let elements = distribution.log_density_elements.as_ref();
     prepared(elements.unwrap_or(&distribution.log_density))
 }
 
-/// Returns `(parameters of SitePrior::arguments.., x) -> log density`, in which constant arguments of the
+/// Returns `(parameters of SitePrior::arguments.., x) -> log density`. Constant arguments of the
 /// prior are folded.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn log_prior(prior: &SitePrior) -> Result<Function, Fault> {
     let mut builder = Builder::new("log_prior");
     let free = nodes::params_of(&mut builder, &prior.arguments);
@@ -83,15 +85,15 @@ pub fn log_prior(prior: &SitePrior) -> Result<Function, Fault> {
 /// The name of the parameter that is the value of the site.
 const SITE: &str = "value of the site";
 
-/// Returns the KL divergence from `posterior` to `prior` in closed form, or the reason why no closed form
-/// exists.
+/// Returns the KL divergence from `posterior` to `prior` in closed form, or the reason why no
+/// closed form exists.
 ///
-/// The first attempt splits the value into its mean and its deviation from the mean: `E[(w - m)^2]` is then
-/// `(E[w] - m)^2 + Var[w]`, in which nothing cancels. This attempt covers only the first two powers. The
-/// second attempt uses moments of the value itself.
+/// The first attempt splits the value into its mean and its deviation from the mean. `E[(w - m)^2]`
+/// then becomes `(E[w] - m)^2 + Var[w]`, a sum without cancellation. This attempt covers only the
+/// first two powers. The second attempt uses moments of the value itself.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Result<Closed, NoClosedForm>, Fault> {
     let log_prior = log_prior(prior)?;
     let attempt = |is_centred| attempt(posterior, prior, &log_prior, is_centred);
@@ -165,15 +167,15 @@ struct Mean<'a> {
     prior: &'a Instance,
     params: &'a [Value],
     x: Value,
-    /// The value minus its mean, if the value was split.
+    /// The deviation of the value from its mean, if the value was split.
     around: Option<Value>,
     /// The moments used so far, for the report.
     used: Vec<String>,
 }
 
 impl Mean<'_> {
-    /// Splits the value into its mean and its deviation. Returns `None` if the family does not state a mean
-    /// and a variance.
+    /// Splits the value into its mean and its deviation from the mean. Returns `None` if the family
+    /// does not define a mean and a variance.
     fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<SeparatedForm> {
         self.family.variance.as_ref()?;
         let mean = algebra.builder.inline(self.family.mean.as_ref()?, self.params)[0];
@@ -275,7 +277,7 @@ impl Mean<'_> {
         (power == 2.0).then(|| builder.add(variance, square))
     }
 
-    /// Names a moment as in `E[w^2]`.
+    /// Returns the name of a moment, such as `E[w^2]`.
     fn describe(&self, algebra: &Algebra<'_>, monomial: &Monomial) -> String {
         match monomial.0[..] {
             [(atom, 1.0)] if Some(atom) == self.around => return "E[w]".to_owned(),

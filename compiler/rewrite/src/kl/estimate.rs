@@ -1,5 +1,5 @@
-//! KL divergences estimated by draws. A separated term becomes a function of parameters times a mean of noise; all other terms are averaged over
-//! draws.
+//! KL divergences that are estimated by draws. A separated term becomes a function of parameters
+//! times a mean of noise. All other terms are averaged over draws.
 
 use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::closed::{held_at, prepared};
@@ -31,14 +31,14 @@ pub struct NoiseProduct {
 pub struct KlEstimate {
     /// The part that does not vary with the draw, a scalar.
     pub fixed: Option<Value>,
-    /// The products; each contributes the sum of its elements.
+    /// The products. Each product contributes the sum of its elements.
     pub products: Vec<NoiseProduct>,
-    /// True if signs or choices were replaced by stop-gradient values.
+    /// True if signs or choices were replaced by values through which no gradient flows.
     pub detached: bool,
 }
 
-/// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters and noise; it is `None` if a parameter itself is
-/// mixed in.
+/// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters
+/// and noise, or `None` if a parameter itself is part of an atom.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,
@@ -73,8 +73,8 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
 }
 
-/// A draw of a site in separated form: the value in the support, the draw of the family, and the log-Jacobian
-/// of the bijection between the two.
+/// A draw of a site in separated form. It consists of the value in the support, the draw of the
+/// family, and the log determinant of the Jacobian of the bijection between them.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.
@@ -83,17 +83,18 @@ pub struct DrawnForm {
     pub value: SeparatedForm,
     /// The draw of the family, before the bijection onto the support.
     pub unconstrained: SeparatedForm,
-    /// The log determinant of the Jacobian, a scalar; `None` without a bijection.
+    /// The log determinant of the Jacobian, a scalar. `None` if no bijection is needed.
     pub log_jacobian: Option<SeparatedForm>,
     /// True if stop-gradient signs were needed to separate the sampler.
     pub detached: bool,
 }
 
-/// Returns the draw of `posterior` with `params` at `coordinates`. The names of its noise streams begin with
-/// `path`. If a support is given, a bijection transforms the draw onto it.
+/// Returns the draw of `posterior` with the parameters `params` at `coordinates`. The names of its
+/// noise streams begin with `path`. If a support is given, a bijection transforms the draw onto the
+/// support.
 ///
 /// # Errors
-/// A limit or bug of the simplifier.
+/// Fails if the simplifier reports a limit or a bug of its own.
 pub fn draw(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -140,7 +141,7 @@ pub fn draw(
     })
 }
 
-/// Returns `z -> (value, log_jacobian)`.
+/// Returns the function `z -> (value, log_jacobian)`, which transforms `z` onto `support`.
 fn bijection(support: Support, ty: &Type) -> Option<Function> {
     let mut builder = Builder::new("constrain");
     let z = builder.param("z", ty.clone());
@@ -154,7 +155,7 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
 /// Returns the log density of the prior at a draw as a scalar form.
 ///
 /// # Errors
-/// A limit or bug of the simplifier.
+/// Fails if the simplifier reports a limit or a bug of its own.
 pub fn log_prior(
     algebra: &mut Algebra<'_>,
     prior: &SitePrior,
@@ -176,12 +177,12 @@ fn log_prior_by(
     log_density(algebra, log_prior, &args)
 }
 
-/// Returns `log q - log p` at a draw as a scalar form; `q` is the approximation and `p` the prior. `log q` is
-/// left out if the family states its entropy. `arguments` are the parameters of `SitePrior::arguments`, as
-/// forms.
+/// Returns `log q - log p` at a draw as a scalar form. Here, `q` is the approximation and `p` the
+/// prior. `log q` is left out if the family defines its entropy. `arguments` are the parameters of
+/// `SitePrior::arguments`, as forms.
 ///
 /// # Errors
-/// A limit or bug of the simplifier.
+/// Fails if the simplifier reports a limit or a bug of its own.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -193,11 +194,11 @@ pub fn integrand(
     integrand_with(algebra, posterior, &log_prior, drawn, arguments)
 }
 
-/// Like [`integrand`], but with any function `(parameters of SitePrior::arguments.., x) -> log density` as
-/// the log prior.
+/// Like [`integrand`], but the log prior is any function
+/// `(parameters of SitePrior::arguments.., x) -> log density`.
 ///
 /// # Errors
-/// A limit or bug of the simplifier.
+/// Fails if the simplifier reports a limit or a bug of its own.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -225,7 +226,8 @@ pub fn integrand_with(
     Ok(sum)
 }
 
-/// Returns a log density as a scalar form. A log density per element is summed.
+/// Returns a log density as a scalar form. If the log density has one value per element, the values
+/// are summed.
 fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[SeparatedForm]) -> SeparatedForm {
     let form = interpret(algebra, function, args).remove(0);
     if form.summed || algebra.builder.rank(form.value) == 0 {

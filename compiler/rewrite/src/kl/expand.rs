@@ -7,12 +7,12 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// An application of an op to forms.
+/// An op that is applied to separated forms.
 struct Call<'a> {
     op: &'static OpDef,
     args: &'a [SeparatedForm],
     attrs: &'a [Attr],
-    /// The node of the application's result.
+    /// The node of the operation's result.
     value: Value,
 }
 

@@ -1,13 +1,18 @@
-//! Detects infinite KL divergences from the ends of supports and from the tails that distributions declare.
+//! Detects infinite KL divergences from the ends of supports and from the tails that distributions
+//! declare.
 //!
-//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite where `-log p`
-//! grows too fast towards an end of the support. Growth like a power of the distance is too fast if q has no moment of that order. Growth like an
-//! exponential is too fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the divergence
-//! infinite, because the mean of the squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end
-//! is used instead of the distance. Every entropy of the library is finite.
+//! Note \[Tails\]. `KL(q
+//! p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite if `-log
+//! p` grows too fast towards an end of the support. If it grows like a power of the distance, this
+//! is too fast if q has no moment of that order. If it grows like an exponential, this is too fast
+//! if the mean of that exponential under q does not exist. Power and log-normal tails of p never
+//! make the divergence infinite, because the mean of the squared logarithm exists under every
+//! declared tail. At a finite end, the inverse of the distance from that end is used instead of the
+//! distance. Every entropy of the library is finite.
 //!
-//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must start at a
-//! value for which the divergence is finite. Numbers that depend on other sites are unknown, but they rarely affect the result.
+//! The check uses the starting values of optimised parameters. If a shape parameter decides whether
+//! the divergence is finite, the divergence must be finite at the starting value of this parameter.
+//! Numbers that depend on other sites are unknown, but they rarely affect the result.
 
 mod decide;
 mod ends;
@@ -36,7 +41,7 @@ use std::ops::Range;
 pub enum Finiteness {
     /// The divergence is finite.
     Finite,
-    /// It is not known whether the divergence is finite. The text is the reason.
+    /// The check cannot show that the divergence is finite. The text is the reason.
     Unknown(String),
     /// The divergence is infinite. The text is the reason.
     Infinite(String),
@@ -53,7 +58,7 @@ impl Finiteness {
     }
 }
 
-/// Rejects an infinite divergence. Returns the reason why the divergence is not known to be finite, if there is one.
+/// Rejects an infinite divergence. If the divergence is not known to be finite, returns the reason.
 ///
 /// # Errors
 /// Returns a diagnostic if the divergence is infinite.
@@ -109,14 +114,15 @@ pub fn finiteness(
     found
 }
 
-/// Returns the number of elements of a joint family that belong to a member.
+/// Returns the number of elements of a joint family's value that belong to a member.
 fn coordinates(member: &Site) -> usize {
     let free = unconstrained(member.support, &member.ty);
     free.shape.count(&Sizes::default())
 }
 
-/// Returns the elements of a joint family that belong to a member. If the family has the same numbers for all elements, one element represents all.
-/// If the elements cannot be identified, their numbers are unknown.
+/// Returns the intervals of those elements of a joint family that belong to a member. If the family
+/// has the same numbers for all elements, one element represents all. If the elements cannot be
+/// identified, their numbers are unknown.
 fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
     match q {
         [only] => vec![only.clone()],
@@ -173,7 +179,7 @@ fn against(
     let mut last = None;
     for at in 0..count {
         let pair = (element(q, at), element(&p, at));
-        // Most elements are equal to the element before.
+        // Most elements are equal to the previous element.
         if last.as_ref() != Some(&pair) {
             found = found.and(decide::of_element(&pair.0, &pair.1, &names));
             last = Some(pair);
@@ -182,7 +188,8 @@ fn against(
     found
 }
 
-/// Returns the starting value of a parameter of a family; `None` if it comes from another inference run.
+/// Returns the starting value of a parameter of a family. Returns `None` if the value comes from
+/// another inference run.
 fn started(param: &FamilyParam) -> Option<Known> {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     match &param.start {
@@ -195,7 +202,7 @@ fn started(param: &FamilyParam) -> Option<Known> {
     }
 }
 
-/// Returns an argument of a prior; `None` if it depends on a site or on data.
+/// Returns an argument of a prior. Returns `None` if the argument depends on a site or on data.
 fn argument(arguments: &Function, at: usize) -> Option<Known> {
     let result = arguments.results[at].clone();
     let needed = needed_by(arguments, &[result.1]);

@@ -1,11 +1,15 @@
-//! Draws means of noise from their own distribution, in a time that does not depend on the number of draws.
+//! Draws means of noise from their own distribution, in a time that does not depend on the number
+//! of draws.
 //!
-//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The sum of squares around the mean is
-//! independent of the sum, and chi-squared with M - 1 degrees of freedom. Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z
-//! is a standard normal variate and G is a gamma variate of shape (M - 1) / 2. (A chi-squared variate is twice a gamma variate whose shape is half
-//! the degrees of freedom.) If only the mean square is needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a
-//! gamma variate of shape M, and the sum of M gamma variates of shape k is a gamma variate of shape M k. The joint distribution of several means,
-//! such as those of the logarithm and of the value, is not easier to draw from than the variates themselves.
+//! Note \[Distributions of means\]. The sum of M draws of a standard normal is normal with variance
+//! M. The sum of squares around the mean is independent of the sum, and chi-squared with M - 1
+//! degrees of freedom. Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z is
+//! a standard normal variate and G is a gamma variate of shape (M - 1) / 2. (A chi-squared variate
+//! is twice a gamma variate whose shape is half the degrees of freedom.) If only the mean square is
+//! needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a gamma
+//! variate of shape M. The sum of M gamma variates of shape k is a gamma variate of shape M k.
+//! Several means, such as the mean of the value and the mean of its logarithm, have a joint
+//! distribution that is as hard to draw from as the variates themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;
@@ -26,26 +30,28 @@ enum Variate {
     Normal,
     /// The distribution of the absolute value of a standard normal variate.
     HalfNormal,
-    /// The standard exponential distribution, with this sign.
+    /// The standard exponential distribution. Each variate is multiplied by this sign.
     Exponential(f64),
     /// The gamma distribution with scale one and this constant shape.
     Gamma(f64),
 }
 
-/// A mean of noise with a known distribution: the mean of the power `power` of variates of the stream `site`.
+/// A mean of noise with a known distribution: the mean of the variates of the stream `site`, each
+/// raised to the power `power`.
 #[derive(Clone, Debug)]
 pub struct NoiseMean {
     variate: Variate,
     power: f64,
     site: Arc<str>,
     shape: Shape,
-    /// True if the mean of the variate is needed too. The mean then uses the same normal variate as the mean
-    /// square.
+    /// True if the mean of the variate is needed too. Both means are then computed from the same
+    /// normal variate.
     joint: bool,
 }
 
-/// Returns the distribution of each mean of `products`, or `None` if it is not known. `others` are values that are averaged over draws with
-/// gradients; the noise that they depend on has to be drawn variate by variate.
+/// Returns the distribution of each mean of `products`, or `None` if the distribution is not known.
+/// The values in `others` are averaged over draws with gradients, so the noise on which they depend
+/// has to be drawn variate by variate.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
@@ -73,7 +79,8 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     for (stream, _) in found.iter().flatten() {
         *uses.entry(*stream).or_default() += 1;
     }
-    // The joint distribution of two means of the same noise is unknown, except for the mean of a normal variate and the mean of its square.
+    // If two means use the same noise, their joint distribution is unknown. The only exception is
+    // the mean of a normal variate together with the mean of its square.
     let alone = found
         .iter()
         .flatten()
@@ -87,7 +94,7 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     found.iter().map(|found| found.as_ref().and_then(whole)).collect()
 }
 
-/// Returns the distribution of the mean of one monomial, with its noise node.
+/// Returns the distribution of the mean of one monomial, together with the node of its noise.
 fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, NoiseMean)> {
     let [(atom, power)] = monomial.0[..] else {
         return None;
@@ -157,7 +164,7 @@ fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {
 }
 
 impl NoiseMean {
-    /// Draws one mean over `draws` draws, at a step.
+    /// Draws the mean of `draws` variates at the iteration `step`.
     pub fn mean(&self, builder: &mut Builder, draws: usize, step: Value) -> Value {
         let count = draws as f64;
         match self.variate {

@@ -1,4 +1,5 @@
-//! The mean and spread of families at the starting values of their parameters.
+//! Computes the mean and the standard deviation of a family at the starting values of its
+//! parameters.
 
 use crate::nodes;
 use crate::unroll::expand_maps;
@@ -13,8 +14,8 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Returns the starting value of a parameter, or the centre of the distribution from which the starting value
-/// is drawn. Returns `None` if the value comes from another inference run.
+/// Returns the starting value of a parameter. If the starting value is random, returns the centre
+/// of its distribution. Returns `None` if the value comes from another inference run.
 pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Optimise(Init::Constant(value)) => Some(*value),
@@ -25,8 +26,8 @@ pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns the mean and the standard deviation of an elementwise family with these parameters, if the family
-/// states both and they are finite.
+/// Returns the mean and the standard deviation of an elementwise family with the parameters
+/// `params`. Returns `None` unless the family defines both and both are finite.
 fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
     let moment = |function: &Option<Arc<Function>>| -> Option<f64> {
         let function = along(function.as_ref()?, 1)?;
@@ -51,7 +52,8 @@ pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     centre(posterior, &params?)
 }
 
-/// Returns an elementwise function for `count` elements along one axis, whatever the shape of `function`. Returns `None` if an op is not elementwise.
+/// Returns a version of an elementwise function for arrays of `count` elements, whatever the shape
+/// of `function`. Returns `None` if an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);

@@ -1,10 +1,11 @@
-//! Taylor series of log densities in the value of a site. See Theorem 3 of Nazarovs et al. (2021), with the
-//! series of the logarithm corrected to `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`.
+//! Taylor series of log densities in the value of a site. The series follow Theorem 3 of Nazarovs
+//! et al. (2021), with the series of the logarithm corrected to
+//! `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`.
 //!
-//! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its Taylor series
-//! around the centre. For each op, a recurrence computes the coefficients of the result from those of the
-//! operands (Griewank and Walther 2008, chapter 13). The coefficients are nodes of the graph, so the
-//! parameters of the prior may be optimised.
+//! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its Taylor
+//! series around the centre. For each op, a recurrence computes the coefficients of the result from
+//! the coefficients of the operands (Griewank and Walther 2008, chapter 13). The coefficients are
+//! nodes of the graph, so the parameters of the prior may be optimised.
 
 use crate::nodes;
 use bnnc_base::shape::Sizes;
@@ -15,16 +16,18 @@ use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// A power with a whole exponent up to this number is expanded into repeated products.
+/// Powers with whole exponents up to this number are computed as repeated products.
 const LARGEST_WHOLE: f64 = 16.0;
 
-/// Coefficients of the powers of the distance from the centre. Missing coefficients are zero.
+/// The coefficients of a Taylor series: entry `k` belongs to the `k`-th power of the distance from
+/// the centre. Missing coefficients are zero.
 type Jet = Vec<Option<Value>>;
 
-/// Computes the series of a result up to an order, from the series of the operands.
+/// Computes the series of an op's result up to an order, from the series of the operands.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// The recurrences by op. A function has no series here if another op depends on the site.
+/// The recurrence of each op. A function has no series if an op without a recurrence depends on the
+/// site.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
@@ -126,7 +129,7 @@ fn exponential(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     Some(e)
 }
 
-/// Returns the series of the logarithm of `x`. `start` is the coefficient of order 0.
+/// Returns the series of the logarithm of `x`. `start` is the coefficient of order 0 of the result.
 fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet> {
     let divisor = at(x, 0)?;
     let mut l: Jet = vec![Some(start)];
@@ -144,8 +147,8 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
 
 fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
     if exponent.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&exponent) {
-        // Repeated products also work if the base is zero at the centre, where the recurrence would divide by
-        // zero.
+        // The recurrence divides by the base, so it fails if the base is zero at the centre.
+        // Repeated products work there too.
         let one = b.like(1.0, at(x, 0)?);
         let mut y: Jet = vec![Some(one)];
         for _ in 0..exponent as usize {
@@ -166,7 +169,7 @@ fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
 fn sigmoid(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     let mut s: Jet = vec![Some(b.sigmoid(at(x, 0)?))];
     for k in 1..=order {
-        // s' = s (1 - s) x'
+        // Uses `s' = s (1 - s) x'`.
         let square = product(b, &s, &s, k - 1);
         let slope: Jet = (0..k)
             .map(|j| {
@@ -188,8 +191,8 @@ fn softplus(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     Some(y)
 }
 
-/// Returns the coefficients of an elementwise `(parameters.., x) -> value` around `centre` as functions of
-/// the parameters.
+/// Returns the Taylor coefficients of an elementwise function `(parameters.., x) -> value` around
+/// `centre`. The coefficients are functions of the parameters.
 fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Function> {
     let mut builder = Builder::new("series");
     let (x, params) = function.params.split_last()?;
@@ -248,8 +251,9 @@ pub struct DensitySeries {
 /// The radius of convergence is estimated from the coefficients up to this order.
 const LOOKED_AT: usize = 24;
 
-/// Returns the Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. If the
-/// log density has free parameters, its radius of convergence is unknown and is set to infinity.
+/// Returns the Taylor polynomial of degree `order` of `log_density(parameters.., x)` around
+/// `centre`. If the log density has free parameters, its radius of convergence is unknown and is
+/// set to infinity.
 pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<DensitySeries> {
     let known = coefficients(log_density, centre, order)?;
     let mut builder = Builder::new("series");
@@ -277,7 +281,8 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Densi
     })
 }
 
-/// Estimates the radius of convergence by the root test on the second half of the coefficients.
+/// Estimates the radius of convergence of a series by applying the root test to the second half of
+/// its coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
     // All elements have the same parameters, so one element is enough.
     let one = super::start::along(log_density, 1)?;

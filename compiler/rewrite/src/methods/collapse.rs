@@ -1,8 +1,9 @@
 //! `collapse`: analyses how an observation depends on the weights that are integrated out.
 //!
-//! The location of an observation (the mean of a Normal distribution, or logits) is a function of one row and
-//! of the weights. If the location is affine in the chosen weights, or affine between kinks, integrals over a
-//! box of these weights have exact forms. `pieces` proves either property from the derivative alone.
+//! The location of an observation (the mean of a Normal distribution, or logits) is a function of
+//! one row and of the weights. If the location is affine in the chosen weights, or affine between
+//! kinks, integrals over a box of these weights have exact forms. The module `pieces` proves either
+//! property, and needs only the derivative.
 
 mod local;
 mod maxima;
@@ -30,7 +31,8 @@ use bnnc_graph::model::{ApproximatePosterior, Input, Model};
 use pieces::KinkedFunction;
 use std::sync::Arc;
 
-/// The programs of one collapsed inference run, with the ports of `bnnc_abi::collapsed::Collapsed`.
+/// The programs of one collapsed inference run. Their ports are those of
+/// `bnnc_abi::collapsed::Collapsed`.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.
@@ -39,17 +41,17 @@ pub struct Collapse {
     pub outputs: usize,
     /// The distribution of the observation, given its location.
     pub likelihood: Likelihood,
-    /// How the location depends on the elements of `weights`.
+    /// The way in which the location depends on the elements of `weights`.
     pub form: LocationForm,
     /// True if the scale of a Normal distribution depends on the elements of `weights` too.
     pub held: bool,
-    /// The location and its derivatives, if the form is exact.
+    /// A program for the location and its derivatives, if the form is exact.
     pub local: Option<Function>,
-    /// The location without its derivatives, if it has kinks.
+    /// A program for the location without its derivatives, if the location has kinks.
     pub plain: Option<Function>,
-    /// Predictions for rows at many positions.
+    /// A program that predicts rows at many positions of the states.
     pub predict: Function,
-    /// The sites, at many positions.
+    /// A program that computes the sites at many positions of the states.
     pub sites: Function,
     /// The states that are optimised.
     pub moved: Vec<Arc<str>>,
@@ -61,8 +63,8 @@ struct Observed<'a> {
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: the location of one row.
     location: Function,
     size: usize,
-    /// For a Normal distribution, the name of the scale among the arguments of the likelihood, and the
-    /// observed output.
+    /// For a Normal distribution, the name of the scale among the arguments of the likelihood, and
+    /// the output that is observed.
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
@@ -72,12 +74,12 @@ impl StageFunctions for Result<KinkedFunction, NoExactIntegral> {
     }
 }
 
-/// Returns the programs that collapse weights of `model`. In `posterior`, the sites of the model are points,
-/// either optimised or fixed.
+/// Returns the programs that collapse weights of `model`. In `posterior`, every site of the model
+/// is a point, which is either optimised or fixed.
 ///
 /// # Errors
-/// Fails for observations inside loops, for unknown names, for an op without a derivative, and if no site
-/// affects the outputs.
+/// Fails if an observation lies inside a loop, if a name is unknown, if an op has no derivative, or
+/// if no site affects the outputs.
 pub fn collapse(
     densities: &Densities,
     model: &Model,
@@ -150,8 +152,8 @@ pub fn collapse(
     })
 }
 
-/// Returns the only observation of a model, if its location is known. The error is the reason why there is no
-/// such observation.
+/// Returns the only observation of a model, if its location is known. The error is the reason why
+/// the model has no such observation.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral> {
     let [observation] = &all.densities.observations[..] else {
         return Err(NoExactIntegral::Observations);
@@ -202,8 +204,10 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
     rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), flat)]))
 }
 
-/// Returns the parts of a model in which the location is the only output, and the weights that affect the location. If some of these weights do not
-/// affect the scale, only they can belong to the last layer: a network with a separate output layer for its noise has two last layers.
+/// Returns the parts of a model whose only output is the location, with the weights that affect the
+/// location. If the user chose the last layer, weights that also affect the scale are left out,
+/// unless all weights affect the scale. The reason is that a network with a separate output layer
+/// for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, PortName::Outputs.text());
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
@@ -234,7 +238,7 @@ fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<
     })
 }
 
-/// Returns the states of the sites that may be collapsed, each with its number of elements.
+/// Returns the states of the sites that may be collapsed. Each state has its number of elements.
 fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
     weights.map(|plan| (state(plan), elements(plan))).collect()

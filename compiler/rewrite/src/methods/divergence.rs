@@ -30,21 +30,23 @@ use bnnc_graph::types::Type;
 use parts::{Found, Parts};
 use std::sync::Arc;
 
-/// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their distribution, the functions contain the number of
-/// draws, `TrainingSettings::kl_draws`; the symbolic size must then equal this number.
+/// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their
+/// distribution, the functions contain the number of draws, `TrainingSettings::kl_draws`. The
+/// symbolic size of the draws must then equal this number.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// `(states.., shared inputs.., step: int) -> kl` before lowering, in readable form.
+    /// `(states.., shared inputs.., step: int) -> kl` before lowering, in a form that is easy to
+    /// read.
     pub density: Function,
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` if
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// The function with the same parameters as `value`. The results are `kl` and, for each optimised state, the gradient under the name of
-    /// the state.
+    /// A function with the parameters of `value`. Its results are `kl` and the gradient for each
+    /// optimised state, under the name of the state.
     pub gradient: Function,
     /// The states with their starting values. A state holds a parameter on the unconstrained scale.
     pub states: Vec<State>,
-    /// How the KL divergence of each site is computed.
+    /// For each site, a description of how its KL divergence is computed.
     pub reports: Vec<SiteReport>,
     /// The number of nodes of `value` through which a gradient flows.
     pub gradient_nodes: usize,
@@ -53,7 +55,7 @@ pub struct Divergence {
 /// Returns the KL divergence from `posterior` to the priors of `model`.
 ///
 /// # Errors
-/// Fails for an infinite divergence, a family without a sampler, or an op without a derivative.
+/// Fails if a divergence is infinite, if a family has no sampler, or if an op has no derivative.
 pub fn divergence(
     densities: &Densities,
     model: &Model,
@@ -85,7 +87,8 @@ pub fn divergence(
     })
 }
 
-/// Adds the warnings to the context, and the choices to the trace if there is one.
+/// Adds the warnings to the context. Also adds the choices to the trace, if the context has a
+/// trace.
 fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut PassContext) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
@@ -108,7 +111,7 @@ impl StageFunctions for PerDraw {
 }
 
 impl Task<'_> {
-    /// Builds the divergence at one draw. Reports its warnings and choices.
+    /// Builds the divergence at one draw. Also reports the warnings and choices of this divergence.
     pub(super) fn announced_divergence(&self, context: &mut PassContext) -> Result<PerDraw, Fault> {
         let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| self.divergence_per_draw())?;
         announce(self.plans, &per_draw, context);
@@ -188,7 +191,8 @@ impl Task<'_> {
         scope
     }
 
-    /// Starts a function of one draw, with the states and the integers `draw` and `step` as parameters.
+    /// Starts a function of one draw. Its parameters are the states and the integers `draw` and
+    /// `step`.
     pub(super) fn start_draw(&self) -> (Builder, Scope) {
         let mut builder = Builder::new("draw");
         let mut scope = Scope::default();
@@ -297,9 +301,11 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Adds a divergence that needs draws. If the divergence separates, means of noise are enough. Otherwise a Taylor series is used, if it was
-    /// requested and separates. Otherwise, the whole divergence is averaged over draws. A partial separation would only add values to those that are
-    /// averaged with gradients.
+    /// Adds a divergence that needs draws. If the divergence factorises, means of noise are enough.
+    /// Otherwise, a Taylor series replaces the log prior, if the user requested a series and the
+    /// divergence with this series factorises. Otherwise, the whole divergence is averaged over
+    /// draws. Factorising only a part of the divergence would not help, because the values of the
+    /// other part are averaged with gradients anyway.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,
@@ -335,8 +341,9 @@ impl Task<'_> {
         Ok(KlChoice::Direct(why))
     }
 
-    /// Returns the estimate in which a Taylor polynomial replaces the log density of the prior. Returns `None` if no series was requested, or if the
-    /// estimate with the series does not separate.
+    /// Returns the estimate in which a Taylor polynomial replaces the log density of the prior.
+    /// Returns `None` if no series was requested, or if the estimate with the series does not
+    /// factorise.
     fn series(
         &self,
         algebra: &mut Algebra<'_>,
@@ -431,7 +438,7 @@ impl Task<'_> {
 /// The prefix of the noise streams that only divergences use.
 const OWN_STREAM: &str = "kl/";
 
-/// The largest order of a Taylor series.
+/// The largest order of a Taylor series. If the user requests a higher order, no series is used.
 const MOST_ORDER: usize = 16;
 
 const FIXED: &str = "fixed";
@@ -448,9 +455,11 @@ fn noise(at: usize) -> String {
 /// A function that computes the KL divergence at one draw, and its properties.
 #[derive(Clone, Debug)]
 pub(super) struct PerDraw {
-    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that are not needed are absent.
+    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that
+    /// are not needed are absent.
     function: Function,
-    /// For each product, the distribution from which the mean of its noise is drawn, if the mean is drawn directly.
+    /// For each product, the distribution from which the mean of its noise is drawn directly.
+    /// `None` if the mean is computed from draws.
     laws: Vec<Option<NoiseMean>>,
     /// The chosen computations, one per plan.
     pub(super) choices: Vec<KlChoice>,
@@ -462,7 +471,7 @@ pub(super) struct PerDraw {
 struct SiteDraw<'a> {
     plan: &'a SitePlan<'a>,
     drawn: &'a DrawnForm,
-    /// The values of `SitePrior::arguments`.
+    /// The values of `SitePrior::arguments`, as forms.
     arguments: &'a [SeparatedForm],
 }
 

@@ -1,10 +1,11 @@
-//! Random masks on the inputs of layers (Srivastava et al. 2014), which are also used in predictions (Gal and
-//! Ghahramani 2016).
+//! Random masks on the inputs of layers (Srivastava et al. 2014). The masks are also used in
+//! predictions (Gal and Ghahramani 2016).
 //!
-//! In a product `w h` of weights and values computed from an example, each element of `h` is dropped with
-//! probability `p`, and the remaining elements are divided by `1 - p`. The product keeps its mean and has the
-//! variance `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of the seed, the layer, the draw, the
-//! example and the step. All programs therefore see the same mask for a given draw and example.
+//! In a product `w h`, `w` are weights and `h` are values that are computed from an example. Each
+//! element of `h` is dropped with probability `p`, and the remaining elements are divided by
+//! `1 - p`. The product keeps its mean, and has the variance `p / (1 - p) sum_i (w_i h_i)^2`. A
+//! mask is a function of the seed, the layer, the draw, the example and the step. All programs
+//! therefore use the same mask for a given draw and example.
 
 use super::likelihood::choice::covers;
 use super::train::Refusal;
@@ -31,18 +32,18 @@ use std::sync::Arc;
 /// The user's options for dropout.
 #[derive(Clone, Copy, Debug)]
 pub struct Masks<'a> {
-    /// The layers or weights whose inputs are dropped. An empty list means all layers except those whose
-    /// inputs are data.
+    /// The layers or weights whose inputs are dropped. An empty list means all layers whose inputs
+    /// are not data.
     pub layers: &'a [Arc<str>],
     /// The probability that an input is dropped.
     pub rate: f64,
 }
 
-/// A model whose layer inputs have masks.
+/// A model with masks on the inputs of its layers.
 #[derive(Clone, Debug)]
 pub struct Dropped {
-    /// The densities. The functions of a row also depend on `draw`, `example` and `step`, which select the
-    /// masks.
+    /// The densities with masks. The functions of a row also depend on `draw`, `example` and
+    /// `step`, which select the masks.
     pub densities: Densities,
     /// The sites whose products with inputs have masks.
     pub sites: BTreeSet<Arc<str>>,
@@ -57,8 +58,8 @@ impl StageFunctions for Dropped {
 /// Puts masks on the inputs of layers, in all functions of a row in `densities`.
 ///
 /// # Errors
-/// Fails for names that are not layers, for layers whose weights are not multiplied with values of an
-/// example, and for models without any input to drop.
+/// Fails if a name is not a layer, if the weights of a layer are not multiplied with values of an
+/// example, or if the model has no input to drop.
 pub fn dropped(
     densities: &Densities,
     model: &Model,
@@ -90,7 +91,8 @@ pub fn dropped(
     })
 }
 
-/// Checks that every name selects a layer with a mask, and that there is at least one mask.
+/// Checks that every name selects a layer with a mask. Also checks that the model has at least one
+/// mask.
 fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Result<(), Vec<Diagnostic>> {
     let sites = || model.sites.iter().map(|site| &*site.name);
     let fault = |name: &Arc<str>| {
@@ -132,7 +134,7 @@ struct Product {
     node: Value,
     /// The index of the operand that depends on the example.
     operand: usize,
-    /// The value from which the elements of this operand are taken.
+    /// The value from which the elements of the operand are taken.
     source: Value,
     /// The sites from which the weights are computed.
     sites: Vec<Arc<str>>,
@@ -144,7 +146,8 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, as in a model that treats the whole file as one example, the shared inputs count as inputs of the layers.
+    // If all examples share their inputs, the shared inputs count as inputs of the layers. An
+    // example is a model that treats the whole file as one example.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,
@@ -196,13 +199,14 @@ fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool 
     row.op(value).is_some_and(|op| op.is_one_of(ops))
 }
 
-/// Returns the layer of a site: `hidden` of `hidden.w`.
+/// Returns the layer of a site, such as `hidden` for `hidden.w`.
 fn layer(site: &str) -> &str {
     layer_of(site).unwrap_or(site)
 }
 
-/// Returns the value from which an operand takes its elements. A sliding window over an image contains an element several times. One mask therefore
-/// drops the element in all windows or in none.
+/// Returns the value from which an operand takes its elements. An element of an image occurs in
+/// several sliding windows. A mask on the image drops the element in all these windows or in none
+/// of them.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
@@ -214,7 +218,8 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    // The entries of a lookup table that does not depend on the example are not dropped. Values that are looked up in the table are dropped.
+    // The entries of a lookup table that does not depend on the example are not dropped. The values
+    // that are looked up in this table are dropped instead.
     if is_application(row, value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }
@@ -228,13 +233,13 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     value
 }
 
-/// Builds a copy of a row function with masks.
+/// Builds a copy of a row function, with masks on the inputs of layers.
 struct Masker<'a> {
     row: &'a Function,
     rate: f64,
     builder: Builder,
     coordinates: [Value; 3],
-    /// The masked copies of layer inputs, by layer and value.
+    /// The masked copies of layer inputs. The keys are the layer and the value.
     masked: HashMap<(String, Value), Value>,
     /// The number of masks of each layer.
     counts: HashMap<String, usize>,
@@ -278,8 +283,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Returns the operand of a product, with the mask of the layer on the values that the operand comes
-    /// from.
+    /// Returns a copy of a product's operand. The mask of the layer lies on the values from which
+    /// the operand is taken.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
@@ -301,7 +306,7 @@ impl<'a> Masker<'a> {
         self.moved(copies, operand, source, masked)
     }
 
-    /// Rebuilds the operand from `masked` instead of `source`.
+    /// Rebuilds an operand from the value `masked` instead of the value `source`.
     fn moved(&mut self, copies: &NodeImages<Value>, operand: Value, source: Value, masked: Value) -> Value {
         if operand == source {
             return masked;
@@ -322,7 +327,8 @@ impl<'a> Masker<'a> {
         self.builder.apply(op.0, &moved, attrs)
     }
 
-    /// Drops elements of `x`, and divides the remaining elements by the probability that an element is kept.
+    /// Drops elements of `x`. The remaining elements are divided by the probability that an element
+    /// is kept.
     fn mask(&mut self, x: Value, stream: &str) -> Value {
         let builder = &mut self.builder;
         let shape = builder.shape(x);

@@ -1,9 +1,10 @@
 //! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
-//! The outputs `f` are the arguments of the observed distributions that depend on the row and on at least one moving site (a site that is not fixed).
-//! If no such argument depends on the row, `f` consists of all arguments that depend on a moving site. Each of these arguments is transformed onto
-//! the reals by the bijection of its support, and all are concatenated into one vector. The weights are the sites that affect `f`; all other sites
-//! keep their values at the maximum.
+//! The outputs `f` are the arguments of the observed distributions that depend on the row and on at
+//! least one moving site (a site that is not fixed). If no such argument depends on the row, `f`
+//! consists of all arguments that depend on a moving site. The bijection of its support transforms
+//! each of these arguments onto the reals, and all arguments are concatenated into one vector. The
+//! weights are the sites that affect `f`. All other sites keep their values at the maximum.
 
 pub mod choice;
 mod columns;
@@ -42,27 +43,27 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The axis of the cotangents of a row.
 const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
-/// The programs to build, besides those that are always built.
+/// Selects the programs to build, besides those that are always built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalPrograms {
-    /// Jacobians of all weights.
+    /// Builds Jacobians of all weights.
     pub jacobian: bool,
-    /// Jacobians of selected weights.
+    /// Builds Jacobians of selected weights.
     pub selected: bool,
-    /// The diagonals of `J' J` for the Jacobians `J`.
+    /// Builds the diagonals of `J' J` for the Jacobians `J`.
     pub squares: bool,
-    /// The products `J V J'` of the Jacobians `J` with a diagonal matrix `V`.
+    /// Builds the products `J V J'` of the Jacobians `J` with a diagonal matrix `V`.
     pub spread: bool,
-    /// Kronecker factors.
+    /// Builds Kronecker factors.
     pub factors: bool,
-    /// Products of vectors with the second derivatives of the likelihood and the prior.
+    /// Builds products of vectors with the second derivatives of the likelihood and the prior.
     pub products: bool,
-    /// The programs for a run with less memory.
+    /// Builds the programs for a run with less memory.
     pub smaller: bool,
 }
 
-/// Programs that never store a whole Jacobian. The smaller programs are used for subnetworks (whose weights are chosen among all weights) and for
-/// diagonal precisions.
+/// Programs that never store a whole Jacobian. They are used for diagonal precisions, and for
+/// subnetworks, whose weights are chosen among all weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.
@@ -79,36 +80,39 @@ pub struct SmallerPrograms {
     pub products: Option<Function>,
     /// Predictions from draws of the weights.
     pub predict: Function,
-    /// The sites, at draws of the weights.
+    /// The values of the sites, at draws of the weights.
     pub sites: Function,
 }
 
-/// The programs of one Laplace approximation, with the ports of `bnnc_abi::laplace::Laplace`.
+/// The programs of one Laplace approximation. Their ports are those of
+/// `bnnc_abi::laplace::Laplace`.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     /// The approximated weights.
     pub weights: Vec<Weights>,
-    /// For each site in `weights`, the arguments of the observed distributions that the site affects. The names of the arguments are those in `flat`.
+    /// For each site in `weights`, the arguments of the observed distributions that the site
+    /// affects. The names of the arguments have the same form as in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
-    /// The moving states that affect the likelihood of a row given `f`, but do not affect `f`.
+    /// The moving states that affect the likelihood of a row for fixed `f`, but do not affect `f`.
     pub noise: Vec<String>,
-    /// A moving site that is not among the weights but is linked to one by the prior: the prior of the weight depends on the site, or the prior of
-    /// the site depends on the weight.
+    /// A moving site that is not among the weights, but that the prior links to a weight. Either
+    /// the prior of the weight depends on the site, or the prior of the site depends on the weight.
     pub tied: Option<Arc<str>>,
-    /// The number of scalars that affect `f`.
+    /// The number of scalar parameters that affect `f`.
     pub parameters: usize,
     /// The number of elements of `f`.
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions with respect to which a derivative of the log-likelihood is zero. The name `0/loc` stands for the
-    /// argument `loc` of the first distribution.
+    /// The arguments of the observed distributions for which a derivative of the log-likelihood is
+    /// zero. The name `0/loc` stands for the argument `loc` of the first distribution.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of weights for which `factors` computes Kronecker factors.
     pub blocks: Vec<WeightBlock>,
-    /// Computes `f`, the log-likelihood of a row given `f`, and the derivatives of this log-likelihood.
+    /// Computes `f`, the log-likelihood of a row as a function of `f`, and the derivatives of this
+    /// log-likelihood.
     pub rows: Function,
     /// The gradient of the log-likelihood.
     pub gradient: Function,
@@ -122,7 +126,8 @@ pub struct Approximation {
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// The products `J M J'` of the Jacobians `J` with a matrix `M` that is diagonal in the eigenbases of the Kronecker factors.
+    /// The products `J M J'` of the Jacobians `J` with a matrix `M`. In the eigenbases of the
+    /// Kronecker factors, `M` is diagonal.
     pub turned: Option<Function>,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -132,22 +137,22 @@ pub struct Approximation {
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
     pub functions: Function,
-    /// Derivatives with respect to the inputs of a row.
+    /// Derivatives of `f` and its covariance with respect to the inputs of a row.
     pub inputs: Function,
     /// Predictions from draws of the weights.
     pub predict: Function,
-    /// The sites, at draws of the weights.
+    /// The values of the sites, at draws of the weights.
     pub sites: Function,
     /// The programs for a run with less memory.
     pub smaller: Option<SmallerPrograms>,
 }
 
-/// Returns the programs that approximate the posterior of `model`. In `posterior`, the sites of the model are
-/// points, either optimised or fixed.
+/// Returns the programs that approximate the posterior of `model`. In `posterior`, every site of
+/// the model is a point, which is either optimised or fixed.
 ///
 /// # Errors
-/// Fails for observations inside loops, for unknown names, for an op without a derivative, and if no site
-/// affects the outputs.
+/// Fails if an observation lies inside a loop, if a name is unknown, if an op has no derivative, or
+/// if no site affects the outputs.
 pub fn approximation(
     densities: &Densities,
     model: &Model,
@@ -219,17 +224,17 @@ pub fn approximation(
 /// A function that builds a program of derivatives.
 type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
 
-/// Builds one of these programs and prepares it for lowering.
+/// Builds one program of derivatives and prepares it for lowering.
 fn lowered(function: Derived<'_>, context: &mut PassContext) -> Result<Function, Refusal> {
     let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
 
-/// Returns `(states.., shared..) -> log_prior`: the log prior of the sites that are weights, with the
-/// log-Jacobians of their bijections.
+/// Returns `(states.., shared..) -> log_prior`: the log prior of the sites that are weights, plus
+/// the log determinants of the Jacobians of their bijections.
 ///
 /// # Errors
-/// The errors of [`approximation`].
+/// Returns the errors of [`approximation`].
 pub fn log_prior(
     densities: &Densities,
     model: &Model,
@@ -245,7 +250,8 @@ pub fn log_prior(
     })
 }
 
-/// Returns the programs that never store the gradient of a whole row, for all weights and for the weights in the approximation.
+/// Returns the programs that never store the gradient of a whole row: some for all weights, and
+/// some for the weights in the approximation.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),

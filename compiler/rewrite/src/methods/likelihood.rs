@@ -23,18 +23,19 @@ use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
-/// The log-likelihood of one row, in which every site is replaced according to its gradient estimator.
+/// The log-likelihood of one row. Each site is replaced as its gradient estimator requires.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`. A site with separate draws per example is replaced by [`per_example::centre`] and
-    /// [`per_example::spread`]; `draw`, `example` and `step` are the coordinates of the noise.
+    /// Like `Densities::row_log_likelihood`, but [`per_example::centre`] and
+    /// [`per_example::spread`] replace a site that is drawn separately for each example. `draw`,
+    /// `example` and `step` are the coordinates of the noise.
     row: Function,
-    /// Counts the positions of a row that lie outside their axes. `None` if there cannot be such positions, or if some site has separate draws per
-    /// example.
+    /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
+    /// to lie inside, or if some site is drawn separately for each example.
     pub(super) outside: Option<Function>,
-    /// How the expectation over each site is computed, one per plan.
+    /// For each plan, the way in which the expectation over its site is computed.
     ways: Vec<Expectation>,
-    /// A sentence for the report, one per plan.
+    /// For each plan, a sentence for the report.
     pub(super) sentences: Vec<String>,
 }
 
@@ -44,11 +45,11 @@ impl StageFunctions for Likelihood {
     }
 }
 
-/// Returns the log-likelihood of one row with the gradient estimators that `layers` requests. `outside`
-/// counts the positions of a row that lie outside their axes.
+/// Returns the log-likelihood of one row, with the gradient estimators that `layers` requests.
+/// `outside` counts the positions of a row that lie outside their axes.
 ///
 /// # Errors
-/// Fails for names that are not layers, and for layers that do not support the requested estimator.
+/// Fails if a name is not a layer, or if a layer does not support the requested estimator.
 pub(super) fn likelihood(
     densities: &Densities,
     plans: &[SitePlan<'_>],
@@ -56,8 +57,9 @@ pub(super) fn likelihood(
     context: &mut PassContext,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified before it is repeated, while it is still small. The search for layers runs after simplification, because
-    // simplification moves transpositions into products.
+    // The graph of one example is simplified before it is repeated for all examples, while it is
+    // still small. The search for layers runs after simplification, because simplification moves
+    // transpositions into products.
     let row = pipeline::run(
         &densities.row_log_likelihood,
         pipelines::BEFORE_DERIVATIVE,
@@ -104,8 +106,8 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. The number
-    /// of positions `outside` is another result, if these are counted.
+    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows.
+    /// If positions outside their axes are counted, their number `outside` is another result.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
@@ -138,7 +140,8 @@ impl Task<'_> {
     }
 }
 
-/// Binds a site to a draw. A site that is split into centre and spread is bound to the two parts of a draw.
+/// Binds a site to a draw. If the site is split into a centre and a spread, both are bound to their
+/// parts of the draw.
 fn bind_site(
     builder: &mut Builder,
     scope: &mut Scope,

@@ -11,7 +11,7 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// The name of the noise stream of draws of an output.
+/// The name of the noise stream from which outputs are drawn.
 const PREDICTIVE: &str = "predictive";
 
 /// An output that one observation covers.
@@ -42,14 +42,14 @@ impl Split {
         })
     }
 
-    /// Returns whether the model has several outputs. The name of a result then begins with the name of its
-    /// output.
+    /// Returns whether the model has several outputs. If it does, the name of each result begins
+    /// with the name of its output.
     fn has_several(&self) -> bool {
         self.outputs.len() > 1
     }
 
-    /// Returns the port of a predictive quantity of an output. Its name begins with the output if there are
-    /// several outputs.
+    /// Returns the port of a predictive quantity of an output. If the model has several outputs,
+    /// the name of the port begins with the output.
     fn port_of(&self, output: &str, port: PortName) -> Arc<str> {
         match self.has_several() {
             false => port.into(),
@@ -113,8 +113,8 @@ impl Split {
         self.whole().flat_map(of_output).collect()
     }
 
-    /// Returns the predictive quantities of whole outputs as functions of the arguments of their
-    /// distributions.
+    /// Returns the predictive quantities of the outputs that one observation covers, as functions
+    /// of the arguments of their distributions.
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new(PREDICTIVE);
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
@@ -160,7 +160,7 @@ impl Split {
 }
 
 impl Random {
-    /// Returns the mean if the observed value is a single Boolean; the mean is then the probability of
+    /// Returns the mean if the observed value is a single Boolean. This mean is the probability of
     /// `true`.
     fn truth(&self) -> Option<&Function> {
         let is_truth =

@@ -57,7 +57,7 @@ impl Algebra<'_> {
         self.product_of(value, coefficient, factors)
     }
 
-    /// Returns the form of a value that is one product.
+    /// Returns the form of a value that is a single product.
     fn product_of(&self, value: Value, coefficient: Value, factors: Vec<(Value, f64)>) -> SeparatedForm {
         let monomial = self.normal(factors);
         SeparatedForm::of(
@@ -69,7 +69,8 @@ impl Algebra<'_> {
         )
     }
 
-    /// Returns an equal product whose coefficient is not negative, if the sign of the coefficient is known.
+    /// Returns an equal product with a non-negative coefficient. Returns `None` if the sign of the
+    /// coefficient is not known.
     fn without_signs(&mut self, term: &SeparatedTerm) -> Option<SeparatedTerm> {
         let range = self.range(term.coefficient);
         if range.lo >= 0.0 {
@@ -122,7 +123,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Builds the product of the powers of the atoms. There must be at least one atom.
+    /// Builds the product of the powers of the atoms. The monomial must have at least one atom.
     pub fn monomial_value(&mut self, monomial: &Monomial) -> Value {
         let mut product = None;
         for (atom, power) in &monomial.0 {
@@ -154,8 +155,8 @@ impl Algebra<'_> {
         sum
     }
 
-    /// Returns the factors if all atoms are known to be non-negative, otherwise the whole product as one
-    /// factor.
+    /// Returns the factors of a monomial if all its atoms are known to be non-negative. Otherwise,
+    /// returns the whole product as one factor.
     fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
         if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
             monomial.0.clone()
@@ -203,7 +204,7 @@ impl Algebra<'_> {
         self.product_of(value, coefficient, factors)
     }
 
-    /// Builds the sum of the terms. There must be at least one term.
+    /// Builds the sum of the terms. The list must have at least one term.
     pub fn sum_of(&mut self, terms: &[SeparatedTerm]) -> Value {
         let mut sum = None;
         for term in terms {
@@ -222,9 +223,10 @@ impl Algebra<'_> {
         self.product(term.coefficient, monomial)
     }
 
-    /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute value is taken factor by factor. Any other
-    /// form is multiplied by its stop-gradient sign. The stop-gradient does not change the derivative, because the derivative of the sign is zero
-    /// almost everywhere.
+    /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the
+    /// absolute value is taken factor by factor. Any other form is multiplied by the sign of its
+    /// value, through which no gradient flows. This does not change the derivative, because the
+    /// derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if self.is_non_negative(x.value) {
             return x.clone();
@@ -283,8 +285,9 @@ impl Algebra<'_> {
         self.add(value, y, &extra)
     }
 
-    /// Returns whether all terms are products of positive whole powers of noise, and no constant coefficient is infinite or NaN. For other terms, the
-    /// branch that is not taken could make the sum NaN.
+    /// Returns whether all terms are products of positive whole powers of noise, and all constant
+    /// coefficients are finite. For other terms, the branch that is not taken could make the sum
+    /// NaN.
     fn is_polynomial(&mut self, form: &SeparatedForm) -> bool {
         let is_tame = |this: &mut Self, term: &SeparatedTerm| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

@@ -6,13 +6,13 @@ use crate::kl::start::rounded;
 
 /// The names of the family and the prior in messages.
 pub struct DistNames<'a> {
-    /// The family.
+    /// The name of the family.
     pub family: &'a str,
-    /// The prior.
+    /// The name of the prior.
     pub prior: &'a str,
 }
 
-/// The lower or the upper end of the values.
+/// The lower or the upper end of a range of values.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Low,
@@ -85,14 +85,15 @@ fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) ->
     Finiteness::Finite
 }
 
-/// Returns the result for a distribution that does not declare its tails.
+/// Returns the result for a distribution that does not declare its tails: the divergence may be
+/// infinite.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how fast its density falls (`tails = ..`)"
     ))
 }
 
-/// Returns a number inside an interval, for the message.
+/// Returns a number inside an interval, to be named in a message.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -109,7 +110,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
-    // The heaviest component of a mixture decides. If no component reaches this end, the prior has no density there, which `covered` reports.
+    // For a mixture, the component with the heaviest tail decides. If no component reaches this
+    // end, the prior has no density there, which `covered` reports.
     let found = ends.map(|end| falls(q, end, names));
     found
         .reduce(|best, other| match (&best, &other) {

@@ -1,5 +1,5 @@
-//! The tails of a family and of a prior at the ends of their elements, as numbers: see
-//! [`bnnc_graph::dist::Reach`].
+//! The tails of a family and of a prior, as numbers for each element. The declarations of these
+//! tails are in [`bnnc_graph::dist::Reach`].
 
 use crate::kl::closed::bounds;
 use crate::kl::start::along;
@@ -10,14 +10,14 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The decay of a density towards an end. At an infinite end, the distance is measured from zero. At a finite
-/// end, the inverse of the distance from that end is used. Numbers that depend on unknown values are
-/// represented by NaN.
+/// The decay of a density towards an end. At an infinite end, `t` is the distance of a value from
+/// zero. At a finite end, `t` is the inverse of the distance from that end. A number that depends
+/// on unknown values is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DensityTail {
-    /// The probability beyond a distance `t` falls like `t ^ -index`.
+    /// The probability beyond `t` falls like `t ^ -index`.
     Power(f64),
-    /// The log density falls like the square of the logarithm.
+    /// The log density falls like minus the square of `log t`.
     LogNormal,
     /// The log density falls like `-(rate t) ^ order`.
     Exponential { rate: f64, order: f64 },
@@ -25,16 +25,16 @@ pub enum DensityTail {
     DoubleExponential(f64),
 }
 
-/// One end of the values that have positive probability.
+/// One end of the range of values that have positive probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityEnd {
     /// The position of the end.
     pub at: f64,
-    /// The decay of the density; `None` if the distribution does not declare it.
+    /// The decay of the density at this end. `None` if the distribution does not declare the decay.
     pub tail: Option<DensityTail>,
 }
 
-/// The interval of one element in which the probability is positive, or the interval of one component of a
+/// The interval of values with positive probability for one element, or for one component of a
 /// mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SupportInterval {
@@ -50,7 +50,8 @@ impl SupportInterval {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
     }
 
-    /// Returns the interval with unknown numbers, for an element that cannot be identified: finite ends, indices and rates become NaN.
+    /// Returns the interval for an element that cannot be identified: finite ends, indices and
+    /// rates become NaN.
     pub fn without_numbers(&self) -> SupportInterval {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
@@ -101,13 +102,14 @@ pub fn is_small(sizes: &[usize]) -> bool {
     count.is_some_and(|count| count <= LARGE)
 }
 
-/// The numbers in a [`Reach`]: one number per element, or one for all elements.
+/// The numbers that describe a [`Reach`]: one number per element, or one for all elements.
 struct Numbers {
     at: [Vec<f64>; 2],
     tails: [Option<(dist::TailKind, Vec<Vec<f64>>)>; 2],
 }
 
-/// Returns the intervals of each element of a distribution. `values` are the parameters; a value is `None` if the parameter is not known.
+/// Returns the intervals of each element of a distribution. `values` are the parameters of the
+/// distribution. An unknown parameter is `None`.
 pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<SupportInterval>> {
     let numbers: Vec<Numbers> = instance
         .reach
@@ -181,8 +183,8 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
             _ => inside[1] < at,
         };
         if is_cut {
-            // If the density is positive at the cut, the probability near the cut is proportional to the
-            // distance from it.
+            // If the density is positive at the point of truncation, the probability within a small
+            // distance of this point is proportional to the distance.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),
@@ -208,7 +210,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
     }
 }
 
-/// Returns the interval in unconstrained space, before the bijection transforms it onto `support`.
+/// Returns the interval in unconstrained space, which a bijection transforms onto `support`.
 pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     let line = |low: Option<DensityTail>, high: Option<DensityTail>| SupportInterval {
         low: DensityEnd {
@@ -257,7 +259,8 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     }
 }
 
-/// Returns the tail as a function of the logarithm of the distance, including the slope of the bijection.
+/// Returns the decay of the density of the logarithm of `t`. This density includes the slope of the
+/// bijection.
 fn carried(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {

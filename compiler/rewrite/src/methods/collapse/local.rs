@@ -1,4 +1,5 @@
-//! The program that computes the location of each row, and the derivatives of the location with respect to the collapsed weights.
+//! The program that computes the location of each row, and its derivatives with respect to the
+//! collapsed weights.
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};
@@ -18,11 +19,12 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// Returns the program `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks,
-/// kinks/slope` for a batch of rows.
+/// Returns the program
+/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks, kinks/slope`
+/// for a batch of rows.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn local(
     parts: &LaplaceParts<'_>,
     observed: &Observed<'_>,
@@ -37,7 +39,7 @@ pub fn local(
     Ok(batch(&row, &mapped, ROWS))
 }
 
-/// Returns the program of [`local`] without slopes and kinks.
+/// Returns a copy of the program of [`local`] without slopes and kinks.
 pub fn plain(local: &Function) -> Function {
     let kept = [PortName::Location, PortName::Scale, PortName::Target];
     let mut plain = local.clone();
@@ -47,7 +49,7 @@ pub fn plain(local: &Function) -> Function {
     rule::remove_dead(&plain)
 }
 
-/// Returns the program of [`local`] for one row.
+/// Returns the program of [`local`] for a single row.
 fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
@@ -114,7 +116,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
         ];
         for (port, value) in pairs {
             if let Some(value) = value {
-                // If the scale is a scalar, it applies to all elements.
+                // A scalar scale applies to all elements of the location.
                 let all = match builder.rank(value) {
                     0 => builder.broadcast_to(value, &flat),
                     _ => builder.reshape(value, &flat),
@@ -126,8 +128,9 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
     Ok(rule::remove_dead(&builder.finish(results)))
 }
 
-/// Returns `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` for one
-/// cotangent.
+/// Returns
+/// `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]`. The
+/// function computes the slope for one cotangent.
 fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, Fault> {
     let mut builder = Builder::new("slopes");
     let mut scope = Scope::default();
@@ -158,7 +161,7 @@ fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, 
     ]))
 }
 
-/// The columns that are elements of one state.
+/// The collapsed weights that are elements of one state.
 struct Pick {
     state: String,
     elements: usize,
@@ -166,8 +169,8 @@ struct Pick {
     chosen: Value,
 }
 
-/// Returns the value and the derivative of an affine function. The derivative is computed for all elements, and then some elements are
-/// picked.
+/// Returns the value and the derivative of an affine function. The derivative is first computed for
+/// all elements of the states; then the chosen elements are picked.
 fn picked(
     builder: &mut Builder,
     scope: &Scope,
@@ -189,8 +192,8 @@ fn picked(
     Ok((value, sum))
 }
 
-/// Returns the value and the derivative of a function with kinks. Each row has its own weights, because `moves` are added to the weights
-/// that all rows share.
+/// Returns the value and the derivative of a function with kinks. Each row adds its own `moves` to
+/// the weights that all rows share.
 fn moved(
     builder: &mut Builder,
     mut scope: Scope,

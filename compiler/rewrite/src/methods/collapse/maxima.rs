@@ -1,8 +1,9 @@
 //! Rewrites the maximum along an axis as a tree of maxima of two values.
 //!
-//! The maximum of two values is affine on both sides of a kink, and its derivative compares the two values.
-//! The derivative of a maximum along an axis instead tests which elements equal the maximum. This test does
-//! not compare two values whose difference is zero at a kink, so it does not show where the kinks are.
+//! The maximum of two values is affine on both sides of a kink. Its derivative compares the two
+//! values, and the kink is where their difference is zero. The derivative of a maximum along an
+//! axis instead tests which elements equal the maximum. This test does not show where the kinks
+//! are.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};
@@ -11,7 +12,8 @@ use bnnc_graph::infer::without_axes;
 use bnnc_graph::ops;
 use std::collections::HashSet;
 
-/// Returns `function`, in which maxima of reals that depend on `moved` are computed in pairs.
+/// Returns `function` with pairwise maxima in place of maxima along axes. Only maxima of reals that
+/// depend on `moved` are replaced.
 pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     function.rebuild(|builder, call, copies| {
         let is_largest = call.op.is(&ops::reduce_max::REDUCE_MAX)
@@ -23,7 +25,8 @@ pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     })
 }
 
-/// Returns the maximum along `axes`, without these axes. Returns `None` if a size is not fixed or is zero.
+/// Returns the maximum of `x` along `axes`. The result does not have these axes. Returns `None` if
+/// a size is not fixed or is zero.
 fn largest(builder: &mut Builder, x: Value, axes: &[usize]) -> Option<Value> {
     let shape = builder.shape(x);
     let sizes: Option<Vec<usize>> = axes.iter().map(|axis| shape.0[*axis].fixed()).collect();

@@ -1,11 +1,14 @@
-//! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
+//! Proves that a function is affine in some of its parameters, or affine between kinks, and finds
+//! the kinks.
 //!
-//! A function is affine where its derivative is constant. The derivative is available as a graph, which shows what the derivative depends on. If the
-//! derivative does not depend on the parameters, the function is affine. If the derivative depends on the parameters only through comparisons, the
-//! function is affine wherever no comparison changes its result. The kinks are the zeros of the differences that are compared. A function that
-//! contains comparisons outside its derivative may jump and is rejected. Comparisons are accepted only in derivatives of continuous ops. The proof
-//! treats no op specially except comparisons. The derivative of a maximum along an axis has a different kind of comparison; `maxima` rewrites this
-//! op.
+//! A function is affine where its derivative is constant. The derivative is a graph, which shows
+//! the values on which it depends. If the derivative does not depend on the parameters, the
+//! function is affine. If the derivative depends on the parameters only through comparisons, the
+//! function is affine wherever no comparison changes its result. The kinks are the zeros of the
+//! differences that are compared. A comparison outside the derivative may be a jump of the
+//! function, so functions with such comparisons are rejected. Comparisons are accepted only in
+//! derivatives of continuous ops. No other op needs a rule of its own. The derivative of a maximum
+//! along an axis contains a different kind of comparison; the module `maxima` rewrites this op.
 
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
@@ -25,12 +28,14 @@ use bnnc_graph::op::{Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// The search for kinks ends after this number of rounds. Each round may find new kinks: the kinks of the functions that locate the known kinks.
+/// The search for kinks ends after this number of rounds. Each round finds the kinks of the
+/// functions that locate the kinks of the round before.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
 pub struct KinkedFunction {
-    /// `(parameters.. as before) -> outputs`: the function and then the kinks, in one vector.
+    /// `(parameters.. as before) -> outputs`: the values of the function, followed by the kinks, in
+    /// one vector.
     pub all: Function,
     /// The number of elements of `all` that are kinks.
     pub kinks: usize,
@@ -38,11 +43,12 @@ pub struct KinkedFunction {
     pub direct: usize,
 }
 
-/// Finds the kinks between the pieces on which a function is affine in the named parameters. The function must have one result, the vector
-/// `outputs`. The inner error is the reason why the function is not piecewise affine.
+/// Finds the kinks between the pieces on which a function is affine in the named parameters. The
+/// function must have one result, the vector `outputs`. The inner error is the reason why the
+/// function is not piecewise affine.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn pieces(
     function: &Function,
     names: &[String],
@@ -123,7 +129,8 @@ fn bends(function: &Function, names: &[String], context: &mut PassContext) -> Re
     Ok(!Walk::new(&derivative, names).switches.is_empty())
 }
 
-/// Returns `(parameters.. as before) -> outputs`: the differences of the compared values, in one vector.
+/// Returns `(parameters.. as before) -> outputs`: the differences of the compared values, as one
+/// vector.
 fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Function {
     let mut whole = derivative.clone();
     whole.results.clear();
@@ -152,7 +159,8 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
     builder.finish(vec![(PortName::Outputs.into(), all)])
 }
 
-/// Returns the first `size` elements of the outputs, followed by the kinks.
+/// Returns a function whose result consists of the first `size` elements of the outputs, followed
+/// by the kinks.
 fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function {
     let mut first = derivative.clone();
     first.results.truncate(1);
@@ -173,11 +181,13 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
     }
 }
 
-/// Finds the values of a derivative that depend on some parameters other than through comparisons.
+/// Finds the values of a derivative that depend on some parameters in another way than through
+/// comparisons.
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
-    /// The operands of the comparisons that depend on the parameters, each pair once. `None` stands for zero.
+    /// The operands of the comparisons that depend on the parameters. Each pair occurs once. `None`
+    /// stands for zero.
     switches: Vec<(Value, Option<Value>)>,
 }
 
@@ -204,7 +214,8 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// If the derivative shows that the function is not affine between its kinks, returns the reason.
+    /// Returns the reason why the function is not affine between its kinks. Returns `None` if the
+    /// derivative does not show such a reason.
     fn curved(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         let mut flows = self.derivative.results.iter().skip(1);
         if !flows.any(|(_, flow)| self.dependent.contains(flow)) {
@@ -218,8 +229,10 @@ impl<'a> Walk<'a> {
         Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }
 
-    /// Returns the reason why the derivative does not determine the function; `None` if it does. The reason is an op whose derivative is zero
-    /// although the function may jump at it. Comparisons in the derivative come from continuous functions, so they are kinks and not jumps.
+    /// Returns the reason why the derivative does not determine the function. The reason is an op
+    /// whose derivative is zero although the function may jump at the op. Returns `None` if no such
+    /// op exists. A comparison in the derivative is a kink and not a jump, because it comes from a
+    /// continuous function.
     fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
@@ -252,7 +265,7 @@ fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the operands of a comparison of reals. The sign of a value is a comparison of the value with zero.
+/// Returns the operands of a comparison of reals. The op `sign` compares its operand with zero.
 fn switch(function: &Function, value: Value) -> Option<(Value, Option<Value>)> {
     let args = function.args(value);
     match (&op(function, value)?.lower, args) {

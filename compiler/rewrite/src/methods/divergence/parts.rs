@@ -15,12 +15,12 @@ pub(super) struct Parts {
     pub(super) direct: Option<Value>,
     pub(super) products: Vec<NoiseProduct>,
     pub(super) choices: Vec<KlChoice>,
-    /// For each choice, the range of `products` for this choice.
+    /// For each choice, the range of its entries in `products`.
     pub(super) products_of: Vec<Range<usize>>,
     pub(super) warnings: Vec<Diagnostic>,
 }
 
-/// A Taylor series that separates.
+/// A Taylor series with which the divergence factorises.
 pub(super) struct Found {
     pub(super) order: usize,
     pub(super) series: DensitySeries,
@@ -28,7 +28,7 @@ pub(super) struct Found {
 }
 
 impl Parts {
-    /// Adds the estimate of a Taylor series.
+    /// Adds the estimate of a divergence with a Taylor series.
     pub(super) fn add_series(
         &mut self,
         algebra: &mut Algebra<'_>,
@@ -48,7 +48,7 @@ impl Parts {
         }
     }
 
-    /// Adds a separated estimate.
+    /// Adds the estimate of a divergence that factorises.
     pub(super) fn add(&mut self, algebra: &mut Algebra<'_>, estimate: KlEstimate, because: &str) -> KlChoice {
         if let Some(fixed) = estimate.fixed {
             estimate::add_to(algebra.builder, &mut self.fixed, fixed);

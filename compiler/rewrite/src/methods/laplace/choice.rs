@@ -20,7 +20,7 @@ pub enum OverWeights<'a> {
     All,
     /// The sites of the last layer.
     LastLayer,
-    /// The layers and sites with these names.
+    /// The layers and sites with the given names.
     Names(&'a [Arc<str>]),
 }
 
@@ -70,7 +70,8 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         .help(format!("these affect the outputs: {}", quoted.join(", ")))
 }
 
-/// Returns the sites of the last layer: the layer whose weights are combined last with values of a row.
+/// Returns the sites of the last layer: the layer whose weights are the last to be combined with
+/// values of a row.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = reached(&parts.outputs, of_row);
@@ -111,7 +112,7 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     diagnostics::error(&diagnostics::NO_WEIGHTS, message).help(help)
 }
 
-/// Returns the values that depend on a parameter whose name satisfies `is_from`.
+/// Returns the values that depend on at least one parameter whose name satisfies `is_from`.
 fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value> {
     let params = function.params.iter().copied();
     let from: Vec<Value> = params
@@ -120,8 +121,8 @@ fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value
     dependents(function, &from)
 }
 
-/// Returns the index of the last node that combines a weight with a value of the row; 0 if there is no such
-/// node.
+/// Returns the index of the last node that combines a weight with a value of the row, or 0 if no
+/// node does so.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {

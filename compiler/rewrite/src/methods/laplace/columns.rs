@@ -1,8 +1,9 @@
-//! Programs that need only a part of a Jacobian `J`: some of its columns, the sums of squares of its columns, or the product `J V J'` with a
-//! diagonal matrix `V`.
+//! Programs that need only a part of a Jacobian `J`: some of its columns, the sums of squares of
+//! its columns, or the product `J V J'` with a diagonal matrix `V`.
 //!
-//! Each program is written in its plain form. The gradient of a weight matrix is an outer product. Rewrite rules avoid storing this gradient if only
-//! a part of it, or a sum, is needed.
+//! Each program is written in its plain form, with whole gradients. The gradient of a weight matrix
+//! is an outer product. If a program needs only a part of this gradient, or a sum, then rewrite
+//! rules avoid storing the whole gradient.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -22,7 +23,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 /// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
@@ -46,7 +47,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns `(.., cotangents) -> STATE/squares [elements]`: sums of squares over rows and columns.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
@@ -60,11 +61,11 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(results))
 }
 
-/// Returns `(.., cotangents, STATE/variance [elements]..) -> spread [batch, columns, columns]`: the product
-/// `J V J'` of each row with the diagonal matrix `V` of the variances.
+/// Returns `(.., cotangents, STATE/variance [elements]..) -> spread [batch, columns, columns]`: for
+/// each row, the product `J V J'` with the diagonal matrix `V` of the variances.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;
@@ -82,14 +83,15 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![(PortName::Spread.into(), sum)]))
 }
 
-/// Adds the parameters of the gradients for all rows and columns. Returns the gradient of each of the weights, `[batch, columns, ..]`.
+/// Adds the parameters that the gradients for all rows and columns need. Returns the gradient of
+/// each of the weights, `[batch, columns, ..]`.
 pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let function = over_rows(parts, &over_columns(&pulled(parts)?));
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))
 }
 
-/// Returns the sum of terms with this shape, or zero if the list of terms is empty.
+/// Returns the sum of terms of this shape. The sum of an empty list is zero.
 pub fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
     let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
     sum.unwrap_or_else(|| builder.splat(0.0, shape))

@@ -13,9 +13,12 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// Returns `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]` for each
-/// real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector` with respect to the input. For the vector `P^-1 J' c'`
-/// with the precision matrix `P`, twice the second of these is the derivative of the variance `c J P^-1 J' c'`.
+/// Returns
+/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]`
+/// for each real input of a row. The slope is the derivative of `cotangent . f` with respect to the
+/// input, and the bend is the derivative of `cotangent . df/dw . vector`. Let `P` be the precision
+/// matrix. For the vector `P^-1 J' c'`, twice the bend is the derivative of the variance
+/// `c J P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
     let vectors = parts
@@ -61,7 +64,7 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns the real inputs of a row that the outputs depend on.
+/// Returns the real inputs of a row on which the outputs depend.
 fn reals(parts: &LaplaceParts<'_>) -> Vec<Arc<str>> {
     let inputs = parts.model.inputs.iter();
     let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();

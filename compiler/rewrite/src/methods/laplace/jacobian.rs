@@ -13,8 +13,8 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use std::sync::Arc;
 
-/// Returns `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian` for each
-/// weight, for one row and one cotangent.
+/// Returns `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian`,
+/// with one result for each weight. The function takes one row and one cotangent.
 pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("jacobian");
     let params = nodes::params_of(&mut builder, &parts.outputs);

@@ -1,4 +1,5 @@
-//! Recognises likelihoods with closed predictive forms by their densities, not by their names.
+//! Recognises likelihoods with closed predictive forms. The likelihoods are recognised by their
+//! densities, not by their names.
 
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::shape::Sizes;
@@ -7,10 +8,10 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// The relative tolerance within which two log densities count as equal.
+/// Two log densities count as equal if their relative difference is at most this number.
 const ERROR: f64 = 1e-9;
 
-/// Returns the form of an observed distribution as a function of its first argument.
+/// Returns the form of an observed distribution, as a function of its first argument.
 pub fn likelihood(observation: &Instance) -> Likelihood {
     let ranks: Vec<usize> = observation.params.iter().map(|(_, ty)| ty.rank()).collect();
     let rank = observation.value.rank();
@@ -26,8 +27,9 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
     }
 }
 
-/// Returns whether the distribution consists of independent normal variates around the first argument. The
-/// second argument is the standard deviation: one per element, or one for all elements.
+/// Returns whether the distribution consists of independent normal variates whose mean is the first
+/// argument. The second argument is the standard deviation: one number per element, or one for all
+/// elements.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -74,7 +76,7 @@ fn is_softmax(observation: &Instance) -> bool {
         .all(|class| agrees(observation, &[&logits, &[*class as f64]], logits[*class] - total))
 }
 
-/// Returns whether the distribution is that of a Boolean whose logit is the first argument.
+/// Returns whether the distribution belongs to a Boolean whose logit is the first argument.
 fn is_logistic(observation: &Instance) -> bool {
     [-1.7, 0.0, 0.6].iter().all(|logit: &f64| {
         let yes = -(-logit).exp().ln_1p();
@@ -87,7 +89,8 @@ fn count(ty: &Type) -> Option<usize> {
     ty.shape.static_sizes().map(|sizes| sizes.iter().product())
 }
 
-/// Returns whether the log density at these arguments and this value equals `wanted`.
+/// Returns whether the log density equals `wanted`. The last of `values` is the observed value; the
+/// others are the arguments of the distribution.
 fn agrees(observation: &Instance, values: &[&[f64]], wanted: f64) -> bool {
     let function = &observation.log_density;
     let args: Vec<Tensor> = function

@@ -1,13 +1,16 @@
-//! Kronecker factors of the curvature (Martens and Grosse 2015, section 3), for weights whose gradient is an
-//! outer product.
+//! Kronecker factors of the curvature (Martens and Grosse 2015, section 3), for weights whose
+//! gradient is an outer product.
 //!
-//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, and `a` depends only on the row. If a matrix is
-//! used several times (at the positions of a sequence, or in several places), its gradient is a sum of outer products. Products of different uses are
-//! then omitted, and each use counts as an additional row ("expand", Eschenhagen et al. 2023, section 3.2). The left factor is the mean of `a a'`
-//! over the uses, and the right factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its window, and `a` is the
-//! window. The factors are then those of theorem 1 of Grosse and Martens (2016), except that the mean is taken in the left factor instead of the
-//! right factor. The product of the factors is the same. A lookup table is a matrix for which `a` is the row of the identity matrix at the looked-up
-//! position.
+//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the
+//! cotangent, and `a` depends only on the row. If a matrix is used several times (at the positions
+//! of a sequence, or in several places), its gradient is a sum of outer products. Products of
+//! different uses are then omitted, and each use counts as an additional row ("expand", Eschenhagen
+//! et al. 2023, section 3.2). The left factor is the mean of `a a'` over the uses, and the right
+//! factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its
+//! window, and `a` is the window. The factors are then those of theorem 1 of Grosse and Martens
+//! (2016), except that the mean is taken in the left factor instead of the right factor. The
+//! product of the factors is the same. A lookup table is a matrix for which `a` is the row of the
+//! identity matrix at the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -30,13 +33,16 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Weights whose gradient is not an outer product get a dense block if they have at most this number of elements.
+/// If the gradient of a weight is not an outer product, the weight gets a dense block. The weight
+/// may then have at most this number of elements.
 pub const WHOLE: usize = 4096;
 
-/// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
+/// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note
+/// \[Uses\].
 ///
 /// # Errors
-/// Fails for an op without a derivative. Also fails for weights whose gradient is not an outer product and that are too large for a dense block.
+/// Fails if an op has no derivative. Also fails for a weight whose gradient is not an outer product
+/// and that is too large for a dense block.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?)?;
     let mut builder = Builder::new("factors");
@@ -111,15 +117,15 @@ enum Form {
     Whole(Value),
 }
 
-/// One outer product, or a sum of outer products (one per position).
+/// One outer product, or a sum of outer products with one product per position.
 struct Use {
-    /// The factor that depends only on the row. The axes of this factor are positions, then axes of the
-    /// weight.
+    /// The factor that depends only on the row. Its leading axes are positions, followed by axes of
+    /// the weight.
     left: Value,
-    /// The factor that depends on the cotangent. The axes of this factor are positions, then the other axes
-    /// of the weight.
+    /// The factor that depends on the cotangent. Its leading axes are positions, followed by the
+    /// other axes of the weight.
     right: Value,
-    /// The number of leading axes that are positions.
+    /// The number of leading axes of `left` and `right` that are positions.
     positions: usize,
 }
 
@@ -165,7 +171,8 @@ fn size(dims: &[Dim]) -> usize {
     dims.iter().filter_map(|dim| dim.fixed()).product()
 }
 
-/// Splits a gradient into outer products, if the gradient is a sum of outer products.
+/// Splits a gradient into outer products. Returns `None` if the gradient is not a sum of outer
+/// products.
 fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<Form> {
     let shape = builder.shape(value);
     let letters = letters_from('a', shape.rank())?;
@@ -208,8 +215,8 @@ fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<
     })
 }
 
-/// Returns a gradient as a sum of products. The sizes of letters that are summed in one of the products are
-/// added to `sizes`.
+/// Returns a gradient as a sum of products. If a product sums over a letter, the size of this
+/// letter is added to `sizes`.
 fn terms(
     builder: &Builder,
     value: Value,
@@ -252,7 +259,7 @@ fn terms(
     Some(split_or_factor(builder, value, letters))
 }
 
-/// Sums products over the letters that are in `all` but not in `kept`.
+/// Multiplies the factors and sums over the letters that are in `all` but not in `kept`.
 fn summed(
     terms: Vec<LetteredProduct>,
     all: &[char],
@@ -266,8 +273,9 @@ fn summed(
         .collect()
 }
 
-/// Splits a product into a part that depends only on the row and a part that depends on the cotangent. The second part includes the factors that
-/// share axes of the weight with the cotangent's factor.
+/// Splits a product into a part that depends only on the row, and a part that depends on the
+/// cotangent. A factor belongs to the second part if it shares axes of the weight with the factor
+/// of the cotangent.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],
@@ -297,7 +305,7 @@ fn halves(
     (!halves.0.factors.is_empty() && !halves.1.factors.is_empty()).then_some(halves)
 }
 
-/// Returns the products of each piece with itself, summed over rows, columns and uses.
+/// Returns the products of each vector with itself, summed over rows, columns and uses.
 fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[WeightBlock]) -> Function {
     let mut builder = Builder::new("factors");
     let mut scope = Scope::default();

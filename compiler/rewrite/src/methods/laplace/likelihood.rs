@@ -21,13 +21,14 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`. Each result has the axis of rows.
+/// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`. The axis of rows
+/// comes first in each result.
 pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let row = row(parts)?;
     Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
 
-/// Returns the function of [`rows`] for one row.
+/// Returns the function of [`rows`] for a single row.
 fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let derivatives = derivatives(parts)?;
     let mut builder = Builder::new("rows");
@@ -48,15 +49,17 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(results))
 }
 
-/// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood. The arguments in `f` are bound from
-/// `outputs`, all others from the row.
+/// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood.
+/// Arguments that are part of `f` are bound to elements of `outputs`; all others are computed from
+/// the row.
 fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
     let f = builder.param(PortName::Outputs.text(), Type::real(Shape::fixed(&[parts.size])));
     let of_f = parts.split(builder, f);
     bound(parts, builder, of_f)
 }
 
-/// Adds the values of a row as parameters, and binds the arguments of the likelihood. The arguments in `f` are bound to `of_f`.
+/// Adds the values of a row as parameters, and binds the arguments of the likelihood. Arguments
+/// that are part of `f` are bound to the values in `of_f`.
 fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
     let mut scope = Scope::default();
     bind_row(builder, parts.model, parts.plans, &mut scope);
@@ -84,7 +87,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let (found, has_axis) = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
     let found = match has_axis {
         true => found,
-        // If a log-likelihood is linear in its outputs, its curvature is zero.
+        // The curvature is zero if the log-likelihood is linear in its outputs.
         false => builder.broadcast_leading(found, size),
     };
     let found = builder.reshape(found, &square);
@@ -117,7 +120,8 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![(PortName::Second.into(), flow)]))
 }
 
-/// Returns the moving states that affect the likelihood of a row given `f`, but do not affect `f`.
+/// Returns the moving states that affect the likelihood of a row for fixed `f`, but do not affect
+/// `f`.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), PortName::LogLikelihood.text());
     let others = parts.others().into_iter().map(super::state);
@@ -126,20 +130,24 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The derivatives of the log-likelihood, with respect to an argument in `f`, that symbolic differentiation shows to be zero.
+/// The derivatives of the log-likelihood with respect to an argument in `f` that are zero, as
+/// symbolic differentiation shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
-    /// The first derivative is zero: the argument changes the likelihood only where it moves an end of the support, if at all.
+    /// The first derivative is zero. The argument can then change the likelihood only by moving an
+    /// end of the support.
     First,
-    /// All second derivatives are zero, including mixed ones: the log-likelihood is piecewise linear in the argument, like `abs`.
+    /// All second derivatives are zero, including mixed derivatives. The log-likelihood is then
+    /// piecewise linear in the argument, like `abs`.
     Second,
 }
 
-/// Returns the arguments in `f` with respect to which a derivative of the log-likelihood is zero wherever it exists. A pulled-back
-/// derivative is linear in its cotangent. The derivative is therefore zero if it does not depend on the cotangent.
+/// Returns the arguments in `f` for which a derivative of the log-likelihood is zero wherever it
+/// exists. A pulled-back derivative is linear in its cotangent. The derivative is therefore zero if
+/// it does not depend on the cotangent.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn flat(
     parts: &LaplaceParts<'_>,
     context: &mut PassContext,
@@ -198,8 +206,9 @@ fn output_at(function: &Function) -> Option<usize> {
     names.position(|name| name == PortName::Outputs.text())
 }
 
-/// Returns `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`. If
-/// no single observation covers a whole output, only `log_likelihood` is returned.
+/// Returns
+/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
+/// If no output is covered by a single observation, the only result is `log_likelihood`.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");

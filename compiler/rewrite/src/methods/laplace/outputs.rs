@@ -1,4 +1,4 @@
-//! The outputs `f` of a row as a function of the states, and the weights that affect them.
+//! The outputs `f` of a row as a function of the states, and the weights that affect these outputs.
 
 use super::super::plan::{self, SitePlan, state_name};
 use super::super::states;
@@ -29,7 +29,7 @@ pub struct OutputPiece {
     support: Support,
     /// The type of the argument's unconstrained value.
     pub free: Type,
-    /// The position of the argument's first element in `f`.
+    /// The index of the argument's first element in `f`.
     at: usize,
 }
 
@@ -39,8 +39,8 @@ impl OutputPiece {
         self.free.shape.count(&Sizes::default())
     }
 
-    /// Returns the name of the argument, and its value in the support, transformed from the unconstrained
-    /// value `free`.
+    /// Returns the name of the argument and its value. The value lies in the support, and is
+    /// computed from the unconstrained value `free`.
     pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
         let carried = constrain::constrain(builder, self.support, free);
         (self.name.clone(), carried.map_or(free, |(value, _)| value))
@@ -54,7 +54,7 @@ pub struct LaplaceParts<'a> {
     pub densities: &'a Densities,
     /// The model.
     pub model: &'a Model,
-    /// The plans, one per site.
+    /// The plan of each site.
     pub plans: &'a [SitePlan<'a>],
     /// The plans of the sites in the approximation.
     pub weights: Vec<&'a SitePlan<'a>>,
@@ -75,7 +75,8 @@ fn nothing_moves(model: &Model) -> Diagnostic {
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
-/// Creates the error for a parameter of the likelihood that depends on the weights but is not a real number.
+/// Creates the error for an argument of the likelihood that depends on the weights but is not a
+/// real number.
 fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
     let values = match is_ordered {
         true => "increasing vectors",
@@ -88,8 +89,9 @@ fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
 }
 
 impl<'a> LaplaceParts<'a> {
-    /// Finds the outputs `f` and the sites that affect them. Fails if observations lie inside loops, if an
-    /// argument cannot be transformed onto the reals, or if no moving site affects `f`.
+    /// Finds the outputs `f` and the sites that affect these outputs. Fails if an observation lies
+    /// inside a loop, if an argument cannot be transformed onto the reals, or if no moving site
+    /// affects `f`.
     pub fn new(
         densities: &'a Densities,
         model: &'a Model,
@@ -175,7 +177,7 @@ impl<'a> LaplaceParts<'a> {
         }
     }
 
-    /// Splits `f` into its arguments, each transformed onto its support.
+    /// Splits `f` into its arguments, and transforms each argument onto its support.
     pub fn split(&self, builder: &mut Builder, f: Value) -> Vec<(Arc<str>, Value)> {
         let one = |piece: &OutputPiece| {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
@@ -195,7 +197,8 @@ pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// Binds every site to the site's value in its support. Returns the log-Jacobian of each.
+/// Binds the name of every site to its value in the support. Returns the log determinant of the
+/// Jacobian of each site's bijection.
 pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) -> Vec<Value> {
     let mut jacobians = Vec::new();
     for plan in plans {
@@ -211,8 +214,8 @@ pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Sco
     jacobians
 }
 
-/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters, and binds these
-/// parameters and the sites.
+/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters. Binds
+/// the names of these parameters and of the sites.
 pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[SitePlan<'_>], scope: &mut Scope) {
     plan::bind_states(builder, plans, scope);
     bind_shared(builder, model, scope);
@@ -228,7 +231,8 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    // Every value in scope is an operand of the function of a loop, even if it is unused.
+    // The function of a loop takes all values in scope as operands, even those that it does not
+    // use.
     let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
     rule::remove_dead(&flat)
 }

@@ -13,8 +13,8 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// Returns `(states.., shared..) -> log_prior`: the log prior of the weights, with the log-Jacobians of their
-/// bijections.
+/// Returns `(states.., shared..) -> log_prior`: the log prior of the weights, plus the log
+/// determinants of the Jacobians of their bijections.
 pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_prior");
     let mut scope = Scope::default();
@@ -39,9 +39,10 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(vec![(PortName::LogPrior.into(), sum)]))
 }
 
-/// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`. The slope is the gradient,
-/// and the precision is minus the second derivative times a vector of ones. For the other moving states,
-/// `STATE/slope` is the slope of `log_prior_of_all`, which is the log prior of all sites.
+/// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`. The slope is the
+/// gradient. The precision is minus the second derivative times a vector of ones. For moving states
+/// that are not weights, `STATE/slope` is the slope of `log_prior_of_all`, the log prior of all
+/// sites.
 pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
@@ -85,7 +86,8 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns the parameters that hold the weights, among the copies `params` of a function's parameters.
+/// Returns those of the parameters `params` that hold the weights. `params` are the copies of a
+/// function's parameters.
 pub fn weights(
     builder: &mut Builder,
     parts: &LaplaceParts<'_>,
@@ -95,8 +97,8 @@ pub fn weights(
     states(builder, &parts.weights, function, params)
 }
 
-/// Returns the parameters that hold the positions of some sites, among the copies `params` of a function's
-/// parameters.
+/// Returns those of the parameters `params` that hold the positions of some sites. `params` are the
+/// copies of a function's parameters.
 pub fn states(
     builder: &mut Builder,
     plans: &[&plan::SitePlan<'_>],
@@ -110,8 +112,8 @@ pub fn states(
     plans.iter().map(&mut of).collect()
 }
 
-/// Returns `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its
-/// derivatives with respect to the moving states that are not weights.
+/// Returns `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites,
+/// and its derivatives for the moving states that are not weights.
 fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("others");
     let mut scope = Scope::default();
@@ -131,8 +133,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// Returns a moving site that is not among the weights but is connected to one by a prior: the prior of the weight depends on the site, or the prior
-/// of the site depends on the weight.
+/// Returns a moving site that is not among the weights, but that a prior links to a weight. Either
+/// the prior of the weight depends on the site, or the prior of the site depends on the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;

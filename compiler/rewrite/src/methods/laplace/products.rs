@@ -1,5 +1,5 @@
-//! Products of second derivatives with vectors, computed as gradients of inner products of gradients and
-//! vectors (Pearlmutter 1994, section 2).
+//! Products of second derivatives with vectors (Pearlmutter 1994, section 2). Such a product is the
+//! gradient of the inner product of a gradient and a vector.
 
 use super::super::train::Refusal;
 use super::jacobian::over;
@@ -15,19 +15,22 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use bnnc_graph::types::Type;
 
-/// Returns `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`:
-/// minus the second derivative of the log-likelihood, summed over rows, times the vectors.
+/// Returns
+/// `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`.
+/// The products are the vectors times minus the second derivative of the log-likelihood, summed
+/// over rows.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
-/// Like [`products`], but for the log prior of the weights, with the log-Jacobians of their bijections.
+/// Like [`products`], but for the log prior of the weights, which includes the log determinants of
+/// the Jacobians of their bijections.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }

@@ -1,7 +1,8 @@
-//! Products `J M J'` of the Jacobians `J` with a matrix `M` that is diagonal in the eigenbases of Kronecker factors.
+//! Products `J M J'` of the Jacobians `J` with a matrix `M`. In the eigenbases of the Kronecker
+//! factors, `M` is diagonal.
 //!
-//! The Jacobian of a block is an outer product of two vectors. The product of this Jacobian with the two bases is therefore also an outer product.
-//! Rewrite rules ensure that only these two vectors are rotated.
+//! The Jacobian of a block is an outer product of two vectors. Its product with the two bases is
+//! therefore also an outer product. Rewrite rules ensure that only these two vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
@@ -14,12 +15,13 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 
-/// Returns `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`. Here `p`
-/// is the size of the factor for the outer axis of the elements, and `q` the size of the factor for the inner axis. The rows of the bases
-/// are eigenvectors.
+/// Returns
+/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`.
+/// Here, `p` is the size of the Kronecker factor for the outer axis of the elements, and `q` is the
+/// size of the factor for the inner axis. The rows of the bases are eigenvectors.
 ///
 /// # Errors
-/// Fails for an op without a derivative.
+/// Fails if an op has no derivative.
 pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;

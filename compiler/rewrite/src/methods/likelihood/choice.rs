@@ -11,16 +11,18 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
-/// The user's estimators for the layers of a model. A name stands for one site, or for all weights of a layer and of the layers inside it.
+/// The gradient estimators that the user requested for the layers of a model. A name stands for one
+/// site, or for all weights of a layer and of the layers inside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
-    /// Local reparameterisation.
+    /// The layers with local reparameterisation.
     pub local: &'a [Arc<str>],
-    /// Flipout.
+    /// The layers with Flipout.
     pub flipout: &'a [Arc<str>],
-    /// The expectation over the weights is computed in closed form.
+    /// The layers for which the expectation over the weights is computed in closed form.
     pub integrate: &'a [Arc<str>],
-    /// The order of the series that replaces a logistic log-likelihood for the layers in `integrate`.
+    /// The order of the series that replaces a logistic log-likelihood, for the layers in
+    /// `integrate`.
     pub series: usize,
 }
 
@@ -35,16 +37,17 @@ impl Default for Layers<'_> {
     }
 }
 
-/// How the expectation over one site in the likelihood is computed.
+/// The computation of the expectation over one site in the likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
-    /// One draw for all examples.
+    /// All examples share one draw of the site.
     Shared,
     /// The outputs of the layer are drawn separately for every example.
     Local,
-    /// One draw, with separate signs for every example.
+    /// All examples share one draw of the site, but the signs of its elements differ between
+    /// examples.
     Flipout,
-    /// The closed form, which needs no draws.
+    /// The expectation has a closed form, which needs no draws.
     Integrated,
 }
 
@@ -60,8 +63,8 @@ impl Expectation {
     }
 }
 
-/// Returns the expectation for each plan. Fails on unknown names, on sites that appear in two options, and on families that do not support the
-/// estimator.
+/// Returns how the expectation for each plan is computed. Fails if a name is unknown, if two
+/// options name the same site, or if a family does not support the estimator.
 pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Refusal> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
@@ -86,7 +89,8 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 continue;
             };
             found = true;
-            // A point has no noise, so every estimator gives the same result.
+            // The approximation is a point and has no noise, so every estimator gives the same
+            // result.
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }
@@ -109,14 +113,16 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
     }
 }
 
-/// Returns whether a name covers a site: it is the name of the site or of a layer above the site.
+/// Returns whether a name covers a site: it is either the name of the site or the name of a layer
+/// that contains the site.
 pub fn covers(name: &str, site: &str) -> bool {
     let name = name.strip_suffix(".*").unwrap_or(name);
     let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     site.strip_prefix(name).is_some_and(below)
 }
 
-/// Returns the reason why the approximation of a site does not support an estimator, if there is one.
+/// Returns the reason why the approximation of a site does not support an estimator. Returns `None`
+/// if it supports the estimator.
 fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {

@@ -1,8 +1,9 @@
-//! Polynomials in normal variates (one variate for each element), and the expectations of these polynomials.
+//! Polynomials in normal variates, and their expectations. Each element of a tensor has one
+//! variate.
 //!
-//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The coefficient `c0` contains
-//! the mean of the integrated variate. A difference such as `y - f` is therefore computed before it is squared, so
-//! that no digits are lost to cancellation.
+//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The coefficient
+//! `c0` contains the mean of the integrated variate. A difference such as `y - f` is therefore
+//! computed before it is squared, so no digits are lost to cancellation.
 
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -10,18 +11,18 @@ use bnnc_graph::function::Value;
 use bnnc_graph::op::OpDef;
 use std::collections::{BTreeSet, HashMap};
 
-/// The highest degree of a polynomial. A product with a higher degree is rejected.
+/// The highest degree of a polynomial. Products of higher degrees are rejected.
 pub const MOST: usize = 12;
 
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// The identifier of the variates. If two tensors of variates have the same identifier, their variates are equal
+    /// The identifier of the variates. Two tensors of variates with the same identifier are equal
     /// in every element.
     pub id: usize,
     /// The variances of the variates.
     pub variance: Value,
-    /// The indices of the sites that the variates come from.
+    /// The indices of the sites from which the variates come.
     pub sources: BTreeSet<usize>,
     /// True if the elements are independent of each other.
     pub independent: bool,
@@ -32,11 +33,11 @@ pub struct Variates {
 pub struct VariatePolynomial {
     /// The variates.
     pub of: Variates,
-    /// The coefficients, starting with the constant.
+    /// The coefficients, starting with the constant coefficient.
     pub coefficients: Vec<Option<Value>>,
 }
 
-/// Assigns numbers to variates. Variates with equal descriptions get equal numbers.
+/// Assigns numbers to variates. Two variates have the same number if their descriptions are equal.
 #[derive(Debug, Default)]
 pub struct Numbering {
     known: HashMap<String, usize>,
@@ -51,7 +52,7 @@ impl Numbering {
 }
 
 impl VariatePolynomial {
-    /// Returns `mean + d`.
+    /// Returns the polynomial `mean + d`.
     pub fn variate(builder: &mut Builder, mean: Value, of: Variates) -> VariatePolynomial {
         let one = builder.like(1.0, mean);
         VariatePolynomial {
@@ -101,7 +102,8 @@ impl VariatePolynomial {
         shifted
     }
 
-    /// Returns the product of two polynomials in the same variates; `None` above degree [`MOST`].
+    /// Returns the product of two polynomials in the same variates. Returns `None` if its degree
+    /// would exceed [`MOST`].
     pub fn times(&self, builder: &mut Builder, other: &VariatePolynomial) -> Option<VariatePolynomial> {
         let most = self.degree() + other.degree();
         if most > MOST {
@@ -151,7 +153,8 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the constant coefficients, which are the means of a polynomial of degree one.
+    /// Returns the constant coefficients. They are the means of the elements if the polynomial has
+    /// degree one.
     pub fn mean(&self, builder: &mut Builder) -> Value {
         self.coefficient(0)
             .unwrap_or_else(|| builder.zeros_like(self.of.variance))
@@ -177,8 +180,8 @@ impl VariatePolynomial {
         VariatePolynomial::variate(builder, mean, of)
     }
 
-    /// Returns the expectation of each element: `E d^2k = (2k - 1)!! v^k` for even powers, and zero for odd
-    /// powers.
+    /// Returns the expectation of each element. The moments of the variates are
+    /// `E d^2k = (2k - 1)!! v^k` for even powers, and zero for odd powers.
     pub fn expectation(&self, builder: &mut Builder) -> Value {
         let mut total = self.mean(builder);
         let mut moment: Option<Value> = None;
@@ -204,13 +207,14 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
     }
 }
 
-/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z / 2 +
-/// log 2`, which is `-log cosh(z / 2)`. The coefficient that follows `order` bounds the error: the Fourier transform
-/// of each even derivative of the logistic density has a constant sign, and therefore this derivative is largest at
-/// zero.
+/// Returns coefficients of the series of `log(sigmoid(z)) - z / 2 + log 2`, which is
+/// `-log cosh(z / 2)`. The coefficients belong to the even powers `z^2, z^4, ..` up to
+/// `z^(order + 2)`. The last coefficient, beyond `order`, bounds the error of the series. The
+/// reason is that the Fourier transform of each even derivative of the logistic density has a
+/// constant sign, so this derivative is largest at zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
-    // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating this series gives the
-    // series of `log cosh`.
+    // The equation `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating
+    // this series gives the series of `log cosh`.
     let highest = order + 2;
     let mut tangent = vec![0.0; highest];
     for power in 0..highest.saturating_sub(1) {

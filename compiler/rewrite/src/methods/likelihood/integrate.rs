@@ -1,10 +1,12 @@
-//! The last-layer rewrite: computes the expectation of the log-likelihood over the weights of a layer in
-//! closed form.
+//! The last-layer rewrite: computes the expectation of the log-likelihood over the weights of a
+//! layer in closed form.
 //!
-//! A product `w h` of independent normal weights `w` is normal given `h`. If the log-likelihood is a polynomial in this product, the expectation
-//! needs only the product's mean and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates, as an expectation,
-//! or as a value that is independent of the variates. The rewrite fails if an op that is neither elementwise nor linear is applied to a polynomial.
-//! The rewrite also fails at a product of two values that share weights in different ways.
+//! A product `w h` of independent normal weights `w` is normal for a given `h`. If the
+//! log-likelihood is a polynomial in this product, the expectation needs only the product's mean
+//! and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates,
+//! as an expectation, or as a value that is independent of the variates. The rewrite fails if an op
+//! is applied to a polynomial but is neither elementwise nor linear. The rewrite also fails at a
+//! product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
@@ -20,8 +22,8 @@ use bnnc_graph::ops;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Rewrites `row` with the sites in `integrated` integrated out. `series` is the order of the series for
-/// logistic likelihoods.
+/// Rewrites `row` so that the sites in `integrated` are integrated out. `series` is the order of
+/// the series for logistic likelihoods.
 ///
 /// # Errors
 /// Fails if the log-likelihood is not a polynomial in the outputs of the integrated sites.
@@ -64,7 +66,7 @@ enum State {
     Free(Value),
     /// A polynomial in normal variates.
     Polynomial(VariatePolynomial),
-    /// The expectation of the node, and the indices of the sites that it depends on.
+    /// The expectation of the node, and the indices of the sites on which the node depends.
     Expected(Value, BTreeSet<usize>),
 }
 
@@ -93,7 +95,7 @@ struct Walk<'a> {
     builder: Builder,
     numbering: Numbering,
     series: usize,
-    /// The highest degree of a polynomial so far.
+    /// The highest degree of any polynomial so far.
     degree: usize,
     is_series: bool,
 }
@@ -258,7 +260,8 @@ impl<'a> Walk<'a> {
         let exponent =
             nodes::constant_of(&self.builder, *exponent).filter(|e| e.fract() == 0.0 && *e >= 1.0)?;
         let mut result = base.clone();
-        // The loop ends at the highest degree at the latest, where `times` returns `None`.
+        // The loop is short even for a large exponent: `times` returns `None` as soon as the degree
+        // is too high.
         for _ in 1..exponent as usize {
             result = result.times(&mut self.builder, base)?;
         }
@@ -283,8 +286,8 @@ impl<'a> Walk<'a> {
         Some(State::Expected(builder.select(condition, a, b), sources))
     }
 
-    /// Expands `log(sigmoid(z))` into `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..`, up to the order of the
-    /// series.
+    /// Expands `log(sigmoid(z))` into `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..`, up to the order
+    /// of the series.
     fn log_sigmoid(&mut self, x: &State) -> Option<State> {
         let State::Polynomial(z) = x else { return None };
         self.is_series = true;
@@ -309,8 +312,9 @@ impl<'a> Walk<'a> {
         Some(State::Polynomial(linear.zip(&result?, |a, b| sum(builder, a, b))))
     }
 
-    /// Contracts a state with a factor that does not depend on integrated sites. Sums of independent normal
-    /// variates are normal; for any other state the expectation is contracted.
+    /// Contracts a state with a factor that does not depend on integrated sites. A sum of
+    /// independent normal variates is again normal. For any other state, the expectation is
+    /// contracted.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
         let ContractionLabels { left, right, result } = ops::contract::parsed(attrs);
         let (x, against, factor, labels) = match (&operands[0], &operands[1]) {
@@ -336,7 +340,8 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Letters that only the factor has, and over which the contraction sums, would have to be summed before the factor is squared.
+        // A letter that only the factor has, and over which the contraction sums, would have to be
+        // summed before the factor is squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));
@@ -411,7 +416,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The ops that only move or repeat the elements of their single operand.
+/// The ops that have a single operand and only move or repeat its elements.
 static MOVES: &[&OpDef] = &[
     &ops::broadcast::BROADCAST,
     &ops::reshape::RESHAPE,

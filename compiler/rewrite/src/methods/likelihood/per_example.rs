@@ -1,8 +1,11 @@
-//! Draws of weights that differ between examples: local reparameterisation and Flipout.
+//! Draws weights separately for each example: local reparameterisation and Flipout.
 //!
-//! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent normal weights `w` is normal given `h`, so
-//! the product is drawn separately for each example as `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): for each example, the signs of
-//! one draw are flipped, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
+//! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent
+//! normal weights `w` is normal for a given `h`. The product is therefore drawn separately for each
+//! example, as `m h + sqrt(s^2 h^2) z`.
+//!
+//! Flipout (Wen et al. 2018): all examples share one draw, and each example flips the signs of its
+//! elements, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
 use super::choice::{Expectation, refusal};
 use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
@@ -17,35 +20,39 @@ use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A small amount that is added to variances. If all factors of a product are zero, its variance is zero, and the square root has no finite
-/// slope at zero. The amount is below the rounding error of any variance above `1e-22`, and it keeps the slope at zero finite in both
-/// precisions.
+/// A small amount that is added to variances. If all factors of a product are zero, its variance is
+/// zero, where the square root has an infinite slope. The amount is below the rounding error of any
+/// variance above `1e-22`. It keeps the slope at zero finite in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A row function in which some sites have separate draws per example, with sentences for the report.
+/// A row function in which some sites are drawn separately for each example, with sentences for the
+/// report.
 pub struct Rewritten {
-    /// The function. The parameters [`centre`] and [`spread`] replace each site that has separate draws. The parameters `draw`, `example`
-    /// and `step` are added.
+    /// The rewritten function of a row. The parameters [`centre`] and [`spread`] replace each site
+    /// that is drawn separately for each example. The parameters `draw`, `example` and `step` are
+    /// added.
     pub row: Function,
-    /// The sentences for the report, one per site with separate draws.
+    /// The sentences for the report, one for each site that is drawn separately for each example.
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
-/// Returns the name of the parameter that holds the part of a site whose sign is never flipped.
+/// Returns the name of the parameter for the centre of a site: the part whose sign is never
+/// flipped.
 pub fn centre(site: &str) -> String {
     format!("{site}:centre")
 }
 
-/// Returns the name of the parameter that holds the standard deviations (local reparameterisation) or the part of a draw whose signs are flipped
-/// (Flipout).
+/// Returns the name of the parameter for the spread of a site. For local reparameterisation, the
+/// spread consists of the standard deviations. For Flipout, it is the part of a draw whose signs
+/// are flipped.
 pub fn spread(site: &str) -> String {
     format!("{site}:spread")
 }
 
-/// Rewrites `row` so that each example has separate draws of the sites in `treated`.
+/// Rewrites `row` so that the sites in `treated` are drawn separately for each example.
 ///
 /// # Errors
-/// Fails for sites that the likelihood uses in a way that does not allow separate draws.
+/// Fails if the likelihood uses a site in a way that does not allow separate draws.
 pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Rewritten, Vec<Diagnostic>> {
     let users = dataflow::users(row);
     let mut sites: HashMap<Value, VaryingSite> = HashMap::new();
@@ -77,7 +84,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
     Ok(Rewriter::new(row, sites, folds).run(treated))
 }
 
-/// The parameters that replace a site with separate draws.
+/// The parameters that replace a site that is drawn separately for each example.
 #[derive(Clone, Copy)]
 struct Weights {
     centre: Value,
@@ -161,7 +168,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Returns the replacement of a product with weights that have separate draws, or of a sum whose operands share one draw.
+    /// Replaces a product with weights that are drawn separately for each example. Also replaces a
+    /// sum whose operands share one draw. Returns `None` for any other node.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
@@ -245,7 +253,7 @@ impl<'a> Rewriter<'a> {
         self.builder.add(mean, signed)
     }
 
-    /// Returns `x * factor`. The letters of `factor` name the axes of `x` that the factor has.
+    /// Returns `x * factor`. `letters` names the axes of `factor`, and `of` names the axes of `x`.
     fn along(&mut self, factor: Value, letters: &[char], x: Value, of: &[char]) -> Value {
         let axes: Vec<usize> = of
             .iter()

@@ -1,4 +1,5 @@
-//! Splits a sampler into an odd part, whose sign flips with the sign of the noise, and an even part, which does not depend on that sign.
+//! Splits a sampler into an odd part and an even part. The sign of the odd part flips with the sign
+//! of the noise; the even part does not depend on this sign.
 
 use crate::nodes;
 use crate::simplify::simplify;
@@ -12,24 +13,26 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// A draw as a sum. Flipping the sign of one element of the noise flips the same element of `odd` and does
-/// not change `even`. The noise is symmetric. Therefore `even + signs * odd` has the same distribution as the
-/// draw, for any signs that do not depend on the noise.
+/// A draw as the sum of an odd and an even part. If the sign of one element of the noise flips, the
+/// same element of `odd` flips, and `even` does not change. The noise is symmetric. Therefore,
+/// `even + signs * odd` has the same distribution as the draw, for any signs that do not depend on
+/// the noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignParts {
-    /// The part whose sign does not flip; `None` means zero.
+    /// The part whose sign does not flip. `None` means zero.
     pub even: Option<Value>,
     /// The part whose sign flips.
     pub odd: Value,
-    /// The standard deviations, if the elements are independent normal variates. `even` is then the mean of
-    /// these variates.
+    /// The standard deviations of the elements, if the elements are independent normal variates.
+    /// `even` is then the mean of these variates.
     pub deviation: Option<Value>,
 }
 
-/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if no part flips its sign with the noise, element by element.
+/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` unless the
+/// draw has a part whose sign flips with the noise, element by element.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Result<Option<SignParts>, Fault> {
     let sampler = simplify(&expand_maps(sampler))?;
     Ok(parts_of_simple(builder, &sampler, args))
