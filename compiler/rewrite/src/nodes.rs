@@ -1,4 +1,5 @@
-//! Helpers that read the nodes of a function under construction, and helpers that copy signatures.
+//! Helpers that read the nodes of a function under construction, and helpers that copy the
+//! parameters of functions.
 
 use crate::rule::PendingNode;
 use bnnc_base::arena::Id;
@@ -18,19 +19,19 @@ pub fn params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
     function.params.iter().map(add).collect()
 }
 
-/// Adds the parameters of `function` to `builder`, with their positions as names.
+/// Adds the parameters of `function` to `builder`. The name of each new parameter is its position.
 pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
     let add = |(at, param): (usize, &Value)| builder.param(&at.to_string(), function.ty(*param).clone());
     function.params.iter().enumerate().map(add).collect()
 }
 
-/// Returns `function` without an unused parameter.
+/// Returns `function` without the parameter `name`, which must be unused.
 pub fn without_param(function: &Function, name: &str) -> Function {
     let function = crate::rule::remove_dead(function);
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
     for param in &function.params {
-        // An unused parameter needs no value; the placeholder is never read.
+        // The removed parameter is unused, so the placeholder for its value is never read.
         args.push(match param_name(&function, *param) {
             found if found == name => Value(0),
             found => builder.param(found, function.ty(*param).clone()),
@@ -41,7 +42,8 @@ pub fn without_param(function: &Function, name: &str) -> Function {
     builder.finish(named)
 }
 
-/// Returns `function` without the parameters that are neither named in `keep` nor used by a node or result.
+/// Returns `function` without its unused parameters. The parameters named in `keep` are kept in any
+/// case.
 pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     let mut used = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -59,7 +61,7 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     for param in &function.params {
         let name = param_name(function, *param);
         let kept = used[param.index()] || keep.contains(name);
-        // An unused parameter needs no value; the placeholder is never read.
+        // A removed parameter is unused, so the placeholder for its value is never read.
         args.push(if kept {
             builder.param(name, function.ty(*param).clone())
         } else {
@@ -71,8 +73,9 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     builder.finish(named)
 }
 
-/// Returns the function that computes `results`. The new function has only the parameters that the results need. The time is proportional to the
-/// size of the new function, not to that of `function`.
+/// Returns the function that computes `results`. The new function has only the parameters that the
+/// results need. The time is proportional to the size of the new function, and does not depend on
+/// the size of `function`.
 pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut needed: BTreeSet<Value> = BTreeSet::new();
     let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
@@ -84,7 +87,8 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut copies: HashMap<Value, Value> = HashMap::new();
     let is_param = |value: &&Value| function.param_name(**value).is_some();
-    // Parameters come first and keep their order, because this order is the signature.
+    // Parameters come first and keep their order, because the order of the parameters is part of
+    // the signature.
     let (params, nodes): (Vec<&Value>, Vec<&Value>) = needed.iter().partition(is_param);
     for value in params {
         let param = builder.param(param_name(function, *value), function.ty(*value).clone());
@@ -110,7 +114,7 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     builder.finish(results)
 }
 
-/// Returns the parameters of a function by name.
+/// Returns a map from the names of a function's parameters to the parameters.
 pub fn params_by_name(function: &Function) -> HashMap<Arc<str>, Value> {
     let named = |param: &Value| Some((function.param_name(*param)?.clone(), *param));
     function.params.iter().filter_map(named).collect()
@@ -121,8 +125,8 @@ pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
 }
 
-/// Returns the parameter called `name` from `params`, the copies of the parameters of `function`. Adds a new parameter if `function` does not have
-/// one with this name.
+/// Returns the copy of the parameter `name` of `function`. `params` are the copies of all its
+/// parameters. If `function` has no such parameter, adds a new one.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),
@@ -146,7 +150,7 @@ pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
         .collect()
 }
 
-/// Returns a copy of the attributes in which every function is replaced.
+/// Returns a copy of the attributes, with `replace` applied to every function among them.
 pub fn with_functions(attrs: &[Attr], mut replace: impl FnMut(&Function) -> Function) -> Vec<Attr> {
     let one = |attr: &Attr| match attr {
         Attr::Function(function) => Attr::Function(Arc::new(replace(function))),
@@ -155,7 +159,7 @@ pub fn with_functions(attrs: &[Attr], mut replace: impl FnMut(&Function) -> Func
     attrs.iter().map(one).collect()
 }
 
-/// Arguments by name.
+/// A map from names to values, used as arguments of functions.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     values: HashMap<Arc<str>, Value>,
@@ -217,7 +221,8 @@ pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Va
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// Returns the value of a constant or broadcast constant whose elements are all equal.
+/// Returns the number to which all elements of a constant or of a broadcast constant are equal.
+/// Returns `None` for other values.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);
@@ -225,7 +230,7 @@ pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     application(builder, value, &ops::constant::CONSTANT).map(|(_, attrs)| ops::constant::value(attrs))
 }
 
-/// Returns the mean along axis 0.
+/// Returns the mean of a tensor along axis 0.
 pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
     let dim = builder.ty(value).dims()[0];
     let sum = builder.reduce_sum(value, &[0]);
@@ -241,12 +246,13 @@ pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
     }
 }
 
-/// Formats `value` as an expression, three operations deep.
+/// Formats `value` as an expression that is at most three operations deep.
 pub fn describe(function: &Function, value: Value) -> String {
     describe_to(function, value, 3)
 }
 
-/// Formats `value` as one operation. Operands that are operations themselves become `..`.
+/// Formats `value` as a single operation. Operands that are operations themselves are printed as
+/// `..`.
 pub fn describe_call_of(function: &Function, value: Value) -> String {
     let NodeKind::Apply { op, args, .. } = &function.nodes[value].kind else {
         return describe_to(function, value, 0);

@@ -1,4 +1,5 @@
-//! Passes: the steps of a compilation. Each pass has specifications of its input and output.
+//! Passes: the steps of a compilation. Each pass has a specification of its input and a
+//! specification of its output.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
@@ -9,8 +10,8 @@ use bnnc_graph::spec::{DENSITY, Spec};
 /// One step of a compilation.
 #[derive(Debug)]
 pub struct Pass {
-    /// The name on the command line. `bnnc emit` accepts the name of every pass, and `--without` accepts the name of
-    /// a pass that is not required.
+    /// The name of the pass on the command line. `bnnc emit` accepts the name of every pass.
+    /// `--without` accepts the name of every pass that is not required.
     pub name: &'static str,
     /// The specification of the pass's input.
     pub from: Spec,
@@ -23,7 +24,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Creates a step of methods from densities to densities on which later passes rely.
+    /// Creates a pass of a method, from densities to densities. Later passes rely on this pass.
     pub const fn required(name: &'static str) -> Pass {
         Pass {
             name,
@@ -34,7 +35,7 @@ impl Pass {
         }
     }
 
-    /// Creates a step of methods from densities to densities that can be disabled.
+    /// Creates a pass of a method, from densities to densities. The user can disable this pass.
     pub const fn optional(name: &'static str) -> Pass {
         Pass {
             required: false,
@@ -46,10 +47,10 @@ impl Pass {
 /// The implementation of a pass.
 #[derive(Debug)]
 pub enum PassRun {
-    /// A rewrite of any one function.
+    /// A pass that rewrites any one function.
     Function(fn(&Function, &mut PassContext) -> Result<Function, Fault>),
-    /// A step that needs the model and the options of the method. The method runs this step; see
-    /// [`crate::pipeline::step`].
+    /// A pass that needs the model and the options of the method. The method itself runs the pass;
+    /// see [`crate::pipeline::step`].
     Method,
 }
 
@@ -60,15 +61,15 @@ pub struct PassContext {
     pub without: Vec<String>,
     /// True if the functions of every pass are verified. True by default in debug builds.
     pub verify: bool,
-    /// Every firing of a rule, if rewrites are traced.
+    /// Every firing of a rule. `None` if rewrites are not traced.
     pub trace: Option<Vec<Firing>>,
-    /// The time of each pass, in the order in which passes began.
+    /// The time of each pass, in the order in which the passes began.
     pub timings: Vec<Timing>,
     /// Warnings for the user.
     pub warnings: Vec<Diagnostic>,
-    /// The name of the pass whose functions are kept.
+    /// The name of the pass whose resulting functions are kept.
     pub watched: Option<&'static str>,
-    /// The functions returned by the watched pass, in order.
+    /// The functions that the watched pass returned, in order.
     pub kept: Vec<Function>,
 }
 
@@ -92,7 +93,7 @@ impl PassContext {
         !pass.required && self.without.iter().any(|name| name == pass.name)
     }
 
-    /// Runs passes without recording their rewrites for `--trace-rewrites`.
+    /// Runs passes, but does not record their rewrites for `--trace-rewrites`.
     pub fn untraced<T>(&mut self, run: impl FnOnce(&mut PassContext) -> T) -> T {
         let trace = self.trace.take();
         let result = run(self);
@@ -108,6 +109,6 @@ pub struct Timing {
     pub pass: &'static str,
     /// The time in seconds, including other passes that this pass runs.
     pub seconds: f64,
-    /// The total number of nodes of the functions that the pass returns.
+    /// The total number of nodes in the functions that the pass returns.
     pub nodes: usize,
 }

@@ -1,4 +1,5 @@
-//! Runs passes in order. Measures their times, skips disabled passes, and verifies the results.
+//! Runs passes in order. Also measures their times, skips disabled passes, and verifies the
+//! results.
 
 use crate::pass::{Pass, PassContext, PassRun, Timing};
 use bnnc_base::fault::Fault;
@@ -7,7 +8,7 @@ use bnnc_graph::spec::Spec;
 use bnnc_graph::verify::verify;
 use std::time::Instant;
 
-/// The result of a pass, seen as functions that can be verified and printed.
+/// A result of a pass that consists of functions, which can be verified and printed.
 pub trait StageFunctions {
     /// Returns the functions, in the order in which they are printed.
     fn functions(&self) -> Vec<&Function>;
@@ -31,8 +32,8 @@ impl<A: StageFunctions, B: StageFunctions> StageFunctions for (A, B) {
     }
 }
 
-/// Returns `function` after all `passes`. If the context requests verification, the function is verified
-/// before and after each pass, and an error names the pass.
+/// Applies all `passes` to `function`, and returns the result. If the context requests
+/// verification, the function is verified before and after each pass. An error names the pass.
 pub fn run(
     function: &Function,
     passes: &[&'static Pass],
@@ -57,11 +58,12 @@ pub fn run(
     Ok(current)
 }
 
-/// Runs one pass, implemented by `run`, and measures its time. Verifies the functions of the pass if the
-/// context requests this, and keeps them if the pass is watched.
+/// Runs one pass, which `run` implements, and measures its time. If the context requests
+/// verification, verifies the functions of the pass. If the pass is watched, keeps these functions.
 ///
 /// # Errors
-/// The errors of `run`, and a failed verification, which means that the pass has a bug.
+/// Returns the errors of `run`. Also returns an error if the verification fails, because the pass
+/// then has a bug.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut PassContext,

@@ -1,5 +1,5 @@
-//! The reverse derivative of `scan`: a backward scan computes the cotangents of the carry, and then all other
-//! cotangents are computed as one batch. See the note at the end of this file.
+//! The reverse derivative of `scan`. A backward scan computes the cotangents of the carry; all
+//! other cotangents are then computed as one batch. See the note at the end of this file.
 
 use crate::batch::inline_batched;
 use crate::diagnostics::NO_DERIVATIVE;
@@ -56,7 +56,7 @@ pub fn pull_back(
 }
 
 impl Scan<'_> {
-    /// Returns the carry before each position, along axis 0.
+    /// Returns the carry before each position. The positions lie along axis 0.
     fn carries_before(&self, builder: &mut Builder, carries: Value) -> Value {
         let shape = builder.shape(self.init).prepend(Dim::Fixed(1));
         let init = builder.reshape(self.init, &shape);
@@ -68,7 +68,8 @@ impl Scan<'_> {
         builder.concat(&[init, earlier], 0)
     }
 
-    /// Returns, for each position, the cotangent that flows through the position to the carry before it.
+    /// For each position, returns the cotangent of the carry before the position that flows through
+    /// this position.
     fn cotangents_of_inputs(
         &self,
         builder: &mut Builder,
@@ -91,8 +92,9 @@ impl Scan<'_> {
         Ok(reversed(builder, back, self.length))
     }
 
-    /// Returns `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent
-    /// of the carry before`.
+    /// Returns the function
+    /// `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`,
+    /// which goes one position back.
     fn step_back(&self, outer: &Builder) -> Result<Arc<Function>, Fault> {
         let mut builder = Builder::new(&self.function.name);
         let carry = outer.ty(self.init).clone();
@@ -106,7 +108,7 @@ impl Scan<'_> {
         Ok(Arc::new(crate::rule::remove_dead(&function)))
     }
 
-    /// Returns, for each position, the total cotangent of the carry after it.
+    /// For each position, returns the total cotangent of the carry after the position.
     fn cotangents_of_carries(&self, builder: &mut Builder, into: Value, cotangent: Value) -> Value {
         let dims = builder.ty(into).dims()[1..].to_vec();
         let last = builder.splat(0.0, &Shape(dims).prepend(Dim::Fixed(1)));
@@ -156,7 +158,7 @@ impl Scan<'_> {
     }
 }
 
-/// Reverses axis 0.
+/// Reverses the order along axis 0.
 fn reversed(builder: &mut Builder, value: Value, length: usize) -> Value {
     let ahead = builder.iota(Dim::Fixed(length));
     let last = builder.like(length as f64 - 1.0, ahead);
@@ -164,7 +166,7 @@ fn reversed(builder: &mut Builder, value: Value, length: usize) -> Value {
     builder.gather(value, backwards, 0)
 }
 
-/// Returns one position of axis 0.
+/// Returns the slice at one position of axis 0.
 fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
     let window = Window::full(builder.rank(value)).with(0, at, at + 1);
     let slice = builder.slice(value, window);
@@ -174,7 +176,9 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
 
 // Note: backward scans
 //
-// Let the carries be c_t = f(c_{t-1}, x_t, z), and let k_t be the cotangent of c_{t-1} that flows through position t. Then k_t = f_c(c_{t-1}, x_t,
-// z)^T (dc_t + k_{t+1}). The recurrence for k is a scan from the last position to the first, and the k of the first position is the cotangent of the
-// initial carry. The total cotangent of c_t is dc_t + k_{t+1}. Once these totals are known for every t, the cotangents of x and z at different t are
-// independent of each other and can be computed as a batch. The cotangents of z are summed over t, because all positions share z.
+// Let the carries be c_t = f(c_{t-1}, x_t, z), and let k_t be the cotangent of c_{t-1} that flows
+// through position t. Then k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}). The recurrence for k is a
+// scan from the last position to the first. The k of the first position is the cotangent of the
+// initial carry. The total cotangent of c_t is dc_t + k_{t+1}. Once these totals are known for
+// every t, the cotangents of x and z at different t are independent of each other, so they are
+// computed as a batch. The cotangents of z are summed over t, because all positions share z.

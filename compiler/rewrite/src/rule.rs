@@ -1,4 +1,5 @@
-//! Rewrite rules, and the engine that applies them until no rule fires. A rule has a name and a direction, and its firings can be traced.
+//! Rewrite rules, and the engine that applies these rules until no rule fires. A rule has a name
+//! and a direction, and its firings can be traced.
 
 use crate::nodes;
 use crate::term::{self, AttrTerm, Bindings, Term};
@@ -13,7 +14,7 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node that is about to be built, with operands that have already been rewritten.
+/// A node that is about to be built. Its operands have already been rewritten.
 pub struct PendingNode<'a> {
     /// The op.
     pub op: Op,
@@ -29,10 +30,10 @@ pub struct PendingNode<'a> {
 pub struct Rule {
     /// The name, for example `log-of-exp`.
     pub name: &'static str,
-    /// The cases of the rule, in the order in which they are tried. No case may make a function more
-    /// expensive.
+    /// The cases of the rule, in the order in which they are tried. No case may make a function
+    /// more expensive.
     pub cases: fn() -> Vec<Case>,
-    /// Functions in which the rule fires, as examples for the tests.
+    /// Example functions in which the rule fires, for the tests.
     pub examples: fn() -> Vec<Function>,
 }
 
@@ -58,7 +59,7 @@ enum Replacement {
     Computed(Compute, &'static str),
 }
 
-/// Builds the replacement of a call, or returns `None` if the case does not apply.
+/// Builds the replacement of a call. Returns `None` if the case does not apply.
 pub type Compute = fn(&mut Builder, &PendingNode<'_>, &Bindings) -> Option<Value>;
 
 /// Creates a case that replaces one term by another.
@@ -66,14 +67,14 @@ pub fn equal(pattern: Term, result: Term) -> Case {
     Case::new(pattern, Replacement::Term(result))
 }
 
-/// Creates a case that replaces a term by the value that a function builds. `reason` is the reason why the replacement
-/// is not a term.
+/// Creates a case that replaces a term by the value that a function builds. `reason` explains why a
+/// term cannot be the replacement.
 pub fn computed(pattern: Term, compute: Compute, reason: &'static str) -> Case {
     Case::new(pattern, Replacement::Computed(compute, reason))
 }
 
-/// Creates a case that replaces a call of any elementwise op by the value that a function builds. `reason` is the
-/// reason why the replacement is not a term.
+/// Creates a case that replaces a call of any elementwise op by the value that a function builds.
+/// `reason` explains why a term cannot be the replacement.
 pub fn elementwise(compute: Compute, reason: &'static str) -> Case {
     Case {
         root: Root::Elementwise,
@@ -100,7 +101,8 @@ impl Case {
         self
     }
 
-    /// Returns the pattern and the term that replaces it; `None` if a function builds the replacement.
+    /// Returns the pattern and the term that replaces it. Returns `None` if a function builds the
+    /// replacement.
     pub fn terms(&self) -> Option<(Term, &Term)> {
         match (&self.root, &self.result) {
             (Root::Operation(op, terms, attrs), Replacement::Term(result)) => {
@@ -110,7 +112,8 @@ impl Case {
         }
     }
 
-    /// Returns the reason why a function builds the replacement; `None` if a term is the replacement.
+    /// Returns the reason why a function builds the replacement. Returns `None` if the replacement
+    /// is a term.
     pub fn reason(&self) -> Option<&'static str> {
         match self.result {
             Replacement::Computed(_, reason) => Some(reason),
@@ -118,7 +121,7 @@ impl Case {
         }
     }
 
-    /// Returns the replacement of the call, if the case applies.
+    /// Returns the replacement of the call. Returns `None` if the case does not apply.
     fn apply(&self, builder: &mut Builder, call: &PendingNode<'_>) -> Option<Value> {
         let bindings = match &self.root {
             Root::Operation(_, terms, attrs) => term::matches(builder, call, terms, attrs),
@@ -139,7 +142,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Creates a set of rules. The rules are tried in this order.
+    /// Creates a set of rules. The rules are tried in the given order.
     pub fn new(rules: impl IntoIterator<Item = &'static Rule>) -> RuleSet {
         let mut set = RuleSet::default();
         for rule in rules {
@@ -166,29 +169,31 @@ impl RuleSet {
     }
 }
 
-/// One application of a rule, as text.
+/// A record of one application of a rule, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Firing {
     /// The rule.
     pub rule: &'static str,
-    /// The expression before.
+    /// The expression before the rewrite.
     pub before: String,
-    /// The expression after.
+    /// The expression after the rewrite.
     pub after: String,
 }
 
-/// The largest number of rounds of rewriting. A round visits all nodes. One round applies rewrites along a chain of any depth, so the number of
-/// rounds does not grow with the program. If more rounds are needed, some rules undo each other.
+/// The largest number of rounds of rewriting. A round visits all nodes. A single round rewrites
+/// chains of any depth, so the number of rounds does not grow with the program. If more rounds are
+/// needed, some rules undo each other.
 const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
-/// Note \[Termination\]. Every case with a term as its replacement makes a function smaller in the measure of
-/// `tests/termination.rs`, whatever the variables are bound to, so these cases alone always terminate. For the rules
-/// that compute their replacements, the limit on rounds is the guarantee.
+/// Note \[Termination\]. If the replacement of a case is a term, the case makes a function smaller
+/// in the measure of `tests/termination.rs`, whatever the variables are bound to. Such cases alone
+/// therefore always terminate. For rules that compute their replacements, only the limit on rounds
+/// guarantees termination.
 ///
 /// # Errors
-/// Fails if rules still fire after `ROUNDS` rounds, which is a bug in the rules.
+/// Fails if rules still fire after `ROUNDS` rounds, which means that the rules have a bug.
 pub fn rewrite(
     function: &Function,
     rules: &RuleSet,

@@ -1,4 +1,5 @@
-//! `simplify` and `expand`: passes that change how a function computes its results, but not the results.
+//! `simplify` and `expand`: passes that change how a function computes its results, but do not
+//! change the results.
 
 use crate::nodes;
 use crate::rule::{self, Firing, Rule, RuleSet};
@@ -8,19 +9,19 @@ use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, OpCall};
 use bnnc_graph::verify::function_attrs;
 
-/// Returns `function` after all rules were applied.
+/// Applies all rules to `function`, and returns the result.
 ///
 /// # Errors
-/// Fails if rules keep firing, which is a bug in the rules.
+/// Fails if the rules do not stop firing, which means that they have a bug.
 pub fn simplify(function: &Function) -> Result<Function, Fault> {
     rule::rewrite(function, &rules::SET, None)
 }
 
-/// Returns `function` after all rules were applied, except the rules named in `without`. Records each firing
-/// in `trace`.
+/// Applies all rules to `function`, except the rules named in `without`, and returns the result.
+/// Records each firing in `trace`.
 ///
 /// # Errors
-/// Fails if rules keep firing, which is a bug in the rules.
+/// Fails if the rules do not stop firing, which means that they have a bug.
 pub fn simplify_with(
     function: &Function,
     without: &[String],

@@ -17,27 +17,27 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// An expression with variables.
 #[derive(Clone, Debug)]
 pub enum Term {
-    /// Any value. Equal indices stand for equal values.
+    /// Any value. Two terms with equal indices stand for the same value.
     Value(usize),
     /// Any constant whose elements are all equal.
     Constant(usize),
     /// A constant with this number in all elements.
     Number(f64),
-    /// In a replacement, the number of elements along axes of an operand of the replaced call. The case does not apply if the number is zero or not
-    /// known.
+    /// The number of elements along some axes of an operand of the replaced call; used only in
+    /// replacements. The case does not apply if the number is zero or unknown.
     Size(usize, Axes),
-    /// An application of an op. A pattern without attributes matches any attributes.
+    /// An application of an op. If a pattern has no attributes, it matches any attributes.
     Apply(Op, Vec<Term>, Vec<AttrTerm>),
 }
 
 /// An attribute of an application.
 #[derive(Clone, Debug)]
 pub enum AttrTerm {
-    /// This attribute.
+    /// An attribute that equals this attribute.
     Is(Attr),
-    /// In a pattern, any shape. In a replacement, the shape of the replaced call.
+    /// In a pattern, any shape. In a replacement, the shape of the replaced call's result.
     Shape,
-    /// Axes.
+    /// A list of axes.
     Axes(Axes),
     /// The letters of both operands and of the result of a contraction.
     Labels([Axes; 3]),
@@ -59,7 +59,7 @@ pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
     Term::Apply(Op(op), args.into(), Vec::new())
 }
 
-/// The number of elements along axes of an operand of the replaced call.
+/// The number of elements along some axes of an operand of the replaced call.
 pub fn size(operand: usize, axes: Axes) -> Term {
     Term::Size(operand, axes)
 }
@@ -107,13 +107,15 @@ functions! {
     /// A broadcast to the given sizes. `axes` gives the position of each axis of `x` in the result.
     broadcast(x: Term, sizes: &[usize], axes: &[usize]) = &ops::broadcast::BROADCAST, [x],
         [Attr::Shape(Shape::fixed(sizes)), Attr::positions(axes)];
-    /// A broadcast: in a pattern to any shape, in a replacement to the shape of the replaced call.
+    /// A broadcast. In a pattern, the result may have any shape. In a replacement, the result has
+    /// the shape of the replaced call.
     repeat(x: Term, axes: Axes) = &ops::broadcast::BROADCAST, [x], [AttrTerm::Shape, AttrTerm::Axes(axes)];
     /// A permutation of axes.
     transpose(x: Term, axes: impl Into<Axes>) = &ops::transpose::TRANSPOSE, [x], [AttrTerm::Axes(axes.into())];
-    /// `x` with other sizes and the same elements.
+    /// The elements of `x` in the shape with the given sizes.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
-    /// The elements of `x`: in a pattern with any shape, in a replacement with the shape of the replaced call.
+    /// The elements of `x` in another shape. In a pattern, the result may have any shape. In a
+    /// replacement, the result has the shape of the replaced call.
     reshaped(x: Term) = &ops::reshape::RESHAPE, [x], [AttrTerm::Shape];
     /// A sum along axes.
     sum(x: Term, axes: impl Into<Axes>) = &ops::reduce_sum::REDUCE_SUM, [x], [AttrTerm::Axes(axes.into())];
@@ -121,7 +123,7 @@ functions! {
     largest(x: Term, axes: impl Into<Axes>) = &ops::reduce_max::REDUCE_MAX, [x], [AttrTerm::Axes(axes.into())];
     /// A labelled contraction.
     contract(x: Term, y: Term, labels: &str) = &ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
-    /// A contraction of operands with these letters to a result with these letters.
+    /// A contraction whose operands and result have the given letters.
     lettered(x: Term, y: Term, letters: [Axes; 3]) = &ops::contract::CONTRACT, [x, y], [AttrTerm::Labels(letters)];
     /// `0, 1, .., size - 1`.
     iota(size: usize) = &ops::iota::IOTA, [], [Attr::Dim(Dim::Fixed(size))];

@@ -1,4 +1,4 @@
-//! Expands `map` and `expect` into batched ops that compute all positions at once.
+//! Expands `map` and `expect` into batched ops that compute all positions or draws at once.
 
 use crate::batch::inline_batched;
 use crate::nodes;
@@ -10,7 +10,7 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// Expands every `map`, including those in the functions of attributes.
+/// Expands every `map`, including those inside functions that are attributes of nodes.
 pub fn expand_maps(function: &Function) -> Function {
     expand(function, &[&ops::map::MAP])
 }
@@ -25,7 +25,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
         let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
         if call.op.is_one_of(which) {
             let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-            // Batching an inner loop can leave loops in the result, which are expanded too.
+            // Batching an inner loop can produce loops again, so the result is expanded too.
             let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
             builder.inline(&carried_out, args)[0]
         } else {
@@ -34,7 +34,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
     })
 }
 
-/// Like [`carried_out`], but with the inner loops expanded too.
+/// Like [`carried_out`], but also expands inner loops.
 pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
     let attrs = nodes::with_functions(attrs, |inner| expand(inner, &loops));

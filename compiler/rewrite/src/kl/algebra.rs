@@ -23,7 +23,7 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// A value with more terms than this becomes one atom, because separate means of so many terms
+/// A value with more terms than this becomes one atom, because separate means of all its terms
 /// would cost more than they save.
 const MOST_TERMS: usize = 64;
 

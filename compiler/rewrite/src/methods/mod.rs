@@ -1,5 +1,6 @@
-//! The functions that inference methods compute in each step. Each method has a file, and a folder for the passes that only this method uses. Parts
-//! that several methods share have files of their own.
+//! The functions that inference methods compute in each step. Each method has a file, and a folder
+//! for the passes that only this method uses. Parts that several methods share have their own
+//! files.
 
 pub mod collapse;
 pub mod divergence;

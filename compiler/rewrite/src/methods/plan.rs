@@ -1,4 +1,5 @@
-//! The plan for each site of a model: the source of its draws, and the computation of its KL divergence.
+//! The plan for each site of a model. A plan describes how the site is drawn, and how its KL
+//! divergence is computed.
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, dependences, prefix_noise};
@@ -30,7 +31,8 @@ pub struct SitePlan<'a> {
     pub placement: Placement,
     /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,
-    /// The reason why the KL divergence is not known to be finite, if there is one.
+    /// The reason why the KL divergence is not known to be finite. `None` if it is known to be
+    /// finite.
     pub doubt: Option<String>,
 }
 
@@ -43,8 +45,8 @@ impl SitePlan<'_> {
     }
 }
 
-/// Returns one plan for each site. Fails on sites without a family, families without a sampler or a density,
-/// and infinite divergences.
+/// Returns one plan for each site. Fails if a site has no family, if a family has no sampler or no
+/// density, or if a divergence is infinite.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
@@ -130,8 +132,8 @@ fn plan<'a>(
     })
 }
 
-/// Returns whether the expectation of the family's log density under the family itself can be computed. For a family without a density, a constant
-/// replaces the log density.
+/// Returns whether the expectation of the family's log density under the family itself can be
+/// computed. If the family has no density, a constant replaces its log density.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let value = log_density
@@ -146,8 +148,8 @@ fn has_density(posterior: &SitePosterior) -> bool {
     posterior.family.entropy.is_some() || log_density.results.iter().any(depends)
 }
 
-/// Returns the bijection between a parameter of a family and the state that holds it. A point has only one
-/// parameter, which is the value of the site itself.
+/// Returns the bijection between a parameter of a family and the state that holds the parameter.
+/// The only parameter of a point is the value of the site itself.
 pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     match (kl::is_point(plan.posterior), param.support) {
         (true, Support::Real) => Scale::Site(plan.site.support),
@@ -156,10 +158,11 @@ pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     }
 }
 
-/// Returns the name of the state that holds a parameter: `hidden.w/scale`.
+/// Returns the name of the state that holds a parameter, such as `hidden.w/scale`.
 pub fn state_name(plan: &SitePlan<'_>, param: &FamilyParam) -> String {
     match param.name.contains('/') {
-        // The names of parameters of group members already begin with the member.
+        // If a parameter belongs to a member of a group, its name already begins with the name of
+        // the member.
         true => param.name.to_string(),
         false => format!("{}/{}", plan.site.name, param.name),
     }
@@ -170,7 +173,8 @@ pub fn state_type(plan: &SitePlan<'_>, param: &FamilyParam) -> Type {
     unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
-/// Adds one parameter for each state of the plans, and binds the parameter by the name of the state.
+/// Adds one parameter for each state of the plans. Each parameter has the name of its state, and is
+/// bound to this name.
 pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     for plan in plans {
         for param in &plan.posterior.params {
@@ -194,7 +198,8 @@ impl SitePlan<'_> {
         params.map(one).collect()
     }
 
-    /// Returns a draw at `(draw, example, step)`, in the support of the site.
+    /// Returns a draw at the coordinates `(draw, example, step)`. The draw lies in the support of
+    /// the site.
     pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3]) -> Value {
         let params = self.family_params(builder, scope);
         let unconstrained = match &self.posterior.family.draw {
@@ -213,8 +218,8 @@ impl SitePlan<'_> {
         value
     }
 
-    /// Returns the part of the KL divergence that needs no draws, if there is such a part. `scope` holds the
-    /// states and the shared inputs.
+    /// Returns the part of the KL divergence that needs no draws. Returns `None` if the whole
+    /// divergence needs draws. `scope` holds the states and the shared inputs.
     pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
         match &self.way {
             NeedsDraws::Closed(closed) if self.prior.depends_on.is_none() => {
@@ -230,8 +235,8 @@ impl SitePlan<'_> {
         }
     }
 
-    /// Returns the closed form of the KL divergence of this site. `scope` holds the states, the shared inputs
-    /// and the sites that the prior depends on.
+    /// Returns the closed form of the KL divergence of this site. `scope` holds the states, the
+    /// shared inputs and the sites on which the prior depends.
     pub fn closed_divergence(&self, builder: &mut Builder, scope: &Scope, closed: &Closed) -> Value {
         let mut args = self.family_params(builder, scope);
         let rest = closed.function.params.iter().skip(args.len());

@@ -1,4 +1,5 @@
-//! The values of a site that are plausible under its prior; the runtime compares the posterior with them.
+//! Computes the values of a site that are plausible under its prior. The runtime compares the
+//! posterior with these values.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
@@ -9,17 +10,20 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
 use bnnc_graph::tensor::Tensor;
 
-/// The prior of a site is examined only if the site has at most this number of elements. No table of the report shows larger sites.
+/// The prior of a site is examined only if the site has at most this number of elements. The tables
+/// of the report do not show larger sites.
 const ELEMENTS: usize = 64;
 
-/// A value is plausible if its log density is at most this much lower than the log density at the mean. This limit is 4.9 standard deviations for a
-/// normal prior, and 13 means for an exponential prior. Fewer than one draw in 100,000 lies beyond the limit.
+/// A value is plausible if its log density is at most this much lower than the log density at the
+/// mean. For a normal prior, the limit is 4.9 standard deviations from the mean. For an exponential
+/// prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond the limit.
 const DROP: f64 = 12.0;
 
-/// The interval around a limit is bisected this number of times, which gives six digits.
+/// The interval that contains a limit is halved this number of times, which determines the limit to
+/// six digits.
 const HALVINGS: usize = 20;
 
-/// Returns the properties of a site's prior by which the runtime judges the posterior.
+/// Returns the properties of a site's prior that the runtime compares with the posterior.
 pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
     PriorReport {
@@ -72,7 +76,8 @@ impl Search<'_> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has not dropped by then, the values are taken as unlimited.
+        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has
+        // not dropped by then, the plausible values are not limited in this direction.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;
@@ -97,7 +102,8 @@ impl Search<'_> {
                 }
             }
         }
-        // The outer end of the interval is used, so that values close to zero are plausible if the support ends at zero.
+        // The limit is the outer end of the interval. If the support ends at zero, values close to
+        // zero are therefore plausible.
         let mut ends = add(&inside, &width);
         for (at, bounded) in is_bounded.into_iter().enumerate() {
             if !bounded {
@@ -140,7 +146,8 @@ fn log_density(density: &Function, arguments: &[Tensor], at: &Tensor) -> Option<
     first(density, &inputs)
 }
 
-/// Returns the first result of a function; `None` if the function does not accept these inputs.
+/// Returns the first result of a function. Returns `None` if the function does not accept these
+/// inputs.
 fn first(function: &Function, inputs: &[Tensor]) -> Option<Tensor> {
     let shape = |at: usize| function.ty(function.params[at]).shape.static_sizes();
     let fits = function.params.len() == inputs.len()

@@ -1,9 +1,10 @@
-//! `positions`: computes the positions that a model selects along axes, so that they can be checked.
-//! Positions that depend on data alone are checked before the rows are used. Positions that depend on
-//! parameters are checked at the draws of the posterior.
+//! `positions`: computes the positions that a model selects along axes, so that the positions can
+//! be checked. If positions depend on data alone, they are checked before the rows are used. If
+//! positions depend on parameters, they are checked at the draws of the posterior.
 //!
-//! A kernel clamps a position that lies outside its axis. Clamping is memory-safe but hides the error: a model whose positions do not start at 0
-//! would silently merge two groups. Positions are not computed if the bounds of data and parameters prove that they lie inside.
+//! A kernel clamps a position that lies outside its axis. Clamping is memory-safe but hides the
+//! error: a model whose positions do not start at 0 would silently merge two groups. Positions are
+//! not computed if the bounds of data and parameters prove that the positions lie inside.
 
 mod find;
 
@@ -32,8 +33,9 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The selected positions of each row.
 #[derive(Clone, Debug)]
 pub struct RowPositions {
-    /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were computed from whole columns, `row/k` holds the row of
-    /// each element, that is its position along the first axis of the columns.
+    /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were
+    /// computed from whole columns, the result `row/k` holds the row of each element. The row is a
+    /// position along the first axis of the columns.
     pub function: Function,
     /// For each position, the axis and its size.
     pub checks: Vec<PositionCheck>,
@@ -48,8 +50,8 @@ enum By {
     Parameters,
 }
 
-/// Returns the positions of a batch of rows that depend on data alone and may lie outside their axes; `None`
-/// if no position can lie outside.
+/// Returns the positions of a batch of rows that depend on data alone and may lie outside their
+/// axes. Returns `None` if no position can lie outside.
 pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     let found = outside(row, model, By::Data)?;
     Some(RowPositions {
@@ -58,8 +60,8 @@ pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     })
 }
 
-/// Returns the positions that depend on parameters and may lie outside their axes, in the density of one row
-/// and in the priors; `None` if there are no such positions.
+/// Returns the positions in the density of one row and in the priors that depend on parameters and
+/// may lie outside their axes. Returns `None` if no such position exists.
 pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut builder = Builder::new("density");
     let mut scope = Scope::default();
@@ -77,9 +79,9 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     outside(&builder.finish(results), model, By::Parameters)
 }
 
-/// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`: the number of
-/// positions of one row that depend on parameters and lie outside their axes. Returns `None` if no position
-/// can lie outside.
+/// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. The result
+/// is the number of positions of one row that depend on parameters and lie outside their axes.
+/// Returns `None` if no position can lie outside.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let mut builder = Builder::new("outside");
@@ -107,7 +109,8 @@ pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> 
     Some(builder.finish(vec![(PortName::Outside.into(), count)]))
 }
 
-/// Returns the positions of `function` that may lie outside their axes and are determined by `by`.
+/// Returns the positions in `function` that may lie outside their axes. Only positions that are
+/// determined by `by` are returned.
 fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     let known = known(model);
     let (found, sizes) = find::positions(&remove_dead(function));
@@ -156,7 +159,8 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     })
 }
 
-/// Returns the supports of parameters and data as intervals, by the names of the parameters and data.
+/// Returns the supports of parameters and data as intervals. The keys are the names of the
+/// parameters and data.
 fn known(model: &Model) -> HashMap<&str, Interval> {
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
     let data = data.map(|input| (&*input.name, range(input.support)));

@@ -1,4 +1,4 @@
-//! Programs for the posterior: draws of the sites, and predictions for rows.
+//! Programs that use the posterior: draws of the sites, and predictions for rows.
 
 use super::plan::{self, SitePlan};
 use super::positions;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// Returns `(states.., draw0, step) -> one [draws, ..] per site`. The draws are on the declared scale.
+/// Returns `(states.., draw0, step) -> one [draws, ..] per site`. The draws lie on the declared
+/// scale.
 pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     let mut builder = Builder::new("site_draws");
     let mut scope = Scope::default();
@@ -43,16 +44,16 @@ pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     over_draws("sites", &builder.finish(results), &[])
 }
 
-/// Returns `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`. Each result
-/// is `[draws, batch, ..]`. With several outputs, the results are the joint `log_likelihood` of all outputs,
-/// and then `NAME.log_likelihood` and so on for each output. Positions that depend on parameters are further
-/// results ([`positions::reached`]).
+/// Returns `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`.
+/// Each result is `[draws, batch, ..]`. If the model has several outputs, `log_likelihood` is the
+/// joint log-likelihood of all outputs, and each output has results `NAME.log_likelihood` and so
+/// on. Positions that depend on parameters are further results ([`positions::reached`]).
 pub fn predict(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
 
-/// Like [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites. The mask multiplies
-/// the draws of the site.
+/// Like [`predict`], with an additional parameter `SITE/mask` for each site in `masked`. The mask
+/// multiplies the draws of the site.
 pub fn predict_masked(
     densities: &Densities,
     model: &Model,
@@ -71,8 +72,8 @@ pub fn predict_masked(
     over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
 }
 
-/// Returns the program `(states.., data.., draw, row0, step)` with the results of [`predict`], each `[batch,
-/// ..]`. `bind` binds the sites in a scope that already holds the other parameters.
+/// Returns the program `(states.., data.., draw, row0, step)`. It has the results of [`predict`],
+/// each `[batch, ..]`. `bind` binds the sites in a scope that already holds the other parameters.
 pub fn per_draw(
     densities: &Densities,
     model: &Model,
@@ -104,8 +105,8 @@ pub fn per_draw(
     builder.finish(results)
 }
 
-/// Returns the log-likelihood, the predictive quantities and the checked positions of one row, given one draw
-/// of the sites.
+/// Returns the log-likelihood, the predictive quantities and the checked positions of one row, for
+/// one draw of the sites.
 fn row(densities: &Densities, model: &Model) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = Scope::default();
@@ -149,8 +150,8 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
     }
 }
 
-/// Turns a function of one draw into a function of all draws, starting at draw `draw0`. The parameters in `drawn` have a separate value for each
-/// draw.
+/// Turns a function of one draw into a function of all draws. The first draw is `draw0`. The
+/// parameters in `drawn` have a separate value for each draw.
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
     let of_draw = |param: &Value| {
         let param = nodes::param_name(per_draw, *param);

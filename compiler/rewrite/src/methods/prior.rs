@@ -1,4 +1,5 @@
-//! Programs that draw sites from their priors: all sites before any data are seen, or the elements of levels without training rows.
+//! Programs that draw sites from their priors: either all sites before any data are seen, or the
+//! elements of levels without training rows.
 
 mod uniform;
 
@@ -23,16 +24,18 @@ pub enum ValueOrigin {
     Prior,
     /// All values come from a parameter of the program, with one value per draw.
     Given,
-    /// At positions inside this shape, values come from a parameter as for [`ValueOrigin::Given`]; at all other positions, they come from the prior.
+    /// At positions inside this shape, values come from a parameter, as for [`ValueOrigin::Given`].
+    /// At all other positions, values come from the prior.
     GivenBelow(Shape),
 }
 
-/// Returns the program `(given sites.., data.., draw0, row0, step)` with the results of
-/// [`super::predict::predict`], each `[draws, batch, ..]`. Each site is drawn conditional on the sites before
-/// it. The values of a given site are a parameter `[draws, ..]` with the name of the site.
+/// Returns the program `(given sites.., data.., draw0, row0, step)`. It has the results of
+/// [`super::predict::predict`], each `[draws, batch, ..]`. Each site is drawn conditional on the
+/// sites before it. The values of a given site are a parameter `[draws, ..]` with the name of the
+/// site.
 ///
 /// # Errors
-/// The error is the reason why a site cannot be drawn from its prior.
+/// Returns the reason why a site cannot be drawn from its prior.
 pub fn predict(
     densities: &Densities,
     model: &Model,
@@ -72,7 +75,7 @@ pub fn predict(
     ))
 }
 
-/// Fails if a site needs draws from its prior but cannot be drawn from it.
+/// Fails if a site needs draws from its prior, but its prior does not allow draws.
 fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws> {
     let distribution = &prior.distribution;
     let why = match origin {
@@ -92,11 +95,13 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws>
     })
 }
 
-/// The number of draws from the distribution without its truncation. The first draw inside the support is used. If a tenth of the probability lies
-/// inside the support, the probability that no draw lies inside is 2e-12. If no draw lies inside, the value is NaN.
+/// The number of draws from the distribution before its truncation, for each value. The value is
+/// the first draw that lies inside the support, or NaN if no draw does. If a tenth of the
+/// probability lies inside the support, the probability that no draw lies inside is 2e-12.
 const TRIES: usize = 256;
 
-/// A site with more elements than this is not drawn by rejection, because all tries are in memory at the same time.
+/// A site with more elements than this is not drawn by rejection, because all draws for a value are
+/// in memory at the same time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {
@@ -111,8 +116,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
         }
         (None, Some(sampler)) => {
             let tries = Dim::Fixed(TRIES);
-            // Sites do not use the example coordinate of the noise, so this coordinate distinguishes the
-            // tries.
+            // Sites do not use the example coordinate of the noise, so this coordinate can count
+            // the draws for a value.
             let mapped: Vec<bool> = (0..arguments.len() + 3)
                 .map(|at| at == arguments.len() + 1)
                 .collect();
@@ -127,7 +132,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
     }
 }
 
-/// Returns, element by element, the first value along the leading axis that lies in a support; NaN if all values lie outside.
+/// Returns, element by element, the first value along the leading axis that lies in a support. The
+/// element is NaN if all its values lie outside.
 fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
     let interval = dist::range(support);
     let shape = builder.shape(tries);
@@ -160,7 +166,8 @@ fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value 
     builder.select(is_found, value, missing)
 }
 
-/// Returns `given` at positions below `below` on every axis, and `drawn` elsewhere.
+/// Returns `given` at positions that are less than `below` on every axis. Returns `drawn`
+/// elsewhere.
 fn below_or(builder: &mut Builder, below: &Shape, given: Value, drawn: Value) -> Value {
     let shape = builder.shape(given);
     let mut value = given;

@@ -1,7 +1,9 @@
-//! `sampled`: the functions that samplers evaluate at a position. Positions are on the unconstrained scale.
+//! `sampled`: the functions that samplers evaluate at a position. Positions lie on the
+//! unconstrained scale.
 //!
-//! A position has one tensor for each moving site (a site that is not fixed); fixed sites keep their states. The log density is `log
-//! prior + log Jacobian + scale * sum over rows of log p(row)`.
+//! A position has one tensor for each moving site (a site that is not fixed); fixed sites keep
+//! their states. The log density is
+//! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
 
 pub mod hoist;
 mod jumps;
@@ -31,10 +33,11 @@ use bnnc_graph::types::Type;
 use hoist::hoist;
 use std::sync::Arc;
 
-/// The programs of one sampling inference run, with the ports of `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling run. Their ports are those of `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct SamplingPrograms {
-    /// Computes the values used by `density` and `rows` that stay constant during sampling, if there are any.
+    /// Computes the values that `density` and `rows` use and that stay constant during sampling.
+    /// `None` if no such value is worth computing beforehand.
     pub prepare: Option<Function>,
     /// The log density and its gradient.
     pub density: Function,
@@ -42,7 +45,7 @@ pub struct SamplingPrograms {
     pub rows: Function,
     /// Predictions for rows at many positions.
     pub predict: Function,
-    /// The sites, at many positions, on the declared scale.
+    /// The values of the sites at many positions, on the declared scale.
     pub sites: Function,
     /// The states, one per site.
     pub states: Vec<State>,
@@ -54,12 +57,12 @@ pub struct SamplingPrograms {
     pub noncentred: Vec<usize>,
     /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites that are sampled in the centred parameterisation, although a non-centred one exists and the scale of their prior is
-    /// itself a parameter.
+    /// The sites that are sampled in the centred parameterisation, although a non-centred
+    /// parameterisation exists and the scale of their prior is itself a parameter.
     pub centred: Vec<Arc<str>>,
-    /// The number of nodes of the log density through which a gradient flows.
+    /// The number of nodes in the log density through which a gradient flows.
     pub gradient_nodes: usize,
-    /// The number of scalars in the sites.
+    /// The number of scalars in all sites.
     pub parameters: usize,
     /// The dimension of a position.
     pub dimension: usize,
@@ -68,8 +71,8 @@ pub struct SamplingPrograms {
 }
 
 impl SamplingPrograms {
-    /// Returns the log density and its gradient at many positions, evaluated in lockstep. Each moving state and each result has an
-    /// additional first axis of draws.
+    /// Returns the log density and its gradient at many positions, which are evaluated in lockstep.
+    /// Each moving state and each result has an additional first axis of draws.
     ///
     /// # Errors
     /// Fails only if a pass has a bug.
@@ -81,12 +84,12 @@ impl SamplingPrograms {
     }
 }
 
-/// Programs whose positions do not come from a sampler.
+/// Programs for positions that do not come from a sampler.
 #[derive(Clone, Debug)]
 pub struct PositionPrograms {
     /// Predictions for rows at many positions.
     pub predict: Function,
-    /// The sites, at many positions, on the declared scale.
+    /// The values of the sites at many positions, on the declared scale.
     pub sites: Function,
     /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
@@ -94,10 +97,11 @@ pub struct PositionPrograms {
     pub reports: Vec<SiteReport>,
 }
 
-/// Returns predictions and sites of `model` at many positions. In `posterior`, the sites of the model are points.
+/// Returns predictions and sites of `model` at many positions. In `posterior`, every site of the
+/// model is a point.
 ///
 /// # Errors
-/// Fails for a site without a position on the reals.
+/// Fails if the values of a site cannot be transformed to the reals.
 pub fn positions(
     densities: &Densities,
     model: &Model,
@@ -122,11 +126,13 @@ pub fn positions(
     })
 }
 
-/// Returns the programs that sample the posterior of `model`. In `posterior`, the sites of the model are points: either moved by the
-/// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
+/// Returns the programs that sample the posterior of `model`. In `posterior`, every site of the
+/// model is a point, which the sampler either moves or keeps fixed. The sites in `noncentred` use
+/// the non-centred parameterisation.
 ///
 /// # Errors
-/// Fails for an op without a derivative, and for a site in `noncentred` without a non-centred parameterisation.
+/// Fails if an op has no derivative, or if a site in `noncentred` has no non-centred
+/// parameterisation.
 pub fn sampled(
     densities: &Densities,
     model: &Model,
@@ -187,8 +193,9 @@ pub fn sampled(
     })
 }
 
-/// Returns the predictions for rows and the sites, at draws of the states in `drawn`. Both programs are ready to be lowered. All other
-/// states have one value for all draws.
+/// Returns two programs: the predictions for rows, and the values of the sites. Both use draws of
+/// the states in `drawn`; all other states have one value for all draws. Both programs are ready to
+/// be lowered.
 ///
 /// # Errors
 /// Fails only if a pass has a bug.
@@ -224,7 +231,8 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Returns whether a site could have the non-centred parameterisation, and the scale of its prior depends on a site that is not fixed.
+/// Returns whether a non-centred parameterisation of a site exists, and the scale of the site's
+/// prior depends on a site that is not fixed.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
         return false;
@@ -273,7 +281,8 @@ impl Task<'_> {
         self.noncentred.contains(&plan.site.name)
     }
 
-    /// Binds every site to its value. Returns the log-Jacobians of the moving sites. `scope` holds the states and the shared inputs.
+    /// Binds every site to its value. Returns the log determinants of the Jacobians for the moving
+    /// sites. `scope` holds the states and the shared inputs.
     fn bind_sites(&self, builder: &mut Builder, scope: &mut Scope) -> Vec<Value> {
         let mut jacobians = Vec::new();
         for plan in self.plans {
@@ -295,8 +304,8 @@ impl Task<'_> {
         jacobians
     }
 
-    /// Returns two functions: the program of hoisted values, if there are any, and `(states.., data.., hoisted..) -> log_prior,
-    /// log_likelihood`.
+    /// Returns two functions. The first computes the hoisted values; it is `None` if no value is
+    /// hoisted. The second is `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
     fn apart(&self, context: &mut PassContext) -> Result<(Option<Function>, Function), Fault> {
         let rows = pipeline::step(&pipelines::NONCENTRE, context, |_| Ok::<_, Fault>(self.rows()))?;
         let moved = states::optimised(self.plans);
@@ -328,7 +337,8 @@ impl Task<'_> {
         ])
     }
 
-    /// Binds the sites to their values. Returns `log prior + log Jacobian`.
+    /// Binds the sites to their values. Returns the log prior plus the log determinants of the
+    /// Jacobians.
     fn prior(&self, builder: &mut Builder, scope: &mut Scope) -> Value {
         let jacobians = self.bind_sites(builder, scope);
         let prior = scope.call(builder, &self.densities.log_prior)[0].1;
@@ -352,8 +362,8 @@ impl Task<'_> {
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // If the density does not depend on a state, the function no longer has the parameter of this state. The gradient of the state
-        // is zero.
+        // If the density does not depend on a state, the function has no parameter for this state.
+        // The gradient of this state is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {

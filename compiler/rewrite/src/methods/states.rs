@@ -14,8 +14,9 @@ use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, 
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// Returns one state per parameter of each site's family, followed by the optimiser's own states for each
-/// optimised parameter. If the prior is tuned during training (`online`), the states of [`tuned`] are added.
+/// Returns one state for each parameter of each site's family. They are followed by the states that
+/// the optimiser needs for each optimised parameter. If the prior is tuned during training
+/// (`online`), the states of [`tuned`] are added.
 pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
@@ -37,8 +38,9 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
     states
 }
 
-/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the slope of the state's log prior; the second
-/// (the slope of an evidence, for example) is added to the slope of the log posterior.
+/// Returns the names of two states that are tuned while another state is optimised. The first is a
+/// factor on the slope of the log prior. The second is added to the slope of the log posterior; it
+/// is, for example, the slope of an evidence.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
@@ -70,11 +72,12 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file. The state of such a site is its position. A site in `noncentred` does not
-/// qualify, because its state is the noise of the prior.
+/// Returns the sites of `model` whose values can be loaded from a file. The state of such a site is
+/// its position. A site in `noncentred` does not qualify, because its state is the noise of the
+/// prior.
 ///
 /// # Errors
-/// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
+/// Fails if the approximation of a site is not a point, or if its parameterisation is non-centred.
 pub fn loadable(
     model: &Model,
     posterior: &ApproximatePosterior,
@@ -122,7 +125,8 @@ pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     plans.iter().flat_map(of).collect()
 }
 
-/// Returns one report for each site, with a sentence about the likelihood if there is one.
+/// Returns one report for each site. The report includes the sentence about the likelihood, if the
+/// site has one.
 pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[String]) -> Vec<SiteReport> {
     let of = |(at, plan): (usize, &SitePlan<'_>)| {
         let members = &plan.posterior.members;
@@ -167,8 +171,9 @@ fn has_deviation(family: &Instance) -> bool {
     family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
-/// On the unconstrained scale, the absolute value of a start is limited to this number. Beyond this limit, every map onto a support is flat in both
-/// precisions. A start at the end of a support is moved to the limit.
+/// On the unconstrained scale, the absolute value of a start is limited to this number. Beyond this
+/// number, every bijection onto a support is flat in both precisions. A start at the end of a
+/// support is moved to this number.
 const FAR: f64 = 40.0;
 
 fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
@@ -177,8 +182,9 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
     scale.state(last, values).into_iter().map(finite).collect()
 }
 
-/// Transforms a start from the declared scale to the reals. A start outside the support is taken to be on the reals already. An example is the
-/// default start of a family that is defined on the reals.
+/// Transforms a start from the declared scale to the reals. A start outside the support is assumed
+/// to lie on the reals already; an example is the default start of a family that is defined on the
+/// reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();
@@ -190,7 +196,7 @@ fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
         (_, Init::Constant(_)) => Init::Constant(0.0),
         (_, Init::Uniform(lo, hi)) if holds(*lo) && holds(*hi) => Init::Uniform(one(*lo), one(*hi)),
         (_, Init::Normal(mean, sd)) if holds(*mean) && *sd > 0.0 => {
-            // The delta method is used here: to first order, a narrow normal distribution stays normal.
+            // The delta method: a narrow normal distribution stays normal to first order.
             let step = 1e-4 * sd;
             let slope = (one(mean + step) - one(mean - step)) / (2.0 * step);
             Init::Normal(one(*mean), sd * slope.abs())
@@ -256,14 +262,15 @@ mod tests {
         close(&values, &[0.5, 2.0]);
     }
 
-    /// At 1, the slope of the inverse of softplus is `1 / (1 - exp(-1))`.
+    /// At 1, the inverse of softplus has the slope `1 / (1 - exp(-1))`.
     #[test]
     fn a_narrow_normal_keeps_its_width() {
         let got = starts(POSITIVE, Init::Normal(1.0, 0.01));
         close(&[softplus(got[0]), got[1]], &[1.0, 0.01 / (1.0 - (-1f64).exp())]);
     }
 
-    /// The value of a site is transformed by the exponential, like draws of families on the reals.
+    /// The exponential transforms the state of a positive site to its value, so the state starts at
+    /// a logarithm.
     #[test]
     fn a_point_starts_on_the_logarithmic_scale() {
         let got = start(Scale::Site(POSITIVE), &Shape::scalar(), &Init::Constant(0.3));

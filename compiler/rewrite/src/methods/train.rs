@@ -1,7 +1,8 @@
-//! `objective`: the training step of variational inference and of `map`, and the functions that use the trained states.
+//! `objective`: the training step of variational inference and of `map`, and the functions that use
+//! the trained states.
 //!
-//! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
-//! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
+//! The loss is the negative evidence lower bound of all rows, which is estimated from the rows of
+//! one step: `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
 
 mod elements;
 pub mod prune;
@@ -42,31 +43,37 @@ pub struct TrainingSettings<'a> {
     pub optimiser: &'a ElaboratedOptimiser,
     /// The number of draws of the sites per step.
     pub samples: usize,
-    /// The number of draws for KL divergences that need draws; 0 means that the draws of the likelihood are used.
+    /// The number of draws for KL divergences that need draws. If it is 0, these divergences use
+    /// the draws of the likelihood.
     pub kl_draws: usize,
     /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
     /// The layers for which the user requests a gradient estimator.
     pub layers: Layers<'a>,
-    /// True if the log-Jacobians of optimised points are part of the objective. The result is then the mode on the unconstrained scale.
+    /// True if the objective includes the log determinants of the Jacobians of optimised points.
+    /// The result is then the mode on the unconstrained scale.
     pub jacobians: bool,
-    /// True if the prior is tuned during training by an evidence; see [`states::tuned`].
+    /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which
+    /// this log prior is multiplied in the loss.
     pub scaled: Option<&'a (Function, f64)>,
-    /// If there are at most this number of optimised scalars, a separate program for the gradient of the loss is built; `None` never builds
-    /// this program.
+    /// A separate program for the gradient of the loss is built if at most this number of scalars
+    /// are optimised. `None` never builds this program.
     pub gradient: Option<usize>,
 }
 
-/// The programs of one inference run, ready to be lowered, and the reports on its sites.
+/// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// One training step, with the ports of `bnnc_abi::manifest::InferenceBlock`.
+    /// The program of one training step. Its ports are those of
+    /// `bnnc_abi::manifest::InferenceBlock`.
     pub train: Function,
-    /// The loss and its gradient, if requested, with the ports of `bnnc_abi::manifest::Train`.
+    /// The program of the loss and its gradient, if requested. Its ports are those of
+    /// `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
-    /// True if the loss of fixed rows is noisy, because it uses draws of a posterior or random masks.
+    /// True if the loss of the same rows varies from step to step, because it uses draws of a
+    /// posterior or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -76,15 +83,16 @@ pub struct Objective {
     pub states: Vec<State>,
     /// A report on the approximation of each site.
     pub reports: Vec<SiteReport>,
-    /// The number of nodes of the loss through which a gradient flows.
+    /// The number of nodes in the loss through which a gradient flows.
     pub gradient_nodes: usize,
-    /// The number of scalars in the sites.
+    /// The number of scalars in all sites.
     pub parameters: usize,
     /// The number of scalars that the optimiser updates.
     pub variational_parameters: usize,
 }
 
-/// Builds the programs of variational inference with `posterior`, and of `map` if its families are points.
+/// Builds the programs that train `posterior` by variational inference, or by `map` if its families
+/// are points.
 pub fn objective(
     densities: &Densities,
     model: &Model,
@@ -149,14 +157,15 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// Returns whether a loss depends on the number of the step. Only noise depends on the number of the step.
+/// Returns whether a loss depends on the number of the step. Only noise uses this number.
 fn has_noise(loss: &Function) -> bool {
     let step = loss.param(PortName::Step.text()).into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
-/// Returns the number of nodes of the loss through which a gradient flows to an optimised parameter.
+/// Returns the number of nodes in the loss through which a gradient flows to an optimised
+/// parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
@@ -219,7 +228,7 @@ pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, 
     }
 }
 
-/// The inputs of the parts of an objective.
+/// The data from which the parts of an objective are built.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
     pub(super) plans: &'a [SitePlan<'a>],
@@ -227,8 +236,9 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
-    /// `divergence`. If positions are counted, the number of positions outside their axes is the last result, `outside`.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the
+    /// weighted divergence term is another result, `divergence`. If positions are counted, the last
+    /// result is `outside`, the number of positions outside their axes.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Result<Function, Fault> {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -272,7 +282,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// Returns `divergence` minus the log-Jacobians of the optimised points.
+    /// Returns `divergence` minus the log determinants of the Jacobians of the optimised points.
     fn less_jacobians(&self, builder: &mut Builder, scope: &Scope, mut divergence: Value) -> Value {
         let moved = states::optimised(self.plans);
         for plan in self.plans.iter().filter(|plan| kl::is_point(plan.posterior)) {
@@ -290,8 +300,8 @@ impl Task<'_> {
         divergence
     }
 
-    /// Calls a function of one draw for `count` draws, and returns the mean of each result. A single draw, or a result that is the same for all
-    /// draws, needs no axis.
+    /// Calls a function of one draw for `count` draws, and returns the mean of each result. If only
+    /// one draw is needed, or if a result is the same for all draws, no axis of draws is added.
     pub(super) fn mean_over(
         &self,
         builder: &mut Builder,
@@ -335,7 +345,7 @@ impl Task<'_> {
             let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
             found.map(|(_, value)| *value)
         };
-        // If a state is not a parameter of the loss, its gradient is not a result.
+        // A state that is not a parameter of the loss has no gradient among the results.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
             .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))
@@ -402,7 +412,8 @@ impl Task<'_> {
                 let excess = builder.sub(factor, one);
                 let excess = builder.mul(excess, own);
                 let changed = builder.add(*gradient, excess);
-                // The evidence is part of the objective, and the loss is the negative of the objective.
+                // The evidence is added to the objective. The loss is minus the objective, so the
+                // slope of the evidence is subtracted.
                 *gradient = builder.sub(changed, slope);
             }
         }
@@ -415,7 +426,8 @@ impl Task<'_> {
     }
 }
 
-/// Returns the next values of one parameter and of the optimiser's states for this parameter, under their names.
+/// Returns the next values of one parameter, and of the optimiser's states for this parameter. The
+/// results have the names of these states.
 fn update(
     builder: &mut Builder,
     optimiser: &ElaboratedOptimiser,

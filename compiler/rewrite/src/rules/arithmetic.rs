@@ -4,7 +4,7 @@ use crate::rule::{Rule, equal};
 use crate::term::{A, B, Bindings, X, Y, example, number, power, softplus};
 use bnnc_graph::function::Function;
 
-/// The rules, in order.
+/// The rules for arithmetic, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
         // Adding or subtracting zero changes nothing.
@@ -13,7 +13,8 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X + 0.0), example(0.0 + X), example(0.0 - X)],
     },
     Rule {
-        // Multiplying or dividing by one changes nothing; by minus one it is a negation.
+        // Multiplying or dividing by one changes nothing. Multiplying or dividing by
+        // minus one is a negation.
         name: "mul-one",
         cases: || {
             vec![
@@ -26,13 +27,13 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X / 1.0), example(-1.0 * X)],
     },
     Rule {
-        // A product with zero is zero, for every finite factor.
+        // The product of zero and any finite factor is zero.
         name: "mul-zero",
         cases: || vec![equal(X * 0.0, number(0.0))],
         examples: || vec![example(X + Y * 0.0), example(X + 0.0 * Y)],
     },
     Rule {
-        // Dividing by a constant is multiplying by its reciprocal.
+        // Dividing by a constant becomes multiplying by its reciprocal.
         name: "div-by-constant",
         cases: || vec![equal(X / A, X * (1.0 / A)).when(has_reciprocal)],
         examples: || vec![example(X / 0.5)],
@@ -44,13 +45,15 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(-(-X))],
     },
     Rule {
-        // A negation inside a sum or difference becomes a difference or sum.
+        // Adding a negated value becomes a subtraction, and subtracting a negated value
+        // becomes an addition.
         name: "add-of-neg",
         cases: || vec![equal(X + -Y, X - Y), equal(X - -Y, X + Y)],
         examples: || vec![example(X + -Y), example(-X + Y), example(X - -Y)],
     },
     Rule {
-        // Negations of both factors cancel; a constant factor absorbs one.
+        // If both factors are negated, the negations cancel. If the other factor is a
+        // constant, the constant is negated instead.
         name: "mul-of-neg",
         cases: || vec![equal(-X * -Y, X * Y), equal(-X * A, X * -A)],
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],
@@ -62,7 +65,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X * 2.0 * 3.0), example(3.0 * (2.0 * X))],
     },
     Rule {
-        // Two constant summands become one, on the right.
+        // Two constant summands become one constant, which is the right summand.
         name: "add-of-constants",
         cases: || {
             vec![
@@ -95,7 +98,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// The base is positive, so that the power has derivatives for every exponent.
+/// Returns a power of a positive base, which has derivatives for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

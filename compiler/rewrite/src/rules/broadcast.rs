@@ -10,7 +10,7 @@ use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 use bnnc_graph::ops::broadcast::BROADCAST;
 
-/// The rules, in order.
+/// The rules for broadcasts, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
         // A repetition of a repetition is one repetition.
@@ -31,7 +31,8 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // An elementwise operation on repeated operands is computed before the repetition.
+        // An elementwise operation on repeated operands becomes the repetition of one smaller
+        // operation.
         name: "elementwise-of-broadcast",
         cases: || vec![elementwise(computed_once, "the rule is for every op")],
         examples: || {
@@ -43,9 +44,9 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.
+        // Dividing by a repeated array becomes multiplying by the repeated reciprocal of the array.
         name: "div-by-broadcast",
-        // Other rules move factors out of sums, but not divisors.
+        // Other rules move factors out of sums, but they do not move divisors.
         cases: || vec![equal(X / repeat(Y, P), X * repeat(1.0 / Y, P))],
         examples: || vec![example(X / broadcast(exp(sum(X, &[0, 1])), &[2, 3], &[]))],
     },
@@ -73,7 +74,7 @@ fn computed_once(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) ->
     Some(builder.broadcast(once, &shape, &axes))
 }
 
-/// Returns the operand and the axes of a broadcast.
+/// Returns the operand and the axes of a broadcast. Returns `None` for any other value.
 pub fn repetition(builder: &Builder, value: Value) -> Option<(Value, Vec<usize>)> {
     let (args, attrs) = application(builder, value, &BROADCAST)?;
     Some((args[0], positions(ops::broadcast::axes(attrs))))

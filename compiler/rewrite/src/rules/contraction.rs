@@ -1,13 +1,14 @@
-//! Rules that absorb broadcasts and permutations into the labels of contractions.
+//! Rules that move broadcasts and permutations of operands into the labels of contractions.
 
 use crate::rule::{Case, Rule, equal};
 use crate::term::{Axes, LEFT, P, RESULT, RIGHT, X, Y};
 use crate::term::{broadcast, contract, example, lettered, repeat, size, transpose};
 
-/// The rules, in order.
+/// The rules for contractions, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // A contraction with a repeated operand contracts the operand before its repetition.
+        // If an operand of a contraction is repeated, the array before its repetition is contracted
+        // instead.
         name: "contract-of-broadcast",
         cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
@@ -18,7 +19,8 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // A contraction with a permuted operand permutes its labels instead.
+        // If an operand of a contraction is permuted, the letters of this operand are permuted
+        // instead.
         name: "contract-of-transpose",
         cases: || {
             let (left, right) = (
@@ -34,13 +36,15 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// The letters of a contraction.
+/// The letters of both operands and of the result of a contraction.
 const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
-/// Returns the case in which the operand `at` is repeated. `own` are its letters.
+/// Returns the case in which the operand `at` is repeated. `own` are the letters of this operand.
 ///
-/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
-/// has it, the result is repeated along the axis. If neither has it, the contraction sums over it, which is a multiplication by its size.
+/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter
+/// too, the letter stays there. If only the result has the letter, the result is repeated along its
+/// axis. If neither has the letter, the contraction sums over it, which is a multiplication by the
+/// size of the axis.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);
     let lost = own.clone().without(kept.clone()).without(other);
@@ -51,6 +55,7 @@ fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     };
     let product = lettered(X, Y, product) * size(at, own.places_of(lost.without(RESULT)));
     let case = equal(pattern, repeat(product, RESULT.places_of(result)));
-    // A contraction with a repeated scalar has no letter of the scalar.
+    // If the repeated operand is a scalar, the rule does not apply, because no letter of the
+    // operand would be left.
     case.when(|known| !known.p().is_empty())
 }

@@ -8,7 +8,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The rules, in order.
+/// The rules that fold constants, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
         // An elementwise operation on constants is a constant.
@@ -17,7 +17,8 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X * power(number(2.0), 3.0))],
     },
     Rule {
-        // A selection whose condition is known, or whose branches are the same, is a branch.
+        // If the condition of a selection is known, or if both branches are equal, the
+        // selection becomes one of its branches.
         name: "select-of-constant",
         cases: || {
             vec![

@@ -8,10 +8,11 @@ use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::ops::slice::SLICE;
 use bnnc_graph::ops::transpose::TRANSPOSE;
 
-/// The rules, in order.
+/// The rules for permutations and reshapes, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // Two permutations of axes are one, or none.
+        // Two consecutive permutations of axes become one permutation. If they undo each
+        // other, both disappear.
         name: "transpose-of-transpose",
         cases: || vec![equal(transpose(transpose(X, P), Q), transpose(X, P.at(Q)))],
         examples: || {
@@ -24,13 +25,13 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // Only the last of several shapes matters.
+        // Of several consecutive reshapes, only the last is kept.
         name: "reshape-of-reshape",
         cases: || vec![equal(reshaped(reshaped(X)), reshaped(X))],
         examples: || vec![example(reshape(reshape(X, &[6]), &[3, 2]))],
     },
     Rule {
-        // A permuted, reshaped or cut constant is a constant.
+        // A constant that is permuted, reshaped or sliced becomes a constant.
         name: "move-of-constant",
         cases: || {
             let moves = [&TRANSPOSE, &RESHAPE, &SLICE, &PATCHES];

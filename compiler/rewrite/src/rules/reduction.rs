@@ -1,5 +1,5 @@
-//! Rules that make sums smaller, by summing the source of a broadcast instead of the broadcast, and by moving
-//! common factors out of sums.
+//! Rules that make sums smaller. Some sum the source of a broadcast instead of the broadcast.
+//! Others move common factors out of sums.
 
 use crate::rule::{Rule, equal};
 use crate::term::{A, P, Q, ROW, X, Y};
@@ -7,10 +7,10 @@ use crate::term::{broadcast, constant, example, exp, iota, largest, on, repeat, 
 use bnnc_base::dtype::DType;
 use bnnc_graph::ops::iota::IOTA;
 
-/// The rules, in order.
+/// The rules for reductions, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // A sum over no axis is its operand.
+        // A sum over an empty list of axes is its operand.
         name: "sum-over-nothing",
         cases: || vec![equal(sum(X, &[]), X)],
         examples: || vec![example(exp(sum(X, &[])))],
@@ -36,7 +36,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(ROW * sum(constant(DType::Real, &[4, 3], 2.0), &[0]))],
     },
     Rule {
-        // The largest element of a repeated array is that of the array.
+        // The largest element of a repeated array is the largest element of the array.
         name: "max-of-broadcast",
         cases: || {
             let result = repeat(largest(X, P.places_of(Q)), P.after_removal_of(Q));
@@ -45,7 +45,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(largest(broadcast(ROW, &[4, 3, 2], &[1]), &[0, 1]))],
     },
     Rule {
-        // The largest of the first `n` integers is known.
+        // The largest of the first `n` integers is a constant.
         name: "max-of-iota",
         cases: || vec![equal(largest(on(&IOTA, []), &[0]), size(0, (&[0]).into()) - 1.0)],
         examples: || {
@@ -60,7 +60,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(sum(-X, &[0]))],
     },
     Rule {
-        // A factor that all summands share multiplies the sum.
+        // A factor that all summands share is moved out of the sum.
         name: "sum-of-scaled",
         cases: || {
             let repeated = repeat(Y, P.after_removal_of(Q));

@@ -1,24 +1,26 @@
-//! Lists of axes, as attributes of terms. The letters of a contraction are lists too: of characters instead
-//! of positions.
+//! Lists of axes, as attributes of terms. The letters of a contraction are such lists too, but
+//! contain characters instead of positions.
 
 use super::Bindings;
 
 /// A list of axes or letters.
 #[derive(Clone, Debug)]
 pub enum Axes {
-    /// Any list. Equal indices stand for equal lists.
+    /// Any list. Two terms with equal indices stand for the same list.
     Any(usize),
-    /// This list.
+    /// Exactly this list.
     These(Vec<usize>),
-    /// The list that a function computes from two lists.
+    /// A list that a function computes from two other lists.
     Computed(Operation, Box<[Axes; 2]>),
 }
 
 type Operation = fn(&[usize], &[usize]) -> Vec<usize>;
 
-/// The axes of an application, usually of the inner one of two.
+/// The axes of one application. If a pattern has two nested applications, these are usually the
+/// axes of the inner application.
 pub const P: Axes = Axes::Any(0);
-/// The axes of another application, usually of the outer one of two.
+/// The axes of another application. If a pattern has two nested applications, these are usually the
+/// axes of the outer application.
 pub const Q: Axes = Axes::Any(1);
 /// The letters of the first operand of a contraction.
 pub const LEFT: Axes = Axes::Any(2);
@@ -34,7 +36,7 @@ impl<const N: usize> From<&[usize; N]> for Axes {
 }
 
 impl Axes {
-    /// Returns the list, in which every variable is replaced by its binding.
+    /// Returns the list, with the binding of every variable in place of the variable.
     pub(super) fn list(&self, bindings: &Bindings) -> Vec<usize> {
         match self {
             Axes::Any(at) => (bindings.axes[*at].clone())
@@ -62,22 +64,24 @@ macro_rules! operations {
 operations! {
     /// The entries of this list at the positions in `other`.
     at = |list, other| other.iter().map(|at| list[*at]).collect();
-    /// The entries of this list, reordered: each entry moves to the position that `other` names.
+    /// The entries of this list, reordered: `other` gives the new position of each entry.
     placed_at = placed_at;
     /// The entries of this list that are not in `other`.
     without = |list, other| list.iter().copied().filter(|entry| !other.contains(entry)).collect();
     /// The entries of this list that are also in `other`.
     within = |list, other| list.iter().copied().filter(|entry| other.contains(entry)).collect();
-    /// The positions in this list of the entries that are also in `other`.
+    /// The positions of those entries of this list that are also in `other`.
     places_of = |list, other| (0..list.len()).filter(|at| other.contains(&list[*at])).collect();
     /// All axes of this list and of `other`, in increasing order.
     and = and;
-    /// The axes of this list that remain if the axes in `other` are removed, with their positions after the removal.
+    /// The axes of this list after the axes in `other` are removed. The result contains the new
+    /// positions of the remaining axes.
     after_removal_of = |list, other| {
         let kept = list.iter().filter(|axis| !other.contains(axis));
         kept.map(|axis| axis - other.iter().filter(|removed| *removed < axis).count()).collect()
     };
-    /// The positions before the removal of the axes in `other`, for axes of this list that are positions after it.
+    /// Undoes the removal of the axes in `other`: returns the old positions of the axes in this
+    /// list.
     before_removal_of = |list, other| list.iter().map(|axis| before_removal(*axis, other)).collect();
 }
 
@@ -99,7 +103,7 @@ fn and(list: &[usize], other: &[usize]) -> Vec<usize> {
 fn before_removal(axis: usize, removed: &[usize]) -> usize {
     let mut removed = removed.to_vec();
     removed.sort_unstable();
-    // Every removed axis at or before the position shifts the position by one.
+    // Every removed axis at or before the position increases the position by one.
     removed
         .iter()
         .fold(axis, |axis, removed| axis + usize::from(*removed <= axis))

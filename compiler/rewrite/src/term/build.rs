@@ -1,4 +1,4 @@
-//! Builds the values of terms: replacements of calls, and the examples of rules.
+//! Builds the values of terms, as replacements of calls and as examples of rules.
 
 use super::{AttrTerm, Bindings, Term, matching};
 use crate::rule::PendingNode;
@@ -16,7 +16,8 @@ use bnnc_graph::types::Type;
 struct Building<'a> {
     builder: &'a mut Builder,
     bindings: &'a Bindings,
-    /// The call that the term replaces; `None` in an example, where terms are built without simplification.
+    /// The call that the term replaces. `None` in an example, where terms are built without
+    /// simplification.
     call: Option<&'a PendingNode<'a>>,
     /// The type of a term that consists only of numbers.
     constants: Type,
@@ -48,7 +49,7 @@ impl Term {
     }
 }
 
-/// Returns the function of a term, for the examples of rules.
+/// Returns the function that computes a term, for the examples of rules.
 pub fn example(term: Term) -> Function {
     let mut builder = Builder::new("example");
     let matrix = Type::real(Shape::fixed(&[2, 3]));
@@ -92,7 +93,7 @@ impl Building<'_> {
         {
             return *value;
         }
-        // A number has the type of the other operand.
+        // A number gets the type of the other operand.
         let other = values.iter().flatten().next_back();
         let ty = other.map_or_else(|| self.constants.clone(), |other| self.builder.ty(*other).clone());
         let mut args = Vec::new();
@@ -121,7 +122,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the number that the term equals, if the term consists only of numbers.
+    /// Returns the number to which the term is equal. Returns `None` unless the term consists only
+    /// of numbers.
     fn number(&self, term: &Term) -> Option<f64> {
         match term {
             Term::Value(_) => None,
@@ -132,7 +134,8 @@ impl Building<'_> {
                 matching::size(self.builder.ty(*arg).dims(), &axes.list(self.bindings))
             }
             Term::Apply(op, terms, _) => {
-                // An example keeps its operations on numbers, because the rules must fold them.
+                // In an example, operations on numbers are not computed, because the rules must
+                // fold them.
                 self.call?;
                 let numbers: Option<Vec<f64>> = terms.iter().map(|term| self.number(term)).collect();
                 let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
@@ -151,7 +154,8 @@ impl Building<'_> {
     }
 }
 
-/// Returns whether an application returns its operand unchanged: a permutation that moves no axis, or a reduction over no axis.
+/// Returns whether an application returns its operand unchanged. Examples are a permutation that
+/// moves no axis and a reduction over no axis.
 fn is_unchanged(builder: &Builder, op: Op, args: &[Value], attrs: &[Attr]) -> bool {
     let shapes = [&ops::broadcast::BROADCAST, &ops::reshape::RESHAPE];
     let reductions = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];

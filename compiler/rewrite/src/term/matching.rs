@@ -60,8 +60,8 @@ impl Bindings {
     }
 }
 
-/// Returns all bindings with which the pattern `op(terms..)` with the attributes `attrs` matches a call of `op`. If
-/// the op is commutative, both orders of operands are tried.
+/// Returns all bindings for which the pattern `op(terms..)` with the attributes `attrs` matches a
+/// call of `op`. If the op is commutative, both orders of the operands are tried.
 pub fn matches(
     builder: &Builder,
     call: &PendingNode<'_>,
@@ -86,7 +86,7 @@ pub fn matches(
     found
 }
 
-/// An application against which a pattern is matched.
+/// An application that is compared with a pattern.
 struct Operands<'a> {
     op: &'static OpDef,
     args: &'a [Value],
@@ -155,7 +155,8 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: &Bindings, th
     }
 }
 
-/// Returns the bindings with which the attributes match. A pattern without attributes matches any attributes.
+/// Returns the bindings for which the attributes match. If the pattern has no attributes, it
+/// matches any attributes.
 fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<Bindings> {
     let mut pairs = terms.iter().zip(attrs);
     pairs.try_fold(known.clone(), |known, (term, attr)| match (term, attr) {
@@ -173,12 +174,13 @@ fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<B
     })
 }
 
-/// Returns letters as a list that [`Axes`] can hold.
+/// Returns letters as a list of numbers, because [`Axes`] holds numbers.
 fn codes(letters: &[char]) -> Vec<usize> {
     letters.iter().map(|letter| *letter as usize).collect()
 }
 
-/// Returns the number of elements along some axes; `None` if a size is not known, or if it is zero.
+/// Returns the number of elements along some axes. Returns `None` if a size is not known or is
+/// zero.
 pub(super) fn size(dims: &[Dim], axes: &[usize]) -> Option<f64> {
     let sizes = axes
         .iter()

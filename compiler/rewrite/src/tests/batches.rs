@@ -1,4 +1,5 @@
-//! Compares `batch` with one evaluation per position, for every op and every choice of mapped operands.
+//! Compares `batch` with separate evaluations at each position, for every op and every choice of
+//! mapped operands.
 
 use super::inputs::{Numbers, assert_close, evaluate, function_of, operand_of, real_params, with_loss};
 use crate::batch::batch;
@@ -61,8 +62,8 @@ fn batching_any_op_equals_separate_evaluation() {
     }
 }
 
-/// At each position, the batched gradient equals the gradient of that position. Batching a derivative
-/// therefore gives per-example Jacobians.
+/// At each position, the batched gradient equals the gradient that is computed for this position
+/// alone. Batching a derivative therefore gives per-example Jacobians.
 #[test]
 fn batched_gradients_are_per_example_gradients() {
     for op in ops::ALL {

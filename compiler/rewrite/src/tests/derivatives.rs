@@ -9,8 +9,9 @@ use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Returns calls with real results, converted to losses, with their operands. Omits `stop_gradient`, whose derivative is zero on purpose, and
-/// ops whose derivative is that of a quantile ([`Vjp::Implicit`]).
+/// Returns the example calls of an op with real results, converted to losses, with their operands.
+/// Two kinds of ops are omitted: `stop_gradient`, whose derivative is zero on purpose, and ops that
+/// differentiate a quantile ([`Vjp::Implicit`]).
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
@@ -87,8 +88,8 @@ fn second_derivatives_agree_with_finite_differences() {
     assert!(checked > 80, "only {checked} gradients were differentiated");
 }
 
-/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`. The loss is a scalar, so one of the two
-/// inner products is a sum.
+/// The inner products `<cotangent, jvp(tangent)>` and `<vjp(cotangent), tangent>` are equal. The
+/// loss is a scalar, so one of the two inner products is a plain sum.
 #[test]
 fn forward_mode_agrees_with_reverse_mode() {
     let mut checked = 0;

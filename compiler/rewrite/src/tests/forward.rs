@@ -1,4 +1,4 @@
-//! The forward mode as the reverse mode applied twice.
+//! Computes forward-mode derivatives by applying the reverse mode twice.
 
 use crate::differentiate::pull_back;
 use crate::nodes;
@@ -12,9 +12,10 @@ fn unknown(name: &str) -> Fault {
     Fault::Bug(format!("no parameter `{name}` to differentiate"))
 }
 
-/// Computes the forward mode: returns `function` with a tangent parameter `t_<name>` for each name in `wrt` and a result `t_<name>` for
-/// each real result. The pull-back is linear in its cotangent, so the derivative of `<pull_back(c), t>` with respect to `c` is the
-/// push-forward of `t`.
+/// Computes forward-mode derivatives. The returned function has an additional parameter `t_<name>`,
+/// the tangent, for each name in `wrt`. It has an additional result `t_<name>` for each real
+/// result. The pull-back is linear in its cotangent `c`, so the derivative of `<pull_back(c), t>`
+/// with respect to `c` is the push-forward of `t`.
 pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     let pulled = pull_back_function(function, wrt)?;
     let mut builder = Builder::new(&function.name);
@@ -71,7 +72,7 @@ fn pull_back_function(function: &Function, wrt: &[&str]) -> Result<Function, Fau
     Ok(builder.finish(wrt.iter().map(|name| (*name).into()).zip(flows).collect()))
 }
 
-/// Turns `(params.., cotangents..) -> flows..` into
+/// Turns the function `(params.., cotangents..) -> flows..` into the function
 /// `(params.., cotangents.., tangents..) -> pushed tangents..`.
 fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Result<Function, Fault> {
     let mut builder = Builder::new(&pulled.name);

@@ -9,8 +9,8 @@ use bnnc_graph::op::{Example, Interval, OpDef};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// A sequence of numbers in (0, 1) without short patterns: the Weyl sequence of the golden ratio, shuffled by
-/// squares.
+/// A sequence of numbers in (0, 1) without short patterns. The numbers are the Weyl sequence of the
+/// golden ratio, shuffled by squaring.
 pub struct Numbers(f64);
 
 impl Numbers {
@@ -44,7 +44,7 @@ pub fn function_of(op: &'static OpDef, example: &Example) -> Function {
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns operands of a call.
+/// Returns the operands of an example call. Different seeds give different operands.
 pub fn operands_of(example: &Example, seed: usize) -> Vec<Tensor> {
     let mut numbers = Numbers::new(seed);
     (0..example.operands.len())
@@ -52,7 +52,7 @@ pub fn operands_of(example: &Example, seed: usize) -> Vec<Tensor> {
         .collect()
 }
 
-/// Returns one operand of a call.
+/// Returns one operand of an example call.
 pub fn operand_of(example: &Example, at: usize, numbers: &mut Numbers) -> Tensor {
     let (ty, interval) = &example.operands[at];
     let mut tensor = numbers.tensor(ty, *interval);
@@ -66,8 +66,8 @@ pub fn operand_of(example: &Example, at: usize, numbers: &mut Numbers) -> Tensor
     tensor
 }
 
-/// Returns `function` with one more result, the scalar `loss`: a weighted sum of the elements of the first
-/// result.
+/// Returns `function` with an additional result, the scalar `loss`. The loss is a weighted sum of
+/// the elements of the first result.
 pub fn with_loss(function: &Function) -> Function {
     let mut builder = Builder::new("loss");
     let params = crate::nodes::params_of(&mut builder, function);
@@ -95,7 +95,8 @@ pub fn evaluate(function: &Function, inputs: &[Tensor]) -> Vec<Tensor> {
     bnnc_graph::eval::evaluate(function, inputs, &Sizes::default())
 }
 
-/// Fails unless the tensors agree up to `tolerance`, relative to 1 plus their size.
+/// Fails unless each difference is at most `tolerance` times 1 plus the absolute value of the
+/// element.
 pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) {
     assert_eq!(got.shape, want.shape, "{context}");
     for (at, (g, w)) in got.data.iter().zip(&want.data).enumerate() {
@@ -104,7 +105,8 @@ pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) 
     }
 }
 
-/// Returns central differences of the scalar function `f` with respect to every element of operand `which`.
+/// Returns central differences of the scalar function `f`, one for each element of the operand
+/// `which`.
 pub fn differences(mut f: impl FnMut(&[Tensor]) -> f64, operands: &[Tensor], which: usize) -> Tensor {
     let mut slopes = Tensor::zeros(operands[which].shape.clone());
     let mut moved = operands.to_vec();

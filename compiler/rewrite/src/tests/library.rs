@@ -1,4 +1,5 @@
-//! Distributions and models that are built by hand. The formulas come from textbooks. Elaboration would build the same graphs.
+//! Distributions and models that are built by hand, with formulas from textbooks. Elaboration would
+//! build the same graphs.
 
 use bnnc_abi::manifest::Init;
 use bnnc_abi::ports::PortName;
@@ -18,15 +19,16 @@ use std::sync::Arc;
 
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// The parts of a location-scale distribution.
+/// The functions that define a location-scale distribution.
 struct Shapes {
     name: &'static str,
-    /// The log density as a function of `(x - loc) / scale`, without the logarithm of the scale.
+    /// The log density as a function of `(x - loc) / scale`. The term `-log scale` is not included.
     log_density: fn(&mut Builder, Value) -> Value,
-    /// Returns draws of this shape from the standard distribution, made from a noise stream.
+    /// Returns draws of this shape from the standard distribution, which are computed from a noise
+    /// stream.
     standard: fn(&mut Builder, [Value; 3], &Shape) -> Value,
     variance: Option<f64>,
-    /// The entropy of the standard distribution, per element.
+    /// The entropy of one element of the standard distribution.
     entropy: Option<f64>,
 }
 
@@ -174,7 +176,7 @@ pub fn logistic(shape: &Shape) -> Instance {
     )
 }
 
-/// `0.5 N(0, 1) + 0.5 N(0, e^-6)`, without parameters.
+/// The mixture `0.5 N(0, 1) + 0.5 N(0, e^-6)`, without parameters.
 pub fn spike_and_slab(shape: &Shape) -> Instance {
     let component = |b: &mut Builder, x: Value, log_sd: f64| {
         let z = b.scale(x, (-log_sd).exp());
@@ -203,7 +205,8 @@ pub fn spike_and_slab(shape: &Shape) -> Instance {
     instance
 }
 
-/// A normal radius times a direction that is uniform on the sphere. The variance of each of the `D` elements is `scale^2 / D`.
+/// A normal radius times a direction that is uniform on the sphere. Each of the `D` elements has
+/// the variance `scale^2 / D`.
 pub fn radial(size: usize) -> Instance {
     let shape = Shape::fixed(&[size]);
     let mut instance = normal(&shape);
@@ -247,7 +250,7 @@ pub fn exponential(shape: &Shape) -> Instance {
     instance
 }
 
-/// The family of distributions at a single point.
+/// The point family: all probability is at a single point.
 pub fn point(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
@@ -292,7 +295,7 @@ pub fn momentum() -> ElaboratedOptimiser {
     }
 }
 
-/// A site of a test model: the name, the prior and the constant parameters of the prior.
+/// A site of a test model: its name, its prior, and the constant parameters of the prior.
 pub struct Declared {
     pub name: &'static str,
     pub prior: Instance,

@@ -106,8 +106,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function without a KL divergence. Its states are those of [`linear_posterior`] at `W` and `B`, and
-/// its rows are `X` and `Y`.
+/// A training function without a KL divergence. Its states are the states of [`linear_posterior`]
+/// at `W` and `B`, and its rows are `X` and `Y`.
 struct Run {
     train: Function,
     sizes: Sizes,
@@ -201,8 +201,8 @@ impl Run {
 
 const STATES: [&str; 4] = ["out.w/loc", "out.w/scale", "out.b/loc", "out.b/scale"];
 
-/// Returns minus the expected log-likelihood of [`linear`], and its gradient with respect to [`STATES`], in
-/// closed form.
+/// Returns the negative expected log-likelihood of [`linear`] in closed form, followed by its
+/// gradient with respect to [`STATES`].
 fn known() -> Vec<f64> {
     let slope = |deviation: f64| 1.0 - (-deviation).exp();
     let mut numbers = vec![0.0; 9];
@@ -244,8 +244,8 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     for moments in [&shared, &local, &flipout] {
         agree(moments, STEPS, &known());
     }
-    // This is the variance of the loss under local reparameterisation. Rows are independent, and each
-    // contributes a quadratic function of one normal variate.
+    // This is the variance of the loss under local reparameterisation. The rows are independent,
+    // and each row contributes a quadratic function of one normal variate.
     let row = |(x, y): (&[f64; 3], &f64)| {
         let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
         let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();
@@ -257,9 +257,10 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
         "{} is not {variance}",
         local[0].1
     );
-    // The slopes with respect to the locations are sums over six rows that have nearly the same first input. With shared noise, the standard
-    // deviations of the rows add up; with independent noise, the variances add up, which gives a variance six times smaller. The bound of the test
-    // leaves a margin.
+    // The slopes with respect to the locations are sums over six rows that have nearly the same
+    // first input. With shared noise, the standard deviations of the rows add up. With independent
+    // noise, the variances add up, which reduces the variance of the sum to a sixth. The bound of
+    // the test leaves a margin.
     for at in [1, 7] {
         assert!(
             local[at].1 < 0.25 * shared[at].1,
@@ -288,7 +289,7 @@ fn the_loss_is_averaged_over_several_samples() {
     }
 }
 
-/// The model `v tanh(w x)`, in which each estimator has its own weights.
+/// The model `v tanh(w x)`. Each estimator has its own weights.
 fn network() -> Model {
     let sites = vec![
         declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
@@ -313,8 +314,8 @@ fn network_posterior() -> ApproximatePosterior {
     posterior
 }
 
-/// Two layers with a nonlinearity. The estimators agree with shared draws; the mean over several draws has a
-/// small error.
+/// A network has two layers and a nonlinearity. The estimators agree with shared draws, up to the
+/// small error of a mean over several draws.
 #[test]
 fn deep_networks_keep_the_expectation() {
     const STEPS: usize = 60;
@@ -356,13 +357,14 @@ fn gradients_at_zero_variance_are_finite() {
     assert!(numbers.iter().all(|number| number.is_finite()), "{numbers:?}");
 }
 
-/// The perturbations of different examples are not correlated, although they come from one draw.
+/// The perturbations of different examples come from one draw, but they are not correlated.
 #[test]
 fn flipout_decorrelates_examples() {
     let row = density(&linear()).unwrap().row_log_likelihood;
     let treated = [("out.w".into(), Expectation::Flipout)];
     let row = per_example::rewrite(&row, &treated).unwrap().row;
-    // Far from the observation, the log-likelihood is linear in the output, up to one part in a hundred.
+    // Far from the observation, the log-likelihood is nearly linear in the output: the deviation is
+    // about one part in a hundred.
     let output = |draw: f64, example: f64| {
         let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
             "$draw" => Tensor::scalar(draw),
@@ -400,7 +402,7 @@ fn symmetry_and_normality_are_read_from_samplers() {
         (true, true),
         "the test's sampler is normal"
     );
-    // The draw is `loc + scale * noise * |radius| / norm(noise)`.
+    // A draw of the family is `loc + scale * noise * |radius| / norm(noise)`.
     let mut family = radial(3);
     let mut b = Builder::new("draw");
     let ty = Type::real(Shape::fixed(&[3]));
@@ -569,8 +571,8 @@ fn integrate(names: &[Arc<str>]) -> Layers<'_> {
     }
 }
 
-/// Bayesian linear regression: the value and the gradient of the expected log-likelihood are exact and
-/// without noise.
+/// In Bayesian linear regression, the value and the gradient of the expected log-likelihood are
+/// exact and have no noise.
 #[test]
 fn a_normal_likelihood_is_integrated_exactly() {
     let all = names(&["out"]);
@@ -592,7 +594,8 @@ fn a_normal_likelihood_is_integrated_exactly() {
     assert_eq!(sentences, ["integrated exactly (polynomial of degree 2)"; 2]);
 }
 
-/// The last layer of a network, after a noisy layer, has the same expectation and less variance.
+/// If only the last layer of a network is integrated, the expectation stays the same and the
+/// variance decreases.
 #[test]
 fn a_last_layer_is_integrated() {
     const STEPS: usize = 200;
@@ -632,7 +635,7 @@ fn a_last_layer_is_integrated() {
     }
 }
 
-/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, depending on `y`.
+/// The log-likelihood of a Boolean `y`: `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`.
 fn logistic_row() -> Function {
     let mut b = Builder::new("row");
     let w = b.param("w", Type::real(Shape::fixed(&[2])));
@@ -649,8 +652,8 @@ fn logistic_row() -> Function {
     b.finish(vec![(PortName::LogLikelihood.into(), value)])
 }
 
-/// Returns the mean of `f` under a normal distribution by the trapezium rule, which is exact to rounding for
-/// analytic functions.
+/// Returns the mean of `f` under a normal distribution by the trapezium rule. For analytic
+/// functions, this rule is exact to rounding.
 fn gaussian_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEP: f64 = 1.0 / 64.0;
     let weight = |z: f64| (-0.5 * z * z).exp() * STEP / (2.0 * std::f64::consts::PI).sqrt();
@@ -753,7 +756,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
             .unwrap()
             .ends_with("the log likelihood multiplies outputs that share weights in different ways")
     );
-    // The product of an element with itself does not count as a product of two elements.
+    // The square of an element does not count as a product of two elements.
     assert_eq!(
         why(|b, u| {
             let square = b.square(u);

@@ -62,7 +62,8 @@ fn site(name: &str, support: Support) -> Site {
     }
 }
 
-/// `level ~ Normal(0, 1)`, `a ~ Normal(level, 1)`, `sigma: positive ~ Exponential(1)`, `y ~ Normal(a * x, sigma)`.
+/// The model `level ~ Normal(0, 1)`, `a ~ Normal(level, 1)`, `sigma: positive ~ Exponential(1)`,
+/// `y ~ Normal(a * x, sigma)`.
 fn hierarchy() -> Model {
     let mut b = Builder::new("hierarchy");
     let (x, y) = (b.param("x", Type::scalar()), b.param("y", Type::scalar()));
@@ -171,7 +172,8 @@ fn functions_have_only_the_parameters_they_need() {
     assert_eq!(signature(&row_log_likelihood), ["level", "a", "sigma", "x", "y"]);
 }
 
-/// Closed forms: `E e^z = exp(m + s^2 / 2)` for the transformed scale, second moments for the hierarchy.
+/// The closed form for the transformed scale uses `E e^z = exp(m + s^2 / 2)`. The closed form for
+/// the hierarchy uses second moments.
 #[test]
 fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_form() {
     const DRAWS: usize = 20_000;
@@ -204,7 +206,8 @@ fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_for
     let spread = offset * offset + a.1 * a.1 + level.1 * level.1;
     let child = minus_entropy(a.1) + 0.918_938_533_204_672_7 + 0.5 * spread;
     let scale = minus_entropy(z.1) + (z.0 + 0.5 * z.1 * z.1).exp() - z.0;
-    // Per draw, the variance is about 0.19 for (a - level)^2 / 2 and about 0.01 for e^z - z.
+    // For each draw, `(a - level)^2 / 2` has a variance of about 0.19, and `e^z - z` has a variance
+    // of about 0.01.
     let error = (0.2_f64 / DRAWS as f64).sqrt();
     close(
         loss(&objective, DRAWS, 0.0),
@@ -279,7 +282,7 @@ fn a_positive_point_starts_at_its_declared_value() {
     assert_eq!(objective.variational_parameters, 1);
 }
 
-/// A time series in which each element is observed inside a loop over its positions.
+/// The model is a time series. Each element is observed inside a loop over its positions.
 #[test]
 fn observations_in_a_loop_are_summed() {
     let mut each = Builder::new("each");
@@ -332,7 +335,7 @@ fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
     }
 }
 
-/// A graph that the checker should have rejected is reported as a bug.
+/// Fails unless a graph that the checker should have rejected is reported as a bug.
 #[track_caller]
 fn assert_bug(result: Result<Objective, Refusal>, text: &str) {
     match result {
@@ -426,8 +429,9 @@ fn every_code_is_raised() {
         curved,
     );
     assert_code(compile(&curved, &plain(), 1), &diagnostics::NO_DERIVATIVE);
-    // Other tests raise the remaining diagnostics: `likelihood`, `noncentre` and `separation` raise four, `bnnc-tests` raises three of dropout and
-    // the Laplace approximation, and the tests of the command line raise `UNKNOWN_KL` and `NOT_LINEAR`.
+    // Other tests raise the remaining diagnostics. The tests `likelihood`, `noncentre` and
+    // `separation` raise four. The tests of `bnnc-tests` raise three, about dropout and the Laplace
+    // approximation. The tests of the command line raise `UNKNOWN_KL` and `NOT_LINEAR`.
     assert_eq!(diagnostics::CODES.len(), 15);
 }
 

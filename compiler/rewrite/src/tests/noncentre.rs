@@ -1,4 +1,5 @@
-//! Compares the density of the noise of non-centred sites with formulas, for several locations and scales.
+//! Compares the log density of `z`, the noise of a non-centred site, with formulas for several
+//! locations and scales.
 
 use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
@@ -23,7 +24,8 @@ use std::sync::Arc;
 
 const SIZE: usize = 3;
 
-/// `mu, log_tau`, `theta ~ prior(mu, exp log_tau)` with three elements, `y ~ Normal(x * sum theta, 1)`.
+/// The model `mu`, `log_tau`, `theta ~ prior(mu, exp log_tau)` with three elements,
+/// `y ~ Normal(x * sum theta, 1)`.
 fn hierarchy(prior: Instance) -> Model {
     let mut model = regression(
         Type::scalar(),
@@ -101,7 +103,7 @@ fn check(prior: Instance, standard: fn(f64) -> f64) {
                 .position(|(result, _)| result.contains(param));
             &found[result.unwrap()]
         };
-        // The density of the noise does not depend on location and scale.
+        // The density of the noise does not depend on the location and the scale.
         for param in ["mu", "log_tau"] {
             assert_close(of(param), &Tensor::scalar(0.0), 1e-9, &name);
         }
@@ -121,7 +123,8 @@ fn the_density_of_the_noise_is_that_of_the_standard_distribution() {
     });
 }
 
-/// A site is also non-centred if its sampler subtracts the noise, as in `theta = mu - tau log(-log u)`. The noise is still `(theta - mu) / tau`.
+/// A sampler may subtract its noise, as in `theta = mu - tau log(-log u)`. The position is still
+/// `(theta - mu) / tau`.
 #[test]
 fn a_sampler_may_subtract_its_noise() {
     let ty = Type::real(Shape::fixed(&[SIZE]));
@@ -147,7 +150,8 @@ fn a_sampler_may_subtract_its_noise() {
     check(gumbel, |z| -z - (-z).exp());
 }
 
-/// The noise keeps its prior: `(loc + scale z - loc) / scale` simplifies to `z` without rounding errors.
+/// The noise keeps its prior: `(loc + scale z - loc) / scale` is simplified to `z`, so no digits
+/// are lost to rounding.
 #[test]
 fn location_and_scale_cancel_without_rounding() {
     let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
@@ -157,7 +161,8 @@ fn location_and_scale_cancel_without_rounding() {
         values.any(|value| simple.op(value).is_some_and(|op| op.name == name))
     };
     assert!(!has("div") && !has("exp"), "{simple}");
-    // Without the simplification, `z` would have four correct digits at a scale of 1e-12 and a location of 1.
+    // Without the simplification, `z` would have only four correct digits, because the scale is
+    // 1e-12 and the location is 1.
     let at = [
         Tensor::scalar(1.0),
         Tensor::scalar(1e-12f64.ln()),
@@ -172,7 +177,8 @@ fn location_and_scale_cancel_without_rounding() {
     );
 }
 
-/// Returns the error message for `theta` in a model without free parameters, in which `theta` has this prior.
+/// Returns the error message for the site `theta` with the prior `prior`, in a model without free
+/// parameters.
 fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
     let mut site = declared("theta", prior, params);
     site.support = support;

@@ -151,7 +151,8 @@ fn product(b: &mut Builder, sites: &[Value], x: Value) -> Value {
     b.mul(sites[0], x)
 }
 
-/// Returns a model of one site and one row. Its loss at scale 0 is the KL divergence.
+/// Returns a model of one site and one row. With scale 0 for the likelihood, the loss is the KL
+/// divergence.
 fn divergence(family: Instance, starts: &[f64], prior: Instance, params: &[f64], draws: usize) -> Run {
     let shape = prior.value.shape.clone();
     let first = move |b: &mut Builder, sites: &[Value], x: Value| {
@@ -305,7 +306,7 @@ fn graph_size_does_not_depend_on_the_number_of_draws() {
     assert_eq!(few, sizes(1000));
 }
 
-/// One step of Bayes by Backprop in which the noise is fixed at 0.7.
+/// One step of Bayes by Backprop, with the noise fixed at 0.7.
 #[test]
 fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let mut family = normal(&scalar());
@@ -317,7 +318,7 @@ fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let scaled = b.scale(scale, 0.7);
     let value = b.add(loc, scaled);
     family.draw = Some(std::sync::Arc::new(b.finish(vec![("value".into(), value)])));
-    // Without an entropy, the loss uses log q at the draw, like the paper.
+    // Without an entropy, the loss uses log q at the draw, as in the paper.
     family.entropy = None;
     let model = regression(
         Type::scalar(),
@@ -382,7 +383,8 @@ fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     }
 }
 
-/// A hidden layer whose weights have rank two. A step with rate 1 gives the gradient.
+/// The weights of the hidden layer have rank two. A step of gradient descent with rate 1 gives the
+/// gradient.
 #[test]
 fn gradients_of_a_network_agree_with_finite_differences() {
     let model = network();
@@ -446,7 +448,8 @@ fn network_posterior() -> ApproximatePosterior {
     ])
 }
 
-/// The mean over draws of the log-likelihood in `predict` equals the log-likelihood that `train` maximises.
+/// The mean over draws of the log-likelihood in `predict` equals the expected log-likelihood in the
+/// loss of `train`.
 #[test]
 fn predictions_and_training_use_the_same_draws() {
     let mut run = run(
@@ -466,7 +469,8 @@ fn predictions_and_training_use_the_same_draws() {
     close(run.loss(), -mean, 1e-12);
 }
 
-/// A single draw needs no axis: the products of the step have the rank for one example, plus the axis of rows.
+/// A single draw adds no axis. The products of a step have the rank that one example needs, plus
+/// the axis of rows.
 #[test]
 fn one_draw_adds_no_axis() {
     let run = run(
@@ -510,7 +514,8 @@ fn the_gradient_of_map_is_zero_at_the_mode() {
     close(after["$loss"].data[0], -joint, 1e-9);
 }
 
-/// The states of the optimiser are states of the program. The numbers are those of two steps of heavy-ball momentum, computed by hand.
+/// The states of the optimiser are states of the program. The expected numbers are two steps of
+/// heavy-ball momentum, computed by hand.
 #[test]
 fn optimiser_states_follow_momentum_by_hand() {
     let approximations = vec![

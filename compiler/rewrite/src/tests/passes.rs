@@ -1,4 +1,4 @@
-//! Tests that pipelines run, skip, time and verify the right passes.
+//! Tests that pipelines run, skip, time and verify their passes correctly.
 
 use super::inputs::{assert_close, evaluate};
 use crate::pass::{Pass, PassContext, PassRun};
@@ -11,7 +11,8 @@ use bnnc_graph::op::Example;
 use bnnc_graph::ops;
 use bnnc_graph::spec::{LOWERED, PROBABILISTIC};
 
-/// Returns calls of an op that lowering does not support, with operands.
+/// Returns the example calls of an op that lowering does not support. Each call has its
+/// operands.
 fn calls(op: &'static bnnc_graph::op::OpDef) -> Vec<(Function, Example)> {
     (op.examples)()
         .into_iter()
@@ -42,7 +43,8 @@ fn lowering_leaves_kernels_and_values() {
     }
 }
 
-/// A loop inside a loop: the batched form of a `map` is a `map`, which is expanded too.
+/// The body of a loop contains another loop. The batched form of a `map` is again a
+/// `map`, which is expanded too.
 #[test]
 fn nested_loops_are_expanded() {
     for (function, example) in calls(&ops::map::MAP) {
@@ -93,7 +95,8 @@ fn a_failed_verification_names_the_pass() {
     assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
 }
 
-/// A release build has `verify: false` by default; `--verify` sets it.
+/// In a release build, `verify` is false by default. The option `--verify` sets it to
+/// true.
 #[test]
 fn passes_are_verified_if_the_context_requests_it() {
     let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];

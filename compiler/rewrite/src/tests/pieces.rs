@@ -1,4 +1,5 @@
-//! Tests that exactly the affine and the piecewise affine functions are recognised as such.
+//! Tests that all affine and piecewise affine functions are recognised, and that other
+//! functions are not.
 
 use crate::diagnostics::NoExactIntegral;
 use crate::methods::collapse::pieces::{KinkedFunction, pieces};
@@ -11,7 +12,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// `w` has four elements, `x` two.
+/// Returns a function of `w` with four elements and `x` with two elements.
 fn function(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Function {
     let mut builder = Builder::new("f");
     let w = builder.param("w", Type::real(Shape::fixed(&[4])));
@@ -62,7 +63,8 @@ fn kinks_are_differences_of_compared_values() {
     let x = Tensor::new(vec![2], vec![3.0, 2.0]);
     let all = &evaluate(&found.all, &[w, x])[0];
     assert_eq!(all.data[..2], [1.75, 0.0]);
-    // The order in which the two values are compared does not matter.
+    // The sign of a kink depends on the order in which the two values are compared, so only
+    // absolute values are tested.
     let kinks: Vec<f64> = all.data[2..].iter().map(|kink| kink.abs()).collect();
     assert_eq!(kinks, [1.75, 3.0]);
 }

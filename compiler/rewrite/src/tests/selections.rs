@@ -1,5 +1,5 @@
-//! Checks that picked elements and sums of outer products are correct although the outer products are never
-//! computed.
+//! Checks that selected elements of outer products, and sums of outer products, are correct without
+//! computing the outer products.
 
 use super::inputs::{Numbers, assert_close};
 use crate::rule::{self, RuleSet};
@@ -17,7 +17,7 @@ use bnnc_graph::types::Type;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// `x [batch, 4]`, `y [batch, 3]` and an index of eleven positions.
+/// Returns a function of `x [batch, 4]`, `y [batch, 3]` and an index of eleven positions.
 fn function(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Function {
     let mut builder = Builder::new("selection");
     let of = |width: usize| Type::real(Shape(vec![ROWS, Dim::Fixed(width)]));
@@ -43,7 +43,7 @@ fn same(name: &str, function: &Function, fires: bool) {
             Tensor::from_fn(ty.shape.resolve(&sizes), |_| numbers.within(reals, ty.dtype))
         })
         .collect();
-    // Positions before the first and after the last are clamped.
+    // Positions before the first element and after the last element are clamped.
     inputs.push(Tensor::new(
         vec![11],
         vec![-3.0, 0.0, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 11.0, 12.0, 40.0],
@@ -96,7 +96,8 @@ fn picked_elements_equal_those_of_the_whole() {
         b.gather(line, index, 1)
     });
     same("stacked", &stacked, true);
-    // A pick along one axis reads from memory, and so does a pick of elements that are not part of a product.
+    // A selection along one axis reads from memory. A selection of elements that are not part of a
+    // product reads from memory too.
     let row = function(|b, x, _, index| b.gather(x, index, 1));
     same("row", &row, false);
     let kept = function(|b, x, _, index| {

@@ -1,4 +1,5 @@
-//! Tests factorised KL divergences with known noise: the values, the gradients, and the choice of the computation.
+//! Tests factorised KL divergences with known noise. The tests cover the values, the gradients, and
+//! the choice of the computation.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
@@ -27,7 +28,7 @@ fn scalar() -> Shape {
     Shape::scalar()
 }
 
-/// Builds a sampler whose noise is a table: `draw(parameters.., noise)`.
+/// Builds a sampler `draw(parameters.., noise)` whose noise comes from a table.
 fn tabulated(
     params: &[&str],
     table: &[f64],
@@ -42,7 +43,7 @@ fn tabulated(
     Arc::new(b.finish(vec![("value".into(), value)]))
 }
 
-/// The normal family with the noise of the tables.
+/// The normal family, with noise from the tables.
 fn normal_of_table() -> Instance {
     let mut family = normal(&scalar());
     family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
@@ -102,7 +103,8 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
     for ((name, _), tensor) in divergence.gradient.results.iter().zip(results) {
         let mut value = tensor.data[0];
         if name.ends_with("scale") {
-            // The state is the inverse softplus of the scale, so d scale / d state = sigmoid(state).
+            // The state is the inverse softplus of the scale, so the derivative of the scale with
+            // respect to the state is sigmoid(state).
             value /= bnnc_math::special::sigmoid(state(name));
         }
         values.insert(name.to_string(), value);
@@ -163,7 +165,9 @@ fn polynomials_of_a_location_scale_sampler_separate() {
         way(&tuple)
     );
     close(tuple.values["$kl"], 1.091_302_79 - ENTROPY, 1e-8);
-    // d mean w^2 = (1.05, 1.775), d mean w = (1, 0.45); -log p = (w - 0.1)^2 / 1.28 + ..; d entropy / d scale = 1 / 0.5.
+    // The derivatives of the means are d mean w^2 = (1.05, 1.775) and d mean w = (1, 0.45). The log
+    // prior is -log p = (w - 0.1)^2 / 1.28 + ... The derivative of the entropy is d entropy / d
+    // scale = 1 / 0.5.
     close(tuple.values["w/loc"], (1.05 - 0.2) / 1.28, 1e-12);
     close(tuple.values["w/scale"], (1.775 - 0.2 * 0.45) / 1.28 - 2.0, 1e-12);
 }
@@ -200,7 +204,8 @@ fn scaled_table() -> Instance {
     let entropy = b.log(scale);
     family.entropy = Some(Arc::new(b.finish(vec![("value".into(), entropy)])));
     family.log_density = positive_density(&["scale"], |b, p| {
-        // This is the log density of a gamma variate with shape 3, up to a constant. With this shape, E[1 / w] exists.
+        // This is the log density of a gamma variate with shape 3, up to a constant. For this
+        // shape, the mean E[1 / w] exists.
         let ratio = b.div(p[1], p[0]);
         let log = b.log(ratio);
         let log = b.scale(log, 2.0);
@@ -222,7 +227,7 @@ fn positive_density(params: &[&str], density: impl Fn(&mut Builder, &[Value]) ->
     Arc::new(b.finish(vec![("value".into(), value)]))
 }
 
-/// A prior on the positive reals without parameters.
+/// A prior without parameters on the positive reals.
 fn positive_prior(density: impl Fn(&mut Builder, &[Value]) -> Value) -> Instance {
     let mut prior = exponential(&scalar());
     prior.params = Vec::new();
@@ -233,7 +238,7 @@ fn positive_prior(density: impl Fn(&mut Builder, &[Value]) -> Value) -> Instance
 
 #[test]
 fn powers_and_logarithms_of_a_scale_sampler_separate() {
-    // The density of Gamma(2, 1): log w - w.
+    // The log density of Gamma(2, 1) is log w - w.
     let gamma = positive_prior(|b, p| {
         let log = b.log(p[0]);
         b.sub(log, p[0])
@@ -242,7 +247,8 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     assert!(way(&tuple).starts_with("tuple: 2 means"), "{}", way(&tuple));
     close(tuple.values["$kl"], 1.454_878_20 - 0.5f64.ln(), 1e-8);
     close(tuple.values["w/scale"], -0.6 - 2.0, 1e-12);
-    // The density of the inverse Gaussian distribution with mean and shape one: -(log(2 pi) + 3 log w + (w - 1)^2 / w) / 2.
+    // The log density of the inverse Gaussian distribution with mean and shape one is -(log(2 pi) +
+    // 3 log w + (w - 1)^2 / w) / 2.
     let inverse_gaussian = positive_prior(|b, p| {
         let log = b.log(p[0]);
         let log = b.scale(log, 3.0);
@@ -258,7 +264,8 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     close(found.values["$kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
 }
 
-/// The value and the gradient of a factorised KL divergence equal those of the plain mean over the same noise.
+/// A factorised KL divergence and the plain mean over the same noise have the same value and the
+/// same gradient.
 #[test]
 fn separated_divergences_equal_direct_ones() {
     for (prior, params) in [
@@ -276,8 +283,8 @@ fn separated_divergences_equal_direct_ones() {
     }
 }
 
-/// The prior has the log density `-log w`. The family is normal around 1.1 with scale 0.1, and its noise comes from the tables. The gradient
-/// is computed by differences.
+/// The prior has the log density `-log w`. The family is normal with mean about 1.1 and scale 0.1,
+/// and its noise comes from the tables. The gradient is computed by finite differences.
 #[test]
 fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     let family = || {
@@ -285,7 +292,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         family.support = Support::Interval(0.0, f64::INFINITY);
         family
     };
-    // The logarithm does not factorise, because the sampler is a sum.
+    // The logarithm of a draw does not factorise, because the draw is a sum.
     let prior = || {
         positive_prior(|b, p| {
             let log = b.log(p[0]);
@@ -303,7 +310,8 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         let series = found(family(), &[1.1, 0.1], prior(), &[], options);
         assert!(way(&series).starts_with("taylor: "), "{}", way(&series));
         assert!(series.warnings.is_empty());
-        // This is the remainder of the series of the logarithm around 1.1, at a distance of at most 0.2.
+        // This bound is the remainder of the series of the logarithm around 1.1, at a distance of
+        // at most 0.2.
         let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
         let error = (series.values["$kl"] + entropy - exact).abs();
         assert!(
@@ -321,7 +329,8 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     assert_eq!(diagnostics::SERIES_RANGE.id, "E0311");
 }
 
-/// The radius of convergence of the logistic density is pi: its nearest poles are `+-i pi`.
+/// The radius of convergence of the logistic log density is pi, because its nearest singularities
+/// are at `+-i pi`.
 #[test]
 fn the_radius_of_the_logistic_series_is_pi() {
     let prior = logistic(&scalar());
@@ -333,11 +342,12 @@ fn the_radius_of_the_logistic_series_is_pi() {
     let series = crate::kl::taylor::series(&function, 0.0, 4).unwrap();
     close(series.radius, std::f64::consts::PI, 0.4);
     let at = |x: f64| evaluate(&series.polynomial, &[Tensor::scalar(x)], &Sizes::default())[0].data[0];
-    // -x - 2 log(1 + e^-x) = -2 log 2 - x^2 / 4 + x^4 / 96 - ..
+    // Uses the series -x - 2 log(1 + e^-x) = -2 log 2 - x^2 / 4 + x^4 / 96 - ...
     close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
 }
 
-/// If a power of several noises has too many terms, it stays one atom and must not be counted twice.
+/// If a power of a sum of several noises has too many terms, it becomes one atom. It must not be
+/// counted twice.
 #[test]
 fn powers_of_sums_of_noise_are_counted_once() {
     let family = || {
@@ -345,7 +355,7 @@ fn powers_of_sums_of_noise_are_counted_once() {
         family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
             let mut sum = noise;
             for power in 2..=5 {
-                // These are functions of the noise that the algebra does not decompose.
+                // The algebra does not decompose these functions of the noise.
                 let scaled = b.scale(noise, f64::from(power));
                 let next = b.sin(scaled);
                 sum = b.add(sum, next);
@@ -368,7 +378,8 @@ fn powers_of_sums_of_noise_are_counted_once() {
     close(best.values["$kl"], -ENTROPY - mean, 1e-10 * mean.abs());
 }
 
-/// Around zero, the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius of convergence one.
+/// Around zero, `-log(1 + w^4)` has the series `-w^4 + w^8 / 2 - ..`, whose radius of convergence
+/// is one.
 #[test]
 fn the_series_of_a_power_around_zero_has_radius_one() {
     let mut b = Builder::new("log_density");

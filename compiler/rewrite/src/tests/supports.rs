@@ -1,5 +1,5 @@
-//! Compares the log-Jacobians of bijections with finite differences, and compares inverses with the forward
-//! maps.
+//! Compares the log determinants of bijections' Jacobians with finite differences, and inverses
+//! with the forward maps.
 
 use super::inputs::evaluate;
 use crate::constrain::{constrain, free, inverse_parameter, parameter};
@@ -48,7 +48,7 @@ fn contains(support: Support, w: &[f64]) -> bool {
     }
 }
 
-/// Returns `log |det|` by elimination with row exchanges.
+/// Returns the logarithm of the absolute determinant, computed by elimination with row exchanges.
 fn log_determinant(mut rows: Vec<Vec<f64>>) -> f64 {
     let mut sum = 0.0;
     for at in 0..rows.len() {

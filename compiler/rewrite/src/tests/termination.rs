@@ -1,17 +1,18 @@
-//! Proves, by an interpretation of terms as numbers, that the rules whose replacements are terms terminate. See
-//! Note [Termination] in `rule.rs`.
+//! Proves that the rules whose replacements are terms terminate, by an interpretation of terms as
+//! numbers. See Note [Termination] in `rule.rs`.
 //!
-//! A term stands for a positive number, which is a linear function of the numbers of its variables. The number of an
-//! application grows with the number of each operand, so a smaller operand makes every term around it smaller. If the
-//! replacement of each case is smaller than its pattern for all numbers of the variables, every application of a case makes
-//! the function smaller, and the sequence of applications must end (Baader and Nipkow 1998, section 5.3).
+//! A term stands for a positive number, which is a linear function of the numbers of its variables.
+//! The number of an application grows with the number of each operand, so a smaller operand makes
+//! every term around it smaller. Suppose that the replacement of each case is smaller than its
+//! pattern for all numbers of the variables. Then every application of a case makes the function
+//! smaller, so the sequence of applications must end (Baader and Nipkow 1998, section 5.3).
 
 use crate::rules;
 use crate::term::{A, P, ROW, Term, X, Y, exp, log, repeat, sum};
 use bnnc_graph::op::Op;
 use bnnc_graph::ops;
 
-/// A linear function of the variables `X`, `Y` and `ROW`: the coefficients, and the constant.
+/// A linear function of the variables `X`, `Y` and `ROW`: their coefficients, and the constant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Linear {
     of: [u64; 3],
@@ -26,7 +27,7 @@ impl Linear {
         }
     }
 
-    /// Returns this function plus `factor` times another one.
+    /// Returns this function plus `factor` times another function.
     fn plus(self, factor: u64, other: Linear) -> Linear {
         Linear {
             of: std::array::from_fn(|at| self.of[at] + factor * other.of[at]),
@@ -34,21 +35,23 @@ impl Linear {
         }
     }
 
-    /// Returns whether the function is smaller than another one for all positive values of the variables.
+    /// Returns whether this function is smaller than another function for all positive values of
+    /// the variables.
     fn is_below(self, other: Linear) -> bool {
         let no_faster = self.of.iter().zip(other.of).all(|(own, other)| *own <= other);
-        // The smallest value of a variable is 1, the number of a constant.
+        // The smallest value of a variable is 1, because 1 is the number of a constant.
         let at_one = |linear: Linear| linear.of.iter().sum::<u64>() + linear.constant;
         no_faster && at_one(self) < at_one(other)
     }
 }
 
-/// Returns the weight and the factors of an op. The number of its application is `weight + sum of factor * number of the operand`; the factors are
-/// at least 1.
+/// Returns the weight and the factors of an op. The number of an application of the op is
+/// `weight + sum of factor * number of the operand`. The factors are at least 1.
 ///
-/// A product must count less than a repetition, because a sum of a repetition becomes a product. A sum counts its operand twice, so that moving a
-/// factor out of the sum makes the number smaller. A quotient counts its divisor twice for the same reason, because a repetition is moved out of the
-/// divisor. A power counts its base as often as its replacement multiplies the base.
+/// A product must count less than a repetition, because a sum of a repetition becomes a product. A
+/// sum counts its operand twice, so that moving a factor out of the sum makes the number smaller. A
+/// quotient counts its divisor twice, so that moving a repetition out of the divisor makes the
+/// number smaller. A power counts its base as often as its replacement multiplies the base.
 fn interpretation(op: Op) -> (u64, [u64; 3]) {
     let sums = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];
     if op.is(&ops::broadcast::BROADCAST) {
@@ -64,7 +67,8 @@ fn interpretation(op: Op) -> (u64, [u64; 3]) {
     }
 }
 
-/// Returns the number of a term. The numbers in a replacement are folded into one constant.
+/// Returns the number of a term. If `folds` is true, operations on numbers are folded into one
+/// constant, as in a replacement.
 fn measure(term: &Term, folds: bool) -> Linear {
     match term {
         Term::Value(at) => Linear {
@@ -109,7 +113,8 @@ fn every_replacement_by_a_term_is_smaller_than_its_pattern() {
     assert!(checked >= 50, "{checked}");
 }
 
-/// The proof detects rules that could be applied for ever: their replacements are not smaller than their patterns.
+/// The proof detects rules that could be applied for ever, because their replacements are not
+/// smaller than their patterns.
 #[test]
 fn replacements_that_undo_themselves_or_grow_are_not_smaller() {
     let endless = [
@@ -125,7 +130,7 @@ fn replacements_that_undo_themselves_or_grow_are_not_smaller() {
     }
 }
 
-/// Rules that compute their replacements are exceptions. Each of them has a reason in one line.
+/// Every rule that computes its replacement states the reason in one line.
 #[test]
 fn replacements_that_are_computed_have_a_reason() {
     let mut computed = Vec::new();

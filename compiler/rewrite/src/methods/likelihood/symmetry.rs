@@ -60,7 +60,7 @@ fn parts_of_simple(builder: &mut Builder, sampler: &Function, args: &[Value]) ->
     })
 }
 
-/// A node as a sum of two parts. An absent part is zero.
+/// A node as the sum of an even and an odd part. An absent part is zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Split {
     even: Option<Value>,
@@ -72,7 +72,7 @@ struct Split {
 #[derive(Clone, Copy, Debug)]
 struct Odd {
     value: Value,
-    /// The normal noise and its factor, if the factor does not depend on noise.
+    /// The normal noise and the factor that multiplies it, if the factor does not depend on noise.
     factor: Option<(Value, Value)>,
 }
 
@@ -118,7 +118,8 @@ fn apply(
             };
             Some(product(builder, x, inverse))
         }
-        // A reshape keeps the order of the elements, so it also keeps their signs.
+        // A reshape keeps the order of the elements. The signs of the elements therefore stay the
+        // same.
         op if op.is(&ops::reshape::RESHAPE) => {
             Some(each(x, |value| builder.apply(op, &[value], attrs.to_vec())))
         }
@@ -183,7 +184,7 @@ fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
     Split { even, noisy, odd }
 }
 
-/// Multiplies two splits. The product of two odd elements that have the same sign is even.
+/// Multiplies two splits. Where both factors are odd and have the same sign, the product is even.
 fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     let mut result = Split {
         noisy: x.noisy || y.noisy,
@@ -229,10 +230,11 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
-/// Returns whether the draws of a sampler have a part that flips its sign with the noise, and whether the draws are independent normal variates.
+/// Returns two flags about the draws of a sampler. The first is true if a part of the draws flips
+/// its sign with the noise. The second is true if the draws are independent normal variates.
 ///
 /// # Errors
-/// The errors of [`simplify`].
+/// Returns the errors of [`simplify`].
 pub fn kind(sampler: &Function) -> Result<(bool, bool), Fault> {
     let mut scratch = Builder::new("scratch");
     let args = nodes::params_of(&mut scratch, sampler);

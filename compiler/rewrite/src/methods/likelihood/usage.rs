@@ -1,4 +1,4 @@
-//! Analyses how the likelihood uses the sites whose draws differ between examples.
+//! Analyses how the likelihood uses the sites that are drawn separately for each example.
 
 use super::choice::Expectation;
 use crate::diagnostics::UnsupportedUse;
@@ -12,26 +12,27 @@ use std::sync::Arc;
 /// How the likelihood uses a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// The site is an operand of products that sum over these axes of the site.
+    /// The site is an operand of products. The products sum over these axes of the site.
     Products(Vec<usize>),
-    /// Every example may have its own draw, because the site is a scalar or a vector.
+    /// Every example may have its own draw of the whole site, because the site is a scalar or a
+    /// vector.
     Small,
 }
 
-/// A site whose draws differ between examples.
+/// A site that is drawn separately for each example.
 pub struct VaryingSite {
     /// The path of the site.
     pub name: Arc<str>,
-    /// The gradient estimator.
+    /// The gradient estimator of the site.
     pub way: Expectation,
-    /// The use of the site.
+    /// The way in which the likelihood uses the site.
     pub usage: Usage,
-    /// The weights that share one draw with this site, if there are any.
+    /// The weights that share one draw with this site. `None` if no weights do.
     pub with: Option<Arc<str>>,
 }
 
 impl VaryingSite {
-    /// Returns the sentence for the report.
+    /// Returns the sentence about the site for the report.
     pub fn sentence(&self, way: Expectation) -> String {
         match (way, &self.usage, &self.with) {
             (Expectation::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
@@ -49,7 +50,7 @@ impl VaryingSite {
 /// Returns how the likelihood uses a site. The site is the parameter `param` of the row function.
 ///
 /// # Errors
-/// The error is a use of the site that the estimator `way` does not support.
+/// Returns a use of the site that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],
@@ -76,7 +77,7 @@ fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
         .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
-/// Returns the axes of a site over which products with the site sum. Fails if a use of the site is not a
+/// Returns the axes of a site over which its products sum. Fails if a use of the site is not a
 /// product of the form that `way` needs.
 fn products(
     row: &Function,
@@ -127,7 +128,8 @@ pub struct WeightProduct {
 }
 
 impl WeightProduct {
-    /// Returns the product at `node`, if it is a product of `param` with another value.
+    /// Returns the product of `param` with another value at `node`. Returns `None` if `node` is not
+    /// such a product.
     pub fn of(row: &Function, node: Value, param: Value) -> Option<WeightProduct> {
         let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
             return None;
@@ -172,7 +174,8 @@ impl WeightProduct {
             .collect()
     }
 
-    /// Returns the letters of the weights: first those that the result keeps, then those that are summed.
+    /// Returns the letters of the weights in two lists: the letters that the result keeps, and the
+    /// letters that are summed.
     pub fn letters(&self) -> (Vec<char>, Vec<char>) {
         self.weights
             .iter()
@@ -191,8 +194,8 @@ impl WeightProduct {
     }
 }
 
-/// Finds sums `w h + b` in which the draws of `w h` and `b` can be merged into one. Returns a map from each
-/// sum to its product and to the parameter of `b`.
+/// Finds sums `w h + b` for which one draw can replace the draws of `w h` and of `b`. Returns a map
+/// from each sum to its product and to the parameter of `b`.
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],

@@ -1,4 +1,5 @@
-//! Finds the positions that a function selects along axes, and returns them as results of a new function.
+//! Finds the positions that a function selects along axes. The positions become results of a new
+//! function.
 
 use crate::nodes;
 use crate::unroll;
@@ -24,11 +25,12 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-/// Returns a function whose results are the positions of each selection in `function`, in order. Also returns the sizes of the axes. The position is
-/// 0 where a choice takes a branch that does not use the selected element.
+/// Returns a function whose results are the positions of each selection in `function`, in order.
+/// Also returns the sizes of the axes. Where a choice takes a branch that does not use the selected
+/// element, the position is 0.
 ///
-/// The search runs before loops are expanded, because batching turns a selection whose index differs between
-/// positions of the loop into a sum over a mask.
+/// The search runs before loops are expanded. If the index of a selection differs between positions
+/// of a loop, batching replaces the selection by a sum over a mask.
 pub fn positions(function: &Function) -> (Function, Vec<usize>) {
     let (found, sizes) = collect(function);
     (unroll::expand_maps(&found), sizes)
@@ -72,7 +74,8 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
     (builder.finish(named.collect()), sizes)
 }
 
-/// Returns the positions `index` of the selection `gather`. The position is 0 where choices of the same shape do not use the selected element.
+/// Returns the positions `index` of the selection `gather`. Where choices of the same shape do not
+/// use the selected element, the position is 0.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
@@ -106,8 +109,9 @@ fn guarded(
     guarded
 }
 
-/// Returns the row of each element of `value`, as a real: the position, along the first axis of a whole column, from which the element was computed.
-/// Returns `None` if an element does not come from a whole column. `is_column` returns whether a parameter is a whole column.
+/// Returns the row of each element of `value`, as a real. The row is the position along the first
+/// axis of a whole column from which the element was computed. Returns `None` if an element does
+/// not come from a whole column. `is_column` returns whether a parameter is a whole column.
 pub fn rows(
     builder: &mut Builder,
     function: &Function,
@@ -136,7 +140,8 @@ pub fn rows(
     }
 }
 
-/// Copies `function`, and adds the rows of each result as [`PortName::Row`] if they are known.
+/// Copies `function`. If the rows of a result's elements are known, they become another result,
+/// [`PortName::Row`].
 pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

@@ -1,5 +1,5 @@
-//! Checks whether a model uses all levels of an axis in the same way. If it does, a new level does not affect
-//! the other levels.
+//! Checks whether a model uses all levels of an axis in the same way. If so, a new level does not
+//! affect the other levels.
 
 use crate::diagnostics::LevelMixing;
 use crate::unroll::expand_maps;
@@ -8,15 +8,15 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// Returns whether an input selects levels, given its name.
+/// Returns whether the input with a given name selects levels.
 pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Compares two elaborations of a model that differ only in the sizes of the axes of levels. An element along
-/// such an axis may depend only on elements of its own level and on values that all levels share. Only the
-/// inputs that satisfy `selects` may pick a level.
+/// Compares two elaborations of a model that differ only in the sizes of the axes of levels. An
+/// element along such an axis may depend only on elements of its own level and on values that all
+/// levels share. Only the inputs that satisfy `selects` may select a level.
 ///
 /// # Errors
-/// Fails for an op that treats levels differently.
+/// Fails if an op uses levels in different ways.
 pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), LevelMixing> {
     let (one, other) = (expand_maps(one), expand_maps(other));
     if one.nodes.len() != other.nodes.len() {
@@ -54,7 +54,8 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
     Ok(())
 }
 
-/// A model elaborated for two different numbers of levels. The two elaborations are compared node by node.
+/// One model, elaborated for two different numbers of levels. The two elaborations are compared
+/// node by node.
 struct Pair<'a> {
     one: &'a Function,
     other: &'a Function,
@@ -62,7 +63,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Returns which axes of a value are axes of levels.
+    /// Returns the axes of a value that are axes of levels.
     fn axes(&self, value: Value) -> Vec<usize> {
         let dims = self.one.ty(value).dims().iter().zip(self.other.ty(value).dims());
         let differ = dims.enumerate().filter(|(_, (one, other))| one != other);
@@ -73,8 +74,8 @@ impl Pair<'_> {
         !self.axes(value).is_empty()
     }
 
-    /// Returns `None` unless the attributes of both nodes agree. The shapes of constants and broadcasts may
-    /// differ.
+    /// Returns `None` if the attributes of the two nodes differ. The shapes of constants and
+    /// broadcasts may differ.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {
             (Attr::Shape(_), Attr::Shape(_)) => {
@@ -89,7 +90,7 @@ impl Pair<'_> {
             .then_some(())
     }
 
-    /// Returns whether each level of the result depends on the operands only through the same level.
+    /// Returns whether each level of the result depends only on the same level of the operands.
     fn is_apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> bool {
         if args.iter().any(|arg| self.selects_level(*arg)) && !op.is(&ops::gather::GATHER) {
             return false;
@@ -137,7 +138,8 @@ impl Pair<'_> {
             .is_some_and(|name| (self.selects)(name))
     }
 
-    /// Returns the name of a value for a message: its name in the model, or the name of its op.
+    /// Returns the name of a value for a message: either its name in the model, or the name of its
+    /// op.
     fn name(&self, value: Value, op: &'static OpDef) -> String {
         let label = self.one.nodes[value].label.as_ref();
         let name = label.map_or(op.name, |label| label);

@@ -1,8 +1,11 @@
-//! `hoist`: computes values that stay constant during sampling once, before a sampler starts.
+//! `hoist`: finds values that stay constant during sampling, so that they are computed only once,
+//! before a sampler starts.
 //!
-//! A value that depends only on data and on fixed states is constant during the run. Examples are the first layers of a network whose last layer is
-//! sampled, `lgamma` of a count, and the log prior of a fixed site. Among these values, the largest that cost more to compute than to read become
-//! results of a separate program. The programs that a sampler evaluates have these results as parameters.
+//! A value that depends only on data and on fixed states is constant during the run. Examples are
+//! the first layers of a network whose last layer is sampled, `lgamma` of a count, and the log
+//! prior of a fixed site. The pass hoists the largest of these values that cost more to compute
+//! than to read. Hoisted values are the results of a separate program, and parameters of the
+//! programs that a sampler evaluates.
 
 use crate::batch::expansion_of;
 use crate::nodes;
@@ -24,25 +27,26 @@ use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A value is hoisted only if computing one of its elements takes at least this number of operations. With fewer operations, recomputing an element
-/// costs less than reading it.
+/// A value is hoisted only if each of its elements takes at least this number of operations. With
+/// fewer operations, computing an element again costs less than reading it.
 const WORTH: u64 = 4;
 
-/// A value without an axis of rows is hoisted only if computing it takes at least this number of operations. Without hoisting, such a value is
-/// computed once per evaluation and not once per row.
+/// A value without an axis of rows is hoisted only if it takes at least this number of operations.
+/// Without hoisting, such a value is computed only once per evaluation, and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// In each row, hoisted values may have this number of elements more than the data. Hoisted values often replace the data, and the limit therefore
-/// depends on the size of the data.
+/// For each row, hoisted values may have this number of elements more than the data. The limit
+/// depends on the size of the data, because hoisted values often replace the data.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `batch` first, unless all rows share the result.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. The first axis of each result is `batch`,
+    /// unless all rows share the result.
     pub prepare: Function,
-    /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`, without the data
-    /// that only `prepare` needs.
+    /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`. Data
+    /// that only `prepare` needs are not parameters.
     pub rest: Function,
 }
 
@@ -52,16 +56,16 @@ impl StageFunctions for Hoisted {
     }
 }
 
-/// The roles of the parameters of the function.
+/// Describes the parameters of the function.
 pub struct Params<'a> {
     /// Returns whether a sampler moves a parameter.
     pub moves: &'a dyn Fn(&str) -> bool,
-    /// Returns whether a parameter has one element per row, along its axis 0.
+    /// Returns whether axis 0 of a parameter is the axis of rows.
     pub is_of_row: &'a dyn Fn(&str) -> bool,
 }
 
-/// Splits a function of `[batch]` rows. Returns `None` if no value is worth hoisting, or if the pass is
-/// disabled.
+/// Splits a function whose rows lie along the axis `[batch]`. Returns `None` if no value is worth
+/// hoisting, or if the pass is disabled.
 pub fn hoist(function: &Function, params: &Params<'_>, context: &mut PassContext) -> Option<Hoisted> {
     if context.declines(&pipelines::HOIST) {
         return None;
@@ -88,14 +92,15 @@ fn name(at: usize) -> Arc<str> {
     format!("hoisted/{at}").into()
 }
 
-/// The search for values to hoist, which starts at the places where moving values use constant values.
+/// The search for values to hoist. The search starts at the constant values that moving values use
+/// as operands.
 struct Search<'a> {
     function: &'a Function,
     moving: HashSet<Value>,
     of_rows: HashSet<Value>,
     seen: HashSet<Value>,
     chosen: Vec<Value>,
-    /// The number of elements per row that further hoisted values may have.
+    /// The number of elements per row that is still available for hoisted values.
     spare: u64,
 }
 
@@ -134,7 +139,7 @@ impl<'a> Search<'a> {
             }
             match self.pays(value) {
                 true => self.chosen.push(value),
-                // If the value itself is not worth hoisting, its operands may be.
+                // If a value is not worth hoisting, its operands may be.
                 false => open.extend(self.function.args(value)),
             }
         }
@@ -169,8 +174,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether the value only copies, repeats or reorders an operand. In this case, the operand
-    /// itself may be hoisted.
+    /// Returns whether the value only copies, repeats or reorders an operand. In this case, the
+    /// operand may be hoisted instead.
     fn only_moves_elements(&self, value: Value) -> bool {
         let args = self.function.args(value);
         let widest = args.iter().map(|arg| elements(self.function.ty(*arg))).max();
@@ -179,18 +184,20 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the number of elements per row, or the number of all elements if the value has no axis of rows.
+/// Returns the number of elements per row. If the value has no axis of rows, returns the number of
+/// all elements.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
 }
 
-/// Returns whether rows are still separate in a value of this type.
+/// Returns whether a value of this type has an axis of rows.
 fn keeps_rows(ty: &Type) -> bool {
     ty.dims().contains(&Dim::Symbol(Symbol::Batch))
 }
 
-/// Returns the number of scalar operations of one node for one row. The number is a static weight and not a
-/// time: divisions and roots count as four operations, functions computed by a series as sixteen.
+/// Returns the number of scalar operations of one node for one row. The number is a static weight,
+/// not a time. Divisions and roots count as four operations, and functions that are computed by a
+/// series as sixteen.
 fn work(function: &Function, value: Value) -> u64 {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return 0;
@@ -232,7 +239,7 @@ fn work(function: &Function, value: Value) -> u64 {
     }
 }
 
-/// Returns the size of the last axis of the first operand.
+/// Returns the size of the last axis of a node's first operand.
 fn side(function: &Function, args: &[Value]) -> u64 {
     let dim = args.first().and_then(|matrix| function.ty(*matrix).dims().last());
     dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)

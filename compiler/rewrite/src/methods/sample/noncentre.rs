@@ -1,10 +1,12 @@
 //! `non_centered`: the non-centred parameterisation of a site with a location-scale prior.
 //!
-//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form `loc + scale * noise`, element by element,
-//! where `loc` and `scale` do not depend on noise. If the draw depends on a parameter in any other way (such as the degrees of freedom of Student's
-//! t), this dependence belongs to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the density of the
-//! prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc` and `scale`. A bad choice of `loc` and `scale` makes
-//! the position less useful, but not wrong. No family is named in the code.
+//! Note \[Noise of a prior\]. The sampler of the prior determines the form of the noise. It must
+//! compute a draw of the form `loc + scale * noise`, element by element, where `loc` and `scale` do
+//! not depend on noise. If the draw depends on a parameter in another way (such as on the degrees
+//! of freedom of Student's t), this dependence belongs to the noise. The position of the site is
+//! `z = (x - loc) / scale`. The density of the position is the density of the prior at
+//! `loc + scale z`, times `|scale|`. This formula holds for any `loc` and `scale`, so a bad choice
+//! makes the position less useful, but not wrong. No family is named in the code.
 
 use crate::density::SitePrior;
 use crate::diagnostics;
@@ -22,10 +24,10 @@ use bnnc_graph::model::Site;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// Returns the value `loc + scale z` of a site and the log-Jacobian of this transformation, which is the sum
-/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have the form
-/// `loc + scale * noise`. `z` has the type of the site. `scope` holds the values of the preceding sites and the
-/// shared inputs.
+/// Returns the value `loc + scale z` of a site. Also returns the log determinant of the Jacobian of
+/// this transformation, which is the sum of `log |scale|` over all elements. Returns `None` if the
+/// sampler of the prior does not have the form `loc + scale * noise`. `z` has the type of the site.
+/// `scope` holds the values of the preceding sites and the shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();
@@ -39,8 +41,8 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
     Some((value, log_jacobian))
 }
 
-/// Returns the scale of a prior as a function of the preceding sites and the shared inputs; `None` if the sampler of the prior does not have the form
-/// `loc + scale * noise` with a scale.
+/// Returns the scale of a prior as a function of the preceding sites and the shared inputs. Returns
+/// `None` if the sampler of the prior does not have the form `loc + scale * noise` with a scale.
 pub fn scale(prior: &SitePrior) -> Option<Function> {
     let mut builder = Builder::new("scale");
     let params = nodes::params_of(&mut builder, &prior.arguments);
@@ -51,7 +53,7 @@ pub fn scale(prior: &SitePrior) -> Option<Function> {
     Some(builder.finish(vec![(PortName::Scale.into(), scale)]))
 }
 
-/// Returns the sum of `log |scale|`.
+/// Returns the sum of `log |scale|` over all elements.
 fn log_size(builder: &mut Builder, scale: Value) -> Value {
     let is_positive = ranges(builder.function(), &[])[scale.index()].lo >= 0.0;
     let size = if is_positive { scale } else { builder.abs(scale) };
@@ -128,7 +130,8 @@ fn why_not(distribution: &Instance) -> Option<Why> {
     affine(&mut scratch, distribution, &arguments).err()
 }
 
-/// A noisy value as `loc + scale * noise`. An absent `loc` means zero, and an absent `scale` means one.
+/// A noisy value of the form `loc + scale * noise`. If `loc` is absent, it is zero. If `scale` is
+/// absent, it is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Affine {
     loc: Option<Value>,
@@ -143,7 +146,7 @@ impl Affine {
     };
 }
 
-/// Returns the location and the scale of a draw; `arguments` are those of the distribution.
+/// Returns the location and the scale of a draw. `arguments` are the arguments of the distribution.
 fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -> Result<Affine, Why> {
     let sampler = distribution.draw.as_ref().ok_or(Why::NoSampler)?;
     if !distribution.elementwise {
@@ -155,7 +158,7 @@ fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -
     }
 }
 
-/// The value of a node in a sampler.
+/// The form of a node's value in a sampler.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     /// A value that does not depend on noise.
@@ -163,9 +166,10 @@ enum Part {
     Noisy(Affine),
 }
 
-/// Returns the result of a sampler. Nodes that depend on noise are not built.
+/// Returns the form of a sampler's result. Nodes that depend on noise are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    // The parameters of a sampler are those of the distribution, followed by the coordinates of the noise.
+    // The parameters of a sampler are the parameters of the distribution, followed by the
+    // coordinates of the noise.
     let arguments = arguments.iter().map(|argument| Part::Free(*argument));
     let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
     let parts = sampler.map_nodes(params, |call, parts| {
@@ -262,8 +266,8 @@ fn product(builder: &mut Builder, x: Part, y: Part) -> Affine {
     }
 }
 
-/// Divides one value by another. A divisor with noise but without `loc` is replaced by its reciprocal; any
-/// other divisor with noise is plain noise.
+/// Divides one value by another. If the divisor has noise but no `loc`, its reciprocal has the same
+/// form. Any other divisor with noise counts as plain noise.
 fn quotient(builder: &mut Builder, x: Part, y: Part) -> Affine {
     let mut reciprocal = |value| builder.reciprocal(value);
     let inverse = match y {

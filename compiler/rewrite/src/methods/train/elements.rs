@@ -4,10 +4,11 @@ use crate::batch::batch;
 use bnnc_base::shape::Shape;
 use bnnc_graph::function::Function;
 
-/// Returns a function of scalars as a function of tensors. The parameters marked in `mapped` have the shape
-/// `shape`; the others stay scalars.
+/// Turns a function of scalars into a function of tensors. The parameters marked in `mapped` have
+/// the shape `shape`; the others stay scalars.
 pub fn map_elements(function: &Function, mapped: &[bool], shape: &Shape) -> Function {
-    // The sizes are visited from the last axis to the first, because each batching adds its axis in front.
+    // Each batching adds its axis in front, so the sizes are visited from the last axis to the
+    // first.
     shape
         .dims()
         .iter()

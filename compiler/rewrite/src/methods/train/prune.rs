@@ -1,5 +1,5 @@
-//! `pruning`: the moments by which weights are ranked (the signal-to-noise ratio), and predictions without
-//! some of the weights.
+//! `pruning`: predictions without some of the weights, and the moments that rank the weights (by
+//! their signal-to-noise ratio).
 
 use super::{Refusal, TrainingSettings};
 use crate::density::Densities;
@@ -26,7 +26,7 @@ pub struct PruningFunctions {
     pub untouched: Vec<(Arc<str>, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for `sites`.
     pub moments: Function,
-    /// The program `(states.., data.., draw0, row0, step, SITE/mask..)` with the results of
+    /// The program `(states.., data.., draw0, row0, step, SITE/mask..)`. It has the results of
     /// [`predict::predict`].
     pub predict: Function,
 }
@@ -34,7 +34,7 @@ pub struct PruningFunctions {
 /// Builds the functions for a pruning table of `posterior`.
 ///
 /// # Errors
-/// The errors of `objective`.
+/// Returns the errors of `objective`.
 pub fn pruning(
     densities: &Densities,
     model: &Model,
@@ -62,7 +62,8 @@ pub fn pruning(
     })
 }
 
-/// Returns the reason why the elements of a site cannot be removed, if there is one.
+/// Returns the reason why the elements of a site cannot be removed. Returns `None` if they can be
+/// removed.
 fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;

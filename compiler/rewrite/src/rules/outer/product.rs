@@ -6,14 +6,14 @@ use bnnc_graph::function::Value;
 /// A product of tensors whose axes have letters.
 #[derive(Clone, Debug)]
 pub struct LetteredProduct {
-    /// The tensors.
+    /// The tensors, with the letters of their axes.
     pub factors: Vec<(Value, Vec<char>)>,
     /// The constant factor.
     pub coefficient: f64,
 }
 
 impl LetteredProduct {
-    /// Creates the product of one factor.
+    /// Creates a product with a single factor.
     pub fn of(value: Value, letters: &[char]) -> LetteredProduct {
         LetteredProduct {
             factors: vec![(value, letters.to_vec())],
@@ -40,13 +40,13 @@ impl LetteredProduct {
         Some(self.scaled(count))
     }
 
-    /// Returns the product times a number.
+    /// Returns the product multiplied by a number.
     pub fn scaled(mut self, factor: f64) -> LetteredProduct {
         self.coefficient *= factor;
         self
     }
 
-    /// Returns the product of two products.
+    /// Returns the product of this product and another product.
     pub fn times(&self, other: &LetteredProduct) -> LetteredProduct {
         LetteredProduct {
             factors: [self.factors.as_slice(), &other.factors].concat(),
@@ -74,21 +74,22 @@ impl LetterSizes {
         self.0.iter().map(|(letter, _)| letter)
     }
 
-    /// Adds an unused capital letter with this size; `None` if all letters are in use.
+    /// Adds an unused capital letter whose axis has this size. Returns `None` if all letters are in
+    /// use.
     pub fn fresh(&mut self, dim: Dim) -> Option<char> {
         let letter = ('A'..='Z').find(|letter| !self.letters().any(|known| known == letter))?;
         self.0.push((letter, dim));
         Some(letter)
     }
 
-    /// Returns the size of a letter; 1 for an unknown letter.
+    /// Returns the size of a letter. The size of an unknown letter is 1.
     pub fn of(&self, letter: char) -> Dim {
         let known = self.0.iter().find(|(known, _)| *known == letter);
         known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
     }
 
-    /// Returns the number of elements of a tensor with these letters. Symbolic sizes are counted with typical
-    /// values.
+    /// Returns the number of elements of a tensor with these letters. Typical values replace
+    /// symbolic sizes.
     pub fn count(&self, letters: &[char]) -> f64 {
         let size = |letter: &char| match self.of(*letter) {
             Dim::Fixed(size) => size as f64,
