@@ -43,12 +43,12 @@ impl<'a> Accesses<'a> {
         &self.list
     }
 
-    /// Returns the index in the list for the access of a load.
+    /// Returns the index of a load's access in the list.
     pub fn load(&self, id: InstId) -> usize {
         self.loads[id.index()].unwrap_or_else(|| unreachable!("{id} is a live load"))
     }
 
-    /// Returns the index in the list for the access of an output.
+    /// Returns the index of an output's access in the list.
     pub fn output(&self, output: usize) -> usize {
         self.outputs[output]
     }

@@ -1,4 +1,4 @@
-//! Calls of runtime primitives, on one element or on a block.
+//! Emits calls of runtime primitives, on one element or on a block of elements.
 
 use crate::func::{Emitter, memory};
 use crate::schedule::Schedule;
@@ -9,8 +9,9 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two operands.
-/// The scratch slots of blocks come after these bytes.
+/// The number of bytes at the start of scratch memory that hold the result and the two operands of
+/// a call on one element. Each of the three has its own cache line. The scratch slots of blocks
+/// come after these bytes.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 
@@ -42,7 +43,8 @@ pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
     parameters
 }
 
-/// Returns the parameter types of the function of a noise stream, which is a [`symbols::NoiseFn`].
+/// Returns the parameter types of the function that generates a noise stream, which is a
+/// [`symbols::NoiseFn`].
 pub(crate) fn noise_parameters() -> Vec<Type> {
     let (pointer, int, word) = (types::I64, types::I64, types::I32);
     vec![pointer, pointer, int, int, int, word, word, word]
@@ -56,7 +58,7 @@ pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iter
         .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]))
 }
 
-/// Adds these parameters to a signature.
+/// Adds the types `parameters` to a signature.
 pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signature {
     signature
         .params
@@ -70,7 +72,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
 }
 
-/// The addresses that belong to a block of elements of a noise stream.
+/// The addresses for a block of elements of a noise stream.
 struct NoiseBlock {
     out: Value,
     /// The address of the shape parameters of gamma noise.
@@ -85,7 +87,8 @@ impl Emitter<'_, '_> {
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
     }
 
-    /// Calls the function of `id` on a block. `pointers` are the addresses of the kernel's accesses at the start of the block.
+    /// Calls the runtime function of the instruction `id` on a block. `pointers` are the addresses
+    /// of the kernel's accesses at the start of the block.
     pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
         let mut arguments = vec![self.home_of(id)];
         for operand in operands {
@@ -102,7 +105,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Returns the address at which a call reads a block of its operand.
+    /// Returns the address from which a call reads a block of its operand.
     fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
         match self.source.schedule.home[operand.index()] {
             Some(home) => self.home(home),
@@ -110,9 +113,9 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Generates a block of a noise stream. `inner` is the index of the block's first element along the innermost axis, and `pointers` are
-    /// the addresses of the kernel's accesses at the start of the block. The values are stored `skipped` bytes after the start of their
-    /// scratch slots.
+    /// Generates a block of a noise stream. `inner` is the index of the block's first element along
+    /// the innermost axis. `pointers` are the addresses of the kernel's accesses at the start of
+    /// the block. The values are stored `skipped` bytes after the start of their scratch slots.
     pub fn noise_block(
         &mut self,
         id: InstId,
@@ -141,7 +144,7 @@ impl Emitter<'_, '_> {
         self.noise(id, block, coordinates, Some(inner));
     }
 
-    /// Calls the function of `id` on one element.
+    /// Calls the runtime function of the instruction `id` on one element.
     pub fn call_once(&mut self, id: InstId, operands: &[Value]) -> Value {
         let mut arguments = vec![self.scratch];
         for (at, operand) in operands.iter().enumerate() {
@@ -180,7 +183,7 @@ impl Emitter<'_, '_> {
         self.builder.ins().load(ty, memory(), self.scratch, 0)
     }
 
-    /// Calls the function of a noise stream.
+    /// Calls the runtime function that generates a noise stream.
     fn noise(&mut self, id: InstId, block: NoiseBlock, coordinates: [Value; 3], inner: Option<Value>) {
         let InstOp::Noise {
             key, offset, strides, ..

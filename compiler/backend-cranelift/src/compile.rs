@@ -1,4 +1,5 @@
-//! Translates kernels to functions of a Cranelift module; the module decides where the functions are stored.
+//! Translates kernels to functions of a Cranelift module. The module determines where the functions
+//! are stored.
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
@@ -18,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 /// A compiled kernel whose address is not known yet.
 pub(crate) struct Draft {
-    /// The id of the function in the module.
+    /// The id of the kernel's function in the module.
     pub function: FuncId,
     /// The kernel's name.
     pub name: String,
@@ -28,8 +29,8 @@ pub(crate) struct Draft {
     pub clif: Function,
 }
 
-/// Defines every kernel of a program in `module`. If there is a `prefix`, kernel `n` becomes a global symbol that consists of `prefix` and
-/// `n`.
+/// Defines every kernel of a program in `module`. If a `prefix` is given, kernel `n` becomes a
+/// global symbol whose name is `prefix` followed by `n`.
 pub(crate) fn define<M: Module>(
     module: &mut M,
     program: &LoopProgram,
@@ -126,7 +127,8 @@ fn declare(
     }
 }
 
-/// Converts a module error to a bug report, because valid input cannot cause such an error.
+/// Converts a module error to a bug of the compiler, because valid input cannot cause such an
+/// error.
 pub(crate) fn bug(error: ModuleError) -> Fault {
     Fault::Bug(format!("Cranelift: {error}"))
 }

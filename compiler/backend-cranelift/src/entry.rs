@@ -1,4 +1,5 @@
-//! The entry object of an executable: `main`, the serialised program, and small functions through which kernels call the runtime.
+//! The entry object of an executable. It contains `main`, the serialised program, and small
+//! functions through which kernels call the runtime.
 
 use crate::call::{noise_parameters, scalar_parameters, signature};
 use crate::compile::bug;
@@ -14,13 +15,14 @@ use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall
 use cranelift_object::{ObjectBuilder, ObjectModule};
 use std::mem::offset_of;
 
-/// Builds an object in the system's format. Together with the static library of the runtime and the objects of a program, it forms an
-/// executable.
+/// Builds an object in the system's format. Together with the static library of the runtime and the
+/// objects of a program, this object forms an executable.
 ///
-/// The object contains the artefact and a table of `kernels`; these are symbols in the objects of the program. For each runtime function
-/// that kernels call, the object has a cell and a function with the same name, which jumps to the address in the cell. The cell is needed
-/// because the runtime chooses among versions of a function at startup. `main` passes the artefact, the table and the cells to the runtime
-/// as one [`Linked`].
+/// The object contains the artefact and a table of `kernels`, whose entries are symbols in the
+/// objects of the program. For each runtime function that kernels call, the object has a cell and a
+/// function with the same name, which jumps to the address in the cell. The cell is needed because
+/// the runtime chooses among versions of a function at startup. `main` passes the artefact, the
+/// table and the cells to the runtime as one [`Linked`].
 ///
 /// # Errors
 /// Fails at a limit of the object format, or because of a bug.

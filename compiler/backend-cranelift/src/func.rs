@@ -1,4 +1,5 @@
-//! Emits one kernel as a function: the arguments, the outer loops, and the values that are computed between the loops.
+//! Emits one kernel as a function. The function contains the arguments, the outer loops, and the
+//! values that are computed between the loops.
 
 use crate::access::Accesses;
 use crate::call::is_called;
@@ -16,21 +17,22 @@ use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-/// The kernel from which a function is emitted, and the decisions about this kernel.
+/// The kernel that is emitted as a function, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
+    /// The number of iterations of the kernel's outermost axis for each iteration of the launch's
+    /// outer axis.
     pub factor: i64,
-    /// The axis whose iterations are divided among launches: the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches: the outermost axis, unless axes were exchanged.
     pub divided: usize,
-    /// The schedule, which states where each instruction is computed.
+    /// The schedule of the kernel, which determines where each instruction is computed.
     pub schedule: &'a Schedule,
     /// The kernel's distinct accesses.
     pub accesses: &'a Accesses<'a>,
     /// The width of reals.
     pub precision: Precision,
-    /// The functions of the runtime, by symbol.
+    /// References to the runtime functions, by symbol.
     pub callees: &'a HashMap<String, FuncRef>,
 }
 
@@ -40,10 +42,10 @@ pub(crate) struct Emitter<'a, 'f> {
     pub source: &'a Source<'a>,
     /// The builder that receives the instructions.
     pub builder: FunctionBuilder<'f>,
-    /// The value of each instruction outside the innermost loop.
+    /// The value of each instruction that is computed outside the innermost loop.
     pub hoisted: Vec<Option<Value>>,
-    /// For each instruction outside the innermost loop whose value is an operand of vector instructions in this loop, the value broadcast to every
-    /// lane.
+    /// For each instruction outside the innermost loop, its value in every lane of a vector.
+    /// Present only if vector instructions in the loop need it.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -54,7 +56,8 @@ pub(crate) struct Emitter<'a, 'f> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop, which maps `(emitter, counter, carried)` to the values for the next iteration.
+/// The body of a loop, as a function from `(emitter, counter, carried)` to the values for the next
+/// iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
 /// The range of a counter, as in `(from..to).step_by(step)`.
@@ -114,7 +117,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         emitter.builder
     }
 
-    /// Returns an emitter of single operations on values with these `lanes`.
+    /// Returns an emitter of single operations. Each value has these `lanes`.
     pub fn scalars(&mut self, lanes: Lanes) -> Scalars<'_, 'f> {
         Scalars {
             builder: &mut self.builder,
@@ -122,7 +125,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Returns an emitter of single operations on one element.
+    /// Returns an emitter of operations on single elements.
     pub fn single(&mut self) -> Scalars<'_, 'f> {
         self.scalars(Lanes::one(self.source.precision))
     }
@@ -149,7 +152,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Returns a size times `bytes`, which must be a power of two.
+    /// Returns a size multiplied by `bytes`, which must be a power of two.
     pub fn bytes(&mut self, size: LoopSize, bytes: i64) -> Value {
         match size {
             LoopSize::Fixed(size) => self.int(size * bytes),
@@ -162,7 +165,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Returns the first iteration of an axis, and one past the last.
+    /// Returns the first iteration of an axis, and the iteration after the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
         match axis == self.source.divided {
             true => (self.start, self.end),
@@ -170,7 +173,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits a loop over a counter. Values are passed from one iteration to the next. Returns the values after the last iteration.
+    /// Emits a loop over a counter. Values are passed from one iteration to the next. Returns these
+    /// values after the last iteration.
     pub fn count(
         &mut self,
         range: CounterRange,
@@ -196,7 +200,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         result
     }
 
-    /// Returns the address of an access: `pointer` plus the offsets of the computed positions. These positions are clamped to their axes.
+    /// Returns the address of an access: `pointer` plus the offsets of the computed positions. Each
+    /// computed position is clamped to its axis.
     pub fn place(&mut self, access: &Access, pointer: Value, positions: &[Value]) -> Value {
         let bytes = element_bytes(self.source.kernel, access, self.source.precision);
         let mut address = pointer;
@@ -213,7 +218,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         address
     }
 
-    /// Returns the address of an access whose positions are all computed outside the innermost loop.
+    /// Returns the address of an access. All its computed positions must be computed outside the
+    /// innermost loop.
     pub fn place_outside(&mut self, access: &Access, pointer: Value) -> Value {
         let positions: Vec<Value> = access
             .dynamic
@@ -352,7 +358,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         pointers
     }
 
-    /// Emits the loop over `axis` and everything inside it. `pointers` are the addresses of the accesses.
+    /// Emits the loop over `axis`, with everything inside this loop. `pointers` are the addresses
+    /// of the accesses.
     fn nest(&mut self, axis: usize, pointers: &[Value]) {
         self.hoist(axis, pointers, None);
         let kernel = self.source.kernel;
@@ -387,8 +394,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Computes the instructions whose values vary only along the first `depth` axes. If `needed` is given, only the instructions marked in it are
-    /// computed.
+    /// Computes the instructions that belong inside the first `depth` loops, but not inside further
+    /// loops. If `needed` is given, only the instructions marked in it are computed.
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {
             kernel,
@@ -437,7 +444,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits an operation that is not a call.
+    /// Emits an operation that is computed without a call.
     pub fn compute(&mut self, id: InstId, lanes: Lanes, operands: &[Value]) -> Value {
         let kernel = self.source.kernel;
         let InstOp::Apply(scalar, ids) = &kernel.body[id].op else {
@@ -448,7 +455,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
             unreachable!("operations have operands")
         };
         let dtype = kernel.body[*last].dtype;
-        // An extremum is cheapest if a constant is its first operand, so a constant second operand is exchanged with the first.
+        // Finding an extremum is cheapest if the first operand is a constant, so a constant second
+        // operand becomes the first.
         let extremum = matches!(
             scalar,
             bnnc_math::scalar::Scalar::Max | bnnc_math::scalar::Scalar::Min
@@ -463,7 +471,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// Replaces the pointers of the accesses in `moving`.
+/// Returns `pointers`, in which the pointers of the accesses in `moving` are replaced.
 pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
     let mut pointers = pointers.to_vec();
     moving
@@ -473,7 +481,8 @@ pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Ve
     pointers
 }
 
-/// Returns the memory flags for buffer elements: they lie inside their buffer and are aligned to one element.
+/// Returns the memory flags for accesses to buffer elements: each element lies inside its buffer
+/// and is aligned.
 pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }

@@ -8,11 +8,12 @@ use cranelift_codegen::ir::{Type, types};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
-/// The size of a vector register in bytes. Vectors of Cranelift have 128 bits on every host.
+/// The number of bytes in a vector register. Vectors of Cranelift have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. The kernels arrive with common subexpressions removed,
-/// invariants hoisted, and the copies of unrolled loops interleaved. Cranelift's own optimiser would undo the interleaving.
+/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. In the
+/// kernels, common subexpressions are already removed, invariants hoisted, and the copies of
+/// unrolled loops interleaved. Cranelift's own optimiser would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),
@@ -23,8 +24,8 @@ const FLAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the instruction set of the host with all of its extensions. Objects are loaded at unknown addresses, so their code is
-/// position-independent.
+/// Returns the instruction set of the host with all its extensions. Objects are loaded at unknown
+/// addresses, so the code in objects is position-independent.
 pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
         CodePlacement::Memory => ("false", false),
@@ -46,7 +47,8 @@ pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
         .map_err(|error| Fault::limit(&NO_CODE, error.to_string()))
 }
 
-/// Returns the same instruction set and calling convention, but with the object format of Linux.
+/// Returns an instruction set that differs from that of `builder` only in the object format, which
+/// is the format of Linux.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     let limit = |reason: &dyn std::fmt::Display| Fault::limit(&NO_CODE, reason.to_string());
     let mut triple = builder.triple().clone();
@@ -57,7 +59,7 @@ fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     Ok(builder)
 }
 
-/// Returns the CPU extensions that the generated code may use, as `std::arch` names them.
+/// Returns the CPU extensions that the generated code may use, by their names in `std::arch`.
 pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     let enabled = isa
         .isa_flags()
@@ -122,7 +124,8 @@ impl Lanes {
         self.count() * self.precision.bytes() as i64
     }
 
-    /// Returns the register type of values. Booleans are bytes; in vectors, Booleans are lane masks that are as wide as reals.
+    /// Returns the register type of values. A Boolean is a byte. In vectors, a Boolean is a lane
+    /// mask that is as wide as a real.
     pub fn of(self, dtype: DType) -> Type {
         match (dtype, self.vector, self.precision) {
             (DType::Real, false, Precision::F32) => types::F32,
@@ -136,7 +139,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the integer type as wide as the reals.
+    /// Returns the integer type that is as wide as a real.
     pub fn mask(self) -> Type {
         match (self.vector, self.precision) {
             (false, Precision::F32) => types::I32,

@@ -12,10 +12,10 @@ use cranelift_module::default_libcall_names;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// Compiled kernels, and the memory that contains their code.
+/// Compiled kernels, with the memory that contains their code.
 pub(crate) struct Compiled {
     kernels: Vec<Entry>,
-    /// The module, which is kept so that its memory can be freed.
+    /// The module. It is kept so that its memory can be freed later.
     module: Mutex<Option<JITModule>>,
 }
 
@@ -45,7 +45,7 @@ impl KernelCode for Compiled {
     fn text(&self) -> String {
         let mut text = String::new();
         for (at, entry) in self.kernels.iter().enumerate() {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(
                 text,
                 "; kernel {at} \"{}\"\n{}\n",

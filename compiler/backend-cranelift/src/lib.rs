@@ -1,9 +1,11 @@
 //! The backend `cranelift`: compiles kernels of the loop IR to machine code for the host.
 //!
-//! `compile` turns the kernels of a program into functions. `jit` places these functions in memory, and `object` places them in an object
-//! file. In each kernel, axes are merged, and `schedule` decides where each instruction is computed. `func` emits the outer loops, `stmt`
-//! the innermost loop, `tile` the innermost loop over several rows together, `sweep` the sums over draws, `reduce` the reductions, `scalar`
-//! single operations, and `call` the calls of runtime primitives.
+//! `compile` turns the kernels of a program into functions. `jit` places these functions in memory,
+//! and `object` places them in an object file. In each kernel, axes are merged, and `schedule`
+//! decides where each instruction is computed. `func` emits the outer loops, and `stmt` the
+//! innermost loop. `tile` emits the innermost loop over several rows together. `sweep` emits sums
+//! over draws, and `reduce` reductions. `scalar` emits single operations, and `call` the calls of
+//! runtime primitives.
 
 mod access;
 mod call;
@@ -27,7 +29,7 @@ use bnnc_loops::ir::LoopProgram;
 pub use entry::entry;
 use std::sync::Arc;
 
-/// The backend that compiles in this process for the host.
+/// The backend that compiles for the host, in this process.
 pub struct Cranelift;
 
 impl Backend for Cranelift {

@@ -1,4 +1,5 @@
-//! Compiles a program to a relocatable object, for executables without a compiler.
+//! Compiles a program to a relocatable object, from which executables without a compiler
+//! are linked.
 
 use crate::compile::define;
 use crate::isa::{features, host};

@@ -1,4 +1,5 @@
-//! Emits reductions over the innermost axis. Accumulators stay in registers, are combined in a fixed order, and are written to memory once.
+//! Emits reductions over the innermost axis. Accumulators stay in registers and are combined in a
+//! fixed order. The result is written to memory once.
 
 use crate::func::{Emitter, memory};
 use crate::isa::Lanes;
@@ -63,8 +64,8 @@ impl Emitter<'_, '_> {
         identities
     }
 
-    /// Emits `copies` accumulators for each reduction. The first copy starts with the current value, the others with the identity of the
-    /// reduction.
+    /// Emits `copies` accumulators for each reduction. The first copy starts with the current value
+    /// of the reduction. The other copies start with the identity of the reduction.
     pub fn spread_copies(
         &mut self,
         reductions: &[Reduction],

@@ -1,4 +1,5 @@
-//! Emits a scalar operation, either on one element or on a vector. The rounding is the same in both cases.
+//! Emits a scalar operation, either on one element or on a vector. Both forms round in the same
+//! way.
 
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;
@@ -17,8 +18,8 @@ pub(crate) struct Scalars<'a, 'f> {
 }
 
 impl Scalars<'_, '_> {
-    /// Emits the operation `scalar` on the operands `x`. `dtype` is the type of the last operand, and `never_nan` states that the first
-    /// operand is not NaN.
+    /// Emits the operation `scalar` on the operands `x`. `dtype` is the type of the last operand.
+    /// `never_nan` is true if the first operand cannot be NaN.
     pub fn apply(&mut self, scalar: Scalar, dtype: DType, x: &[Value], never_nan: bool) -> Value {
         match scalar {
             Scalar::Add | Scalar::Sub | Scalar::Mul | Scalar::Abs | Scalar::Neg => {
@@ -161,7 +162,7 @@ impl Scalars<'_, '_> {
         }
     }
 
-    /// Emits the larger or the smaller operand; see Note \[Extrema\].
+    /// Emits the larger or the smaller of two operands; see Note \[Extrema\].
     fn extremum(&mut self, dtype: DType, x: Value, y: Value, (which, never_nan): (Extremum, bool)) -> Value {
         if dtype != DType::Real {
             return match which {
@@ -182,7 +183,8 @@ impl Scalars<'_, '_> {
         self.select(x_is_nan, x, winner)
     }
 
-    /// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, the result is `x` itself.
+    /// Emits the sign of `x`: -1 if `x` is negative, and 1 if it is positive. If `x` is zero or
+    /// NaN, the result is `x` itself.
     fn sign(&mut self, dtype: DType, x: Value) -> Value {
         let (one, minus_one, zero) = (
             self.literal(dtype, 1.0),
@@ -210,5 +212,6 @@ enum Extremum {
     Min,
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. More instructions are
-// therefore needed only if `x` can be NaN. A constant `x` cannot be NaN.
+// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction, whose result is
+// `y` if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
+// cannot be NaN.

@@ -1,4 +1,5 @@
-//! Decides where each instruction is computed: in how many loops it is nested, and in which stage of the innermost loop.
+//! Decides where each instruction is computed: inside which loops, and in which stage of the
+//! innermost loop.
 
 use crate::call::is_called;
 use crate::isa::Lanes;
@@ -12,7 +13,7 @@ use bnnc_loops::analysis::staging::{
 use bnnc_loops::analysis::sweep;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
-/// The decisions for one kernel.
+/// The decisions about one kernel.
 pub(crate) struct Schedule {
     /// For each instruction, the number of enclosing loops.
     pub depth: Vec<usize>,
@@ -24,18 +25,19 @@ pub(crate) struct Schedule {
     pub unroll: usize,
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
-    /// For each instruction, the scratch slot that holds a block of its values. If an operand of a call has no slot, it is a load, and the
-    /// call reads its elements in place.
+    /// For each instruction, the scratch slot that holds a block of its values. If an operand of a
+    /// call has no slot, the operand is a load, and the call reads its elements in place.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// The number of elements of a block, if there is more than one stage.
+    /// The number of elements of a block, if the innermost loop has more than one stage.
     pub block: i64,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
     /// For each instruction outside the innermost loop, true if vectors in this loop need its value in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept (see Note \[Sweeps\] in `sweep`).
+    /// The outputs that are summed in scratch memory. The list is empty unless the kernel is swept
+    /// over its last two axes (see Note \[Sweeps\] in `sweep`).
     pub sums: Vec<usize>,
 }
 
@@ -81,13 +83,13 @@ impl Schedule {
         }
     }
 
-    /// Returns, for each instruction, whether the loop of a stage uses it directly or indirectly.
+    /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// Returns, for each instruction, whether it is in `roots` or used by a root, either directly or through values that are computed outside the
-    /// innermost loop.
+    /// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses
+    /// count only if they lead through values that are computed outside the innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }

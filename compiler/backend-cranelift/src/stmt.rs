@@ -1,4 +1,5 @@
-//! Emits the innermost loop: its blocks and stages, its vectors, and the elements that remain after vectors.
+//! Emits the innermost loop: its blocks, its stages, its vectors, and the remaining elements that
+//! do not fill a vector.
 
 use crate::func::{CounterRange, Emitter, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
@@ -20,7 +21,7 @@ pub(crate) struct Span {
     count: Value,
     /// The number of elements, if it is a constant.
     known: Option<i64>,
-    /// In each scratch slot, the number of bytes before the value of the first element.
+    /// The number of bytes in each scratch slot before the value of the first element.
     skipped: Option<Value>,
 }
 
@@ -33,7 +34,7 @@ struct Pass<'s> {
     lanes: Lanes,
     /// The number of independent values per iteration. The instructions of these values are interleaved, which hides latencies.
     copies: usize,
-    /// The reductions; `None` in all stages except the stage that writes outputs.
+    /// The reductions of the stage. Only the stage that writes outputs has reductions.
     reductions: Option<&'s [Reduction]>,
 }
 
@@ -42,7 +43,7 @@ struct Group<'s> {
     pass: Pass<'s>,
     /// The offset of the group from the start of the span, in bytes of reals.
     at: Value,
-    /// For each access that moves in the pass, its address.
+    /// For each access that moves in the pass, its current address.
     moving: Vec<Option<Value>>,
     /// For each instruction, one value per copy.
     values: Vec<Vec<Value>>,
@@ -60,7 +61,8 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the whole innermost axis as a span. `skipped` is the offset of the axis's values in the scratch slots.
+    /// Returns the whole innermost axis as a span. `skipped` is the position in the scratch slots
+    /// at which the values of the axis begin.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -91,7 +93,8 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Adds to each of the `pointers` the offset of its access's computed positions, if these positions are constant along the innermost axis.
+    /// Adds the offsets of computed positions to `pointers`. Only positions that are constant along
+    /// the innermost axis are added.
     fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
         let mut pointers = pointers.to_vec();
         for (at, access) in self.source.accesses.list().iter().enumerate() {
@@ -184,7 +187,7 @@ impl<'a> Emitter<'a, '_> {
         self.home(home.unwrap_or_else(|| unreachable!("{id} has a scratch slot")))
     }
 
-    /// Emits the loops of one stage over a span. Returns the values of the stage's reductions.
+    /// Emits the loops of one stage over a span. Returns the results of the stage's reductions.
     fn stage(&mut self, stage: &BlockStage, reductions: Option<&[Reduction]>, span: &Span) -> Vec<Value> {
         let precision = self.source.precision;
         let bytes = precision.bytes() as i64;
@@ -233,7 +236,7 @@ impl<'a> Emitter<'a, '_> {
         self.pass(&rest, (from, total), held)
     }
 
-    /// Emits one loop. `held` has the current values of the reductions.
+    /// Emits one loop. `held` contains the current values of the reductions.
     fn pass(&mut self, pass: &Pass<'_>, (from, to): (Value, Value), held: Vec<Value>) -> Vec<Value> {
         let reductions = pass.reductions.unwrap_or(&[]);
         let mut carried = self.spread_copies(reductions, (pass.lanes, pass.copies), &held);
@@ -269,8 +272,8 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// Returns the accesses that need their own pointers in a pass, and the steps by which these pointers move. Passes over vectors do not have such
-    /// accesses.
+    /// Returns the accesses that need their own pointers in a pass. Also returns the step by which
+    /// each of these pointers moves. Passes over vectors do not need such pointers.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());
@@ -304,7 +307,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Emits an instruction for every copy of a group.
+    /// Emits an instruction once for every copy of a group.
     fn element(&mut self, group: &mut Group<'_>, id: InstId) -> Vec<Value> {
         let inst = &self.source.kernel.body[id];
         let Pass { lanes, copies, .. } = group.pass;
@@ -336,7 +339,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the value of an operand for one of the copies of a group.
+    /// Returns the value of an operand for one copy of a group.
     fn value(&mut self, group: &mut Group<'_>, id: InstId, copy: usize) -> Value {
         let lanes = group.pass.lanes;
         if self.source.schedule.is_hoisted(self.source.kernel, id) {
@@ -471,7 +474,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the accesses that move along an axis, with their strides in bytes.
+    /// Returns the accesses that move along an axis, together with their strides in bytes.
     pub fn steps(&mut self, axis: usize) -> (Vec<usize>, Vec<Value>) {
         let list = self.source.accesses.list();
         let moving: Vec<usize> = (0..list.len())

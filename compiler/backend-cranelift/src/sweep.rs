@@ -1,10 +1,13 @@
-//! Sums over draws. All draws of a block of elements are processed before the next block of elements.
+//! Sums over draws. All draws of a block of elements are processed before the next block of
+//! elements.
 //!
-//! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis of draws is then the second-to-last
-//! axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data that a block
-//! reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory at two levels,
-//! so that rounding errors do not grow with the number of draws. The values of a group of draws are added in the precision of the plan,
-//! and the sums of the groups are added in `f64`. The total is added to the output once.
+//! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis
+//! of draws is then the second-to-last axis, and the elements are the innermost axis. The elements
+//! are split into blocks outside the loop over draws. The data that a block reads and accumulates
+//! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
+//! memory at two levels, so that rounding errors do not grow with the number of draws. The values
+//! of a group of draws are added in the precision of the plan, and the sums of the groups are added
+//! in `f64`. At the end, the total is added to the output once.
 
 use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
@@ -15,17 +18,18 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// The number of draws whose values are added in the precision of the plan.
 const GROUP: i64 = 64;
-/// The number of bytes of an element's sum in `f64`.
+/// The number of bytes that an element's sum in `f64` occupies.
 const WIDE_BYTES: i64 = 8;
-/// The number of elements that are added per iteration. The size of a block is a multiple of this number.
+/// The number of elements that one iteration adds. The size of a block is a multiple of this
+/// number.
 const UNROLL: i64 = 4;
 
-/// Returns the scratch bytes for the sums of one output.
+/// Returns the number of scratch bytes for the sums of one output.
 fn slot_bytes(schedule: &Schedule, precision: Precision) -> i64 {
     schedule.block * (precision.bytes() as i64 + WIDE_BYTES)
 }
 
-/// Returns the scratch bytes for all sums.
+/// Returns the number of scratch bytes for the sums of all outputs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     schedule.sums.len() * slot_bytes(schedule, precision) as usize
 }
@@ -33,7 +37,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
 /// The sums of one output.
 #[derive(Clone, Copy)]
 struct Sum {
-    /// The index of its access.
+    /// The index of the output's access.
     access: usize,
     /// True if there is a separate sum for each element.
     by_element: bool,
@@ -44,7 +48,7 @@ struct Sum {
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Emits the loops over the last two axes.
+    /// Emits the loops over the draws and the elements, which are the last two axes.
     pub fn sweep(&mut self, pointers: &[Value]) {
         let sums = self.clear_sums();
         let rank = self.source.kernel.dims.len();
@@ -130,7 +134,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Returns the accesses that move along an axis, with the number of bytes by which each moves in `steps` iterations.
+    /// Returns the accesses that move along an axis. Also returns the number of bytes by which each
+    /// access moves in `steps` iterations.
     fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
         let (moving, strides) = self.steps(axis);
         let leap = |stride: Value| self.builder.ins().imul_imm_s(stride, steps);
@@ -175,7 +180,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Adds the sums of a group of draws to the sums of the previous groups. Both sums are zero beyond the first `count` elements.
+    /// Adds the sums of a group of draws to the sums of all previous groups. Beyond the first
+    /// `count` elements, both sums are zero.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
         let zero = self.int(0);
@@ -221,7 +227,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Adds the sums over all draws to `count` elements of the output, and resets them to zero.
+    /// Adds the sums over all draws to `count` elements of the output. Then resets the sums to
+    /// zero.
     fn add_to_output(&mut self, sum: &Sum, pointer: Value, count: Value) {
         let kernel = self.source.kernel;
         let access = self.source.accesses.list()[sum.access];

@@ -16,13 +16,13 @@ struct Tile {
     length: i64,
     /// The address of each access at the first row.
     pointers: Vec<Value>,
-    /// The accesses that differ between rows, and their strides in bytes.
+    /// The accesses whose addresses differ between rows, with their strides in bytes.
     moving: Vec<usize>,
     strides: Vec<Value>,
 }
 
-/// The body for each row, with the arguments `(emitter, pointers, skipped)`. `skipped` is the size in bytes
-/// of the rows before this row.
+/// The code for each row of a tile, with the arguments `(emitter, pointers, skipped)`. `skipped` is
+/// the number of bytes that the values of the previous rows occupy.
 type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
 
 impl<'a, 'f> Emitter<'a, 'f> {

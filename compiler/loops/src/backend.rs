@@ -17,8 +17,8 @@ pub struct BackendOptions {
     pub symbols: Vec<Address>,
     /// The place where the code is stored.
     pub form: CodePlacement,
-    /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend that generates GPU
-    /// code; `None` leaves the choice to the backend.
+    /// The oldest GPU on which the code must run, such as `sm_90`. Only backends that generate GPU
+    /// code use this option. `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
@@ -31,9 +31,9 @@ pub enum CodePlacement {
     /// The code is in a relocatable object, which [`KernelCode::object`] returns. [`KernelCode::launch`] must not be
     /// called.
     Object {
-        /// The prefix of global symbols. Kernel `n` has the symbol that consists of `prefix` and `n`.
+        /// The prefix of global symbols. The symbol of kernel `n` consists of `prefix` and `n`.
         prefix: String,
-        /// The format of the object, which depends on the program that reads the object.
+        /// The format of the object. It depends on the program that reads the object.
         format: ObjectFormat,
     },
 }
@@ -41,14 +41,14 @@ pub enum CodePlacement {
 /// The format of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// The native object format of the system, for its linker.
+    /// The native object format of the system, which the system's linker reads.
     Native,
-    /// ELF, the only format that the runtime reads.
+    /// ELF, the only format that the runtime itself can read.
     Elf,
 }
 
-/// Returns the integer slots of a kernel that hold keys of noise sites. Each slot is listed once, as in
-/// [`ObjectKernel::keys`].
+/// Returns the integer slots of a kernel that hold keys of noise sites. As in
+/// [`ObjectKernel::keys`], each slot is listed once.
 pub fn keys(kernel: &Kernel) -> Vec<u32> {
     let mut keys = Vec::new();
     for inst in kernel.body.iter() {
@@ -66,10 +66,10 @@ pub fn keys(kernel: &Kernel) -> Vec<u32> {
 
 /// A code generator.
 pub trait Backend {
-    /// Returns the name, which is also the value of `--backend`.
+    /// Returns the name of the backend, which is also the value of `--backend`.
     fn name(&self) -> &'static str;
 
-    /// Returns the precision that the backend supports, if it supports only one.
+    /// Returns the only precision that the backend supports. Returns `None` if it supports both.
     fn fixed_precision(&self) -> Option<Precision> {
         None
     }

@@ -1,4 +1,5 @@
-//! The reference interpreter of one kernel. Reals are `f64`, integers are `i32`, and nothing is optimised.
+//! The reference interpreter of a kernel. Reals are `f64`, integers are `i32`, and nothing is
+//! optimised.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::code::KernelArgs;
@@ -21,7 +22,7 @@ pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
         index: vec![0; kernel.dims.len()],
         values: vec![0.0; kernel.body.len()],
     };
-    // SAFETY: the caller gives the required guarantee.
+    // SAFETY: the caller of this function gives the required guarantee.
     unsafe { frame.axis(0) }
 }
 

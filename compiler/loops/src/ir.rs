@@ -1,11 +1,12 @@
 //! Kernels: a scalar body that is evaluated over a rectangular domain, with stores and reductions.
 //!
-//! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the outermost
-//! axis restricted to `start..end`. At every point, the body is evaluated and each output is applied. A plain
-//! output stores its value. A reducing output combines its value with the stored value, which the executor
-//! has initialised with the identity of the reduction. Bodies contain neither vectors nor control flow; a
-//! backend vectorises the innermost axis. Within one invocation, a backend may choose the order of a
-//! reduction, but this order must depend only on the domain.
+//! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the
+//! outermost axis restricted to `start..end`. At every point, the body is evaluated and each output
+//! is applied. A plain output stores its value. A reducing output combines its value with the
+//! stored value, which the executor has initialised with the identity of the reduction. Bodies
+//! contain neither vectors nor control flow; a backend vectorises the innermost axis. Within one
+//! invocation, a backend may choose the order of a reduction, but this order must depend only on
+//! the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -14,7 +15,7 @@ use bnnc_base::dtype::DType;
 use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
-    /// The result of an instruction.
+    /// The id of an instruction, and of its result.
     InstId,
     "v"
 );
@@ -28,21 +29,23 @@ pub struct LoopProgram {
     pub kernels: Vec<Kernel>,
 }
 
-/// A number that is known at compile time, or one of the integers that the launch passes.
+/// A size: either a number that is known at compile time, or one of the integers that the launch
+/// passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopSize {
     /// A known number.
     Fixed(i64),
-    /// `launch.ints[slot]`.
+    /// The integer `launch.ints[slot]`, which is known only at run time.
     Slot(u32),
 }
 
-/// A fused loop nest.
+/// A kernel: a fused loop nest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// The name, for printed text.
     pub name: String,
-    /// The trip counts of the axes, with the outermost axis first. There is at least one axis.
+    /// The trip counts of the axes. The outermost axis comes first, and a kernel has at least one
+    /// axis.
     pub dims: Vec<LoopSize>,
     /// For each buffer slot, how elements are stored.
     pub slots: Vec<Storage>,
@@ -57,7 +60,7 @@ pub struct Kernel {
 pub struct Access {
     /// The buffer slot.
     pub slot: u32,
-    /// The number of elements to skip.
+    /// The offset of the address, in elements.
     pub offset: LoopSize,
     /// The strides, one per axis of the domain.
     pub strides: Vec<LoopSize>,
@@ -65,19 +68,20 @@ pub struct Access {
     pub dynamic: Vec<Dynamic>,
 }
 
-/// A computed position along one axis of the buffer. The position is clamped to `0..limit`, so that no
-/// address lies outside the buffer.
+/// A computed position along one axis of the buffer. The position is clamped to `0..limit`, so that
+/// every address lies inside the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamic {
-    /// The integer instruction with the position.
+    /// The integer instruction that computes the position.
     pub index: InstId,
-    /// The number of elements that one step of the position skips.
+    /// The distance in elements between two consecutive positions.
     pub stride: LoopSize,
     /// The size of the axis.
     pub limit: LoopSize,
 }
 
-/// One instruction. Inside a body, Booleans have the type `Bool`; when they are stored, they become 0 or 1.
+/// One instruction. Inside a body, Booleans have the type `Bool`. In memory, they are stored as 0
+/// or 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
     /// The operation.
@@ -103,13 +107,14 @@ pub enum InstOp {
     Noise {
         /// The distribution.
         kind: NoiseKind,
-        /// The key of the site, `hash(seed, site path)`, read from this integer slot.
+        /// The integer slot that holds the key of the site, `hash(seed, site path)`.
         key: LoopSize,
         /// The integer coordinates draw, example and step.
         coordinates: [InstId; 3],
         /// The real shape parameter, if the distribution has one.
         shape: Option<InstId>,
-        /// The offset in the number of the element, which is `offset + sum strides[i] * index[i]`.
+        /// The offset of the element's number in the stream, which is
+        /// `offset + sum strides[i] * index[i]`.
         offset: LoopSize,
         /// The strides, one per axis of the domain.
         strides: Vec<LoopSize>,
@@ -123,6 +128,7 @@ pub struct KernelOutput {
     pub access: Access,
     /// The value.
     pub value: InstId,
-    /// How the value is combined with the stored value; `None` overwrites the stored value.
+    /// The operation that combines the value with the stored value. `None` overwrites the stored
+    /// value.
     pub combine: Option<Combine>,
 }

@@ -19,7 +19,8 @@ type Read<T> = Result<T, TextError>;
 /// Parses a program.
 ///
 /// # Errors
-/// The error states the line, and the token at which the text is not as [`crate::print`] writes it.
+/// Fails if the text differs from the form that [`crate::print`] writes. The error contains the
+/// line and the first wrong token.
 pub fn parse(text: &str) -> Read<LoopProgram> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;
@@ -349,7 +350,7 @@ fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
     })
 }
 
-/// Parses the name of a definition. Names must be numbered in order.
+/// Parses the name of a definition. The names must be numbered in increasing order.
 fn numbered(reader: &mut Reader<'_>, prefix: &str, next: usize) -> Read<()> {
     reader.expect(&format!("{prefix}{next}"))
 }
@@ -370,7 +371,7 @@ fn choose<T>(reader: &mut Reader<'_>, what: &str, of: impl Fn(&str) -> Option<T>
     }
 }
 
-/// Parses items that are separated by commas, up to `close`, which is consumed.
+/// Parses items that are separated by commas, up to and including the token `close`.
 fn list<T>(reader: &mut Reader<'_>, close: &str, item: impl Fn(&mut Reader<'_>) -> Read<T>) -> Read<Vec<T>> {
     let mut items = Vec::new();
     if reader.eat(close) {

@@ -1,4 +1,5 @@
-//! Prints the text form of a program. [`crate::parse::parse`] reads the text back without any change.
+//! Prints the text form of a program. [`crate::parse::parse`] reads this text, and returns the same
+//! program.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, PrimitiveCall, Reduce, Storage};
@@ -89,7 +90,7 @@ impl Display for KernelOutput {
     }
 }
 
-/// Returns `real` or `int`.
+/// Returns the name of a storage: `real` or `int`.
 pub fn storage_name(storage: Storage) -> &'static str {
     match storage {
         Storage::Real => "real",

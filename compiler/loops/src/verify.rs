@@ -1,5 +1,5 @@
-//! Verifies the invariants of programs on which backends rely. If an invariant is violated, the compiler has
-//! a bug.
+//! Verifies the invariants of programs on which backends rely. A violated invariant means that the
+//! compiler has a bug.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify_plan::verify_plan;
@@ -9,13 +9,14 @@ use bnnc_base::dtype::DType;
 use bnnc_base::fault::{Bug, Fault};
 use bnnc_math::scalar::Scalar;
 
-/// The result of a check: the broken rule, if there is one.
+/// The result of a check. The error is the rule that is broken.
 pub(crate) type Verdict = Result<(), Bug>;
 
-/// Checks every kernel, and the plan against the kernels.
+/// Checks every kernel, and checks that the plan agrees with the kernels.
 ///
 /// # Errors
-/// Returns a [`Fault::Bug`], which names the kernel or step, the place in it, and the rule that is broken.
+/// Returns a [`Fault::Bug`]. It names the kernel or step, the place in it, and the rule that is
+/// broken.
 pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|bug| bug.at(format_args!("kernel `{}`", kernel.name)))?;
@@ -24,7 +25,7 @@ pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     verify_plan(program).map_err(|bug| bug.at(place).into())
 }
 
-/// Fails with `rule` unless `holds` is true.
+/// Fails with the message `rule` unless `holds` is true.
 pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(Bug(rule())) }
 }
@@ -112,7 +113,7 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
     }
 }
 
-/// Returns the type of the result, or `None` if the operands have wrong types.
+/// Returns the type of the operation's result. Returns `None` if the operands have wrong types.
 pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     use DType::{Bool, Int, Real};
     match scalar {

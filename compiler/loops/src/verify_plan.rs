@@ -7,7 +7,7 @@ use bnnc_base::fault::Bug;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use std::collections::BTreeSet;
 
-/// Checks buffers and steps.
+/// Checks the buffers and the steps of a plan.
 pub(crate) fn verify_plan(program: &LoopProgram) -> Verdict {
     let plan = &program.plan;
     let (found, wanted) = (plan.kernels, program.kernels.len());
@@ -170,13 +170,16 @@ fn symbols(plan: &Plan, launch: &Launch) -> Vec<Symbol> {
 
 /// The values of each symbol for which addresses are checked.
 ///
-/// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol are equal if they agree on all combinations of
-/// five values. Comparing all combinations therefore proves the equality of trip counts. The distance of an address from an end of its buffer is
-/// linear in a symbol that stands for one axis, so it is smallest at the smallest or the largest value. The values in between cover symbols that
-/// stand for several axes. Products of six of the largest values fit into 64 bits.
+/// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol
+/// are equal if they agree on all combinations of five values. Comparing all combinations therefore
+/// proves the equality of trip counts. If a symbol stands for one axis, the distance of an address
+/// from an end of its buffer is linear in the symbol. The distance is then smallest at the smallest
+/// or the largest value. The values in between cover symbols that stand for several axes. Products
+/// of six of the largest values fit into 64 bits.
 const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
 
-/// Returns all combinations of [`VALUES`] in which a batch has at most as many rows as there are examples.
+/// Returns all combinations of [`VALUES`] in which the number of rows in a batch is at most the
+/// number of examples.
 fn samples(symbols: &[Symbol]) -> Vec<Sizes> {
     let mut all = vec![Sizes::default()];
     for symbol in symbols {

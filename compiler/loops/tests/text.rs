@@ -1,4 +1,4 @@
-//! Checks that printed programs parse back exactly.
+//! Checks that parsing a printed program gives the same program.
 #![allow(clippy::unwrap_used)]
 
 mod random;

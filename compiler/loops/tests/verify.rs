@@ -1,4 +1,4 @@
-//! Tests of the verifier. There is one broken program for each rule.
+//! Tests of the verifier. Each rule has one program that breaks it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_loops::parse::parse;
@@ -202,8 +202,9 @@ fn accesses_outside_their_buffer_are_rejected() {
     refuses("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 8 elements");
 }
 
-/// A batch of one row has no row before its last, and a buffer of a fixed size is too small for a large batch. A trip
-/// count with a square agrees with another count at two sizes, 3 and 13, and at no others.
+/// A batch of one row has no row before its last row. A buffer of a fixed size is too small for a
+/// large batch. A trip count with a square agrees with another trip count at two sizes, 3 and 13,
+/// and at no other sizes.
 #[test]
 fn sizes_are_checked_at_their_ends() {
     let offset = SOUND.replacen("ints (1*batch)", "ints (1*batch, 4*batch + -8)", 1);

@@ -1,5 +1,5 @@
-//! Evaluates tensors at the points of a kernel's domain. Index maps are composed into loads, and equal
-//! instructions are merged.
+//! Evaluates tensors at the points of a kernel's domain. Index maps are composed into the addresses
+//! of loads, and equal instructions are merged.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Coordinate, TensorDef, TensorId, Tensors};
@@ -14,14 +14,15 @@ use bnnc_math::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A position that depends on the point of the domain: along one axis of a tensor, or in a buffer.
+/// A position along one axis of a tensor, or in a buffer. The position depends on the point of the
+/// domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ElementPosition {
     /// The position at the origin of the domain.
     pub offset: SizePolynomial,
     /// The strides, one per axis of the domain.
     pub strides: Vec<SizePolynomial>,
-    /// Computed positions, each with an instruction, a stride and a limit.
+    /// Computed positions, each with its instruction, its stride and its limit.
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
@@ -34,7 +35,7 @@ impl ElementPosition {
         }
     }
 
-    /// Returns the position that equals the index along an axis of the domain.
+    /// Returns the position that equals the index along one axis of the domain.
     pub fn axis(axis: usize, rank: usize) -> ElementPosition {
         let mut place = ElementPosition::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
@@ -67,25 +68,26 @@ impl ElementPosition {
 /// An instruction, before the axes of the domain are collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum BodyOp {
-    /// A number, as bits.
+    /// A number, as the bits of an `f64`.
     Const(u64),
-    /// A domain axis.
+    /// The index along an axis of the domain.
     Index(usize),
     /// An element of a stored tensor.
     Load(TensorId, ElementPosition),
     /// A scalar operation.
     Apply(Scalar, Vec<InstId>),
-    /// A random number. The fields are the distribution, the key, the coordinates, the shape parameter, and
-    /// the number of the element.
+    /// A random number. The fields are the distribution, the key, the coordinates, the shape
+    /// parameter, and the position that gives the number of the element.
     Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, ElementPosition),
 }
 
-/// Returns the axes of a kernel's domain: the axes of a shape, except those of size 1.
+/// Returns the axes of a kernel's domain: the axes of a shape whose size is not 1.
 pub fn domain(dims: &[Dim]) -> Vec<Dim> {
     dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
 }
 
-/// Returns the positions along the axes of a shape, at a point of the domain with this shape.
+/// Returns the positions along the axes of a shape, at a point of the domain that belongs to this
+/// shape.
 pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     let rank = domain(dims).len();
     let mut next = 0;
@@ -110,7 +112,7 @@ pub struct BodyBuilder<'a> {
     rank: usize,
     /// The instructions, in evaluation order.
     pub insts: Vec<(BodyOp, DType)>,
-    /// The tensors that the body evaluates instead of loading them.
+    /// The stored tensors that the body evaluates itself instead of loading them.
     pub inlined: Vec<TensorId>,
     interned: HashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[ElementPosition]>>,
@@ -148,7 +150,8 @@ impl<'a> BodyBuilder<'a> {
         point
     }
 
-    /// Records that this kernel stores the value of an instruction at `address` of a tensor.
+    /// Records that this kernel stores the value of an instruction at the position `address` of a
+    /// tensor.
     pub fn register(&mut self, tensor: TensorId, address: ElementPosition, inst: InstId) {
         self.registers.insert((tensor, address), inst);
     }
@@ -179,7 +182,8 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Evaluates the definition of a tensor at one position per axis, even if the tensor is stored in memory.
+    /// Evaluates the definition of a tensor at a point, which has one position per axis. The
+    /// definition is evaluated even if the tensor is stored in memory.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
@@ -236,7 +240,8 @@ impl<'a> BodyBuilder<'a> {
         Ok(inst)
     }
 
-    /// Returns the value of a tensor at one position per axis. If the tensor is stored, the value is loaded.
+    /// Returns the value of a tensor at a point, which has one position per axis. If the tensor is
+    /// stored, the value is loaded.
     pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         if let Some(inst) = self.memo.get(&(id, point)) {
             return Ok(*inst);
@@ -259,8 +264,9 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Composes coordinates with a point. The coordinates `at` of `arg` are functions of some axes, and `point` has the positions along these axes;
-    /// the result has the positions along the axes of `arg`. Positions along axes of size 1 are the origin.
+    /// Composes coordinates with a point. The coordinates `at` of `arg` are functions of some axes,
+    /// and `point` has the positions along these axes. The result has the positions along the axes
+    /// of `arg`. The position along an axis of size 1 is always 0.
     pub fn compose(
         &mut self,
         arg: TensorId,
@@ -338,7 +344,8 @@ impl<'a> BodyBuilder<'a> {
     }
 }
 
-/// Returns the position in a row-major buffer, given the positions along its axes.
+/// Returns the position of an element in a row-major buffer, given the positions along the axes of
+/// the buffer.
 pub fn address(dims: &[Dim], places: &[ElementPosition], rank: usize) -> ElementPosition {
     let mut address = ElementPosition::zero(rank);
     for (place, stride) in places.iter().zip(row_major(dims)) {

@@ -1,18 +1,22 @@
 //! Decides which contractions become matrix products, and computes the strides of these calls.
 //!
-//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both operands and in the result is a batch
-//! axis. A letter of the left operand and the result is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
-//! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
-//! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
-//! blocking does not help. Such a contraction becomes a multiplication that is fused with a reduction over `k`. Several axes of one class are merged
-//! into one axis if they are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they become batch axes. If `k` axes
-//! remain unmerged, an operand is copied.
+//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs
+//! in both operands and in the result is a batch axis. A letter of the left operand and the result
+//! is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
+//! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix
+//! product if it has `m`, `n` and `k` axes and is not tiny. Transposes and broadcasts of its
+//! operands then become strides. Any other contraction reads each element of its operands about
+//! once, so computing it in blocks does not help. Such a contraction becomes a multiplication that
+//! is fused with a reduction over `k`. Several axes of one class are merged into one axis if they
+//! are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they become
+//! batch axes. If `k` axes remain unmerged, an operand is copied.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
-/// A contraction with static sizes does not become a call if it has at most this number of multiplications.
+/// A contraction with static sizes becomes a call only if it has more than this number of
+/// multiplications.
 pub const TINY: usize = 128;
 
 /// The letters of a contraction.
@@ -29,18 +33,19 @@ pub struct Letters {
 /// The class of a letter in a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// In both operands and the result.
+    /// The letter occurs in both operands and the result.
     Batch,
-    /// In the left operand and the result.
+    /// The letter occurs in the left operand and the result.
     M,
-    /// In the right operand and the result.
+    /// The letter occurs in the right operand and the result.
     N,
-    /// In both operands only.
+    /// The letter occurs in both operands, but not in the result.
     K,
 }
 
 impl Letters {
-    /// Returns the class of a letter. The letter must not be one that is summed in one operand only.
+    /// Returns the class of a letter. The letter must not be missing both in one operand and in the
+    /// result.
     pub fn class(&self, letter: char) -> Class {
         match (
             self.left.contains(&letter),
@@ -71,8 +76,8 @@ pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns the stored tensor that holds an operand, for a call whose operands may have strides. Transposes
-/// and broadcasts of the operand are skipped.
+/// Returns the stored tensor that holds an operand, for a call whose operands may have strides.
+/// Transposes and broadcasts of the operand are skipped, because they become strides.
 pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         TensorDef::Flat(arg) => *arg,
@@ -83,7 +88,8 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns the strides of an operand in the memory of its [`strided_base`]. The strides are 0 for axes of size 1.
+/// Returns the strides of an operand in the memory of its [`strided_base`]. The stride of an axis
+/// of size 1 is 0.
 pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {
@@ -113,7 +119,7 @@ pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     }
 }
 
-/// One loop of a matrix product: the size, and the strides in each operand and in the result.
+/// One loop of a matrix product: its size, and its strides in each operand and in the result.
 #[derive(Clone, Debug)]
 struct Axis {
     size: SizePolynomial,
@@ -208,7 +214,8 @@ impl Operands {
     }
 }
 
-/// Returns, for each operand, whether it needs a copy, because no single stride traverses its `k` axes in the order of the left operand.
+/// Returns, for each operand, whether it needs a copy. A copy is needed if no single stride
+/// traverses the operand's `k` axes in the order of the left operand.
 pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> [bool; 2] {
     let operands = Operands::new(tensors, letters, args, result);
     let summed =
@@ -259,7 +266,7 @@ pub fn product(
     result: &[Dim],
 ) -> ([TensorId; 2], Vec<SizePolynomial>) {
     let mut operands = Operands::new(tensors, letters, args, result);
-    // The innermost axis of the result should be the axis of the product's columns.
+    // The innermost axis of the result should be an axis of the product's columns.
     let innermost = letters
         .result
         .iter()

@@ -1,4 +1,5 @@
-//! Estimates the cost of a program step by step. The estimate depends only on the program.
+//! Estimates the cost of a program by adding the costs of its steps. The estimate depends
+//! only on the program.
 
 use bnnc_abi::cost::{CostEstimate, CostTerm, MemoryTraffic, Operations};
 use bnnc_abi::plan::{Amount, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
@@ -65,7 +66,8 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<M
     let moved = |access: &Access| {
         let buffer = &plan.buffers[launch.buffers[access.slot as usize]];
         let axes = access.strides.iter().zip(&dims).filter(|(stride, _)| {
-            // An access with a computed position may touch any element at every point.
+            // If an access has a computed position, it may touch any element at every
+            // point.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
         MemoryTraffic {

@@ -1,4 +1,4 @@
-//! Emits steps, kernels and buffers from grouped tasks.
+//! Emits the steps, kernels and buffers of grouped tasks.
 
 use crate::body::BodyBuilder;
 use crate::contract;
@@ -19,14 +19,14 @@ use bnnc_loops::ir::Kernel;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The largest number of words in the name of a kernel.
+/// The name of a kernel consists of at most this number of words.
 const NAMED: usize = 3;
 
 /// The buffers and kernels that are collected while steps are emitted.
 pub struct Emitter {
     /// All buffers.
     pub buffers: Arena<BufferId, Buffer>,
-    /// All kernels, each once.
+    /// All kernels. Equal kernels are stored once.
     pub kernels: Vec<Kernel>,
     /// The seed from which the keys of noise are derived.
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Emitter {
 type Memory = HashMap<TensorId, BufferId>;
 
 impl Emitter {
-    /// Returns the steps that compute tensors into ports.
+    /// Returns the steps that compute tensors and write them to ports.
     pub fn steps(
         &mut self,
         tensors: &Tensors,
@@ -68,8 +68,8 @@ impl Emitter {
             .push(import::as_buffer(&name.into(), &ty, BufferRole::Scratch))
     }
 
-    /// Assigns buffers to tensors. Tensors in ports use the buffers of the ports, and every other tensor that
-    /// is written gets a new buffer.
+    /// Assigns buffers to tensors. A tensor in a port uses the buffer of the port. Every other
+    /// tensor that is written gets a new buffer.
     fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
@@ -140,7 +140,8 @@ impl Emitter {
         Ok(PlanStep::Launch(launch))
     }
 
-    /// Returns the index of a kernel. Kernels that differ only in their names are stored once.
+    /// Returns the index of a kernel. If two kernels differ only in their names, one of them is
+    /// stored.
     fn number(&mut self, kernel: Kernel) -> u32 {
         let same = |known: &Kernel| {
             known.dims == kernel.dims
@@ -155,8 +156,8 @@ impl Emitter {
         }) as u32
     }
 
-    /// Emits a loop, which begins with a copy of the start into the carry. The body then updates the carry
-    /// and stores it in the result.
+    /// Emits a loop. Before the loop, the initial value is copied into the carry. The body then
+    /// updates the carry, and stores it in the result.
     fn repeat(
         &mut self,
         tensors: &Tensors,
@@ -252,7 +253,8 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Library
     })
 }
 
-/// Returns a name for printed text, made of the labels and ops of the outputs.
+/// Returns a name of a kernel for printed text. The name consists of the labels and ops of the
+/// kernel's outputs.
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for member in members {

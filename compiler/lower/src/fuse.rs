@@ -1,15 +1,20 @@
 //! Decides which tensors get memory. All other tensors are evaluated inside their consumers.
 //!
-//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of calls, operands of reshapes that are
-//! not index maps, and data that are read at computed positions. Any other tensor is stored if computing it again would cost more than storing and
-//! loading it. Such a tensor costs more than a few operations, and either several kernels evaluate it or it is repeated along an axis. In a chain
-//! of tensors that each have a single consumer, only the last tensor is stored. Storing a tensor can change the grouping, so both steps alternate
-//! until no further tensor is stored.
+//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and
+//! operands of calls, operands of reshapes that are not index maps, and data that are read at
+//! computed positions. Any other tensor is stored if computing it again would cost more than
+//! storing and loading it. Such a tensor costs more than a few operations, and either several
+//! kernels evaluate it or it is repeated along an axis. In a chain of tensors that each have a
+//! single consumer, only the last tensor is stored. Storing a tensor can change the grouping of
+//! tasks. The choice of stored tensors and the grouping therefore alternate until no further tensor
+//! is stored.
 //!
-//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. For a tensor that has elements for every such draw, a
-//! high cost is therefore not a reason to store it. Instead, each kernel computes such tensors again from the noise. Draws of weights are stored
-//! nevertheless, because they are operands of matrix products. Values that are computed from such draws are recomputed if they are only summed over
-//! the draws. A single number for each draw, such as a norm, may be stored.
+//! Note [Draws in memory]. The memory of a program must not depend on the number of draws of a
+//! divergence. If a tensor has elements for every such draw, a high cost is therefore not a reason
+//! to store it. Instead, each kernel computes such tensors again from the noise. Draws of weights
+//! are stored nevertheless, because they are operands of matrix products. Values that are computed
+//! from draws of weights are recomputed if they are only summed over the draws. A single number for
+//! each draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -22,18 +27,20 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
-/// The largest cost at which a tensor is computed again instead of being loaded. One call of a library
-/// function costs more than this.
+/// A tensor is computed again instead of being loaded if its cost is at most this number. One call
+/// of a library function costs more.
 const CHEAP: u32 = 7;
 /// Like [`CHEAP`], but for tensors that are repeated along an axis.
 const CHEAP_REPEATED: u32 = 3;
-/// The depth at which chains of tensors are cut by storing a tensor. The limit is needed because bodies are evaluated by recursion.
+/// A chain of tensors that are evaluated inside each other is cut at this depth, by storing a
+/// tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// A tensor that several kernels need is stored if computing it again would take more loads than this.
+/// If computing a tensor again takes more loads than this, and several kernels need the tensor, it
+/// is stored.
 const FEW_LOADS: usize = 2;
 
-/// Decides which tensors are stored, and groups the tasks that compute them into kernels. `ports` are the
-/// results in order, each with the buffer that receives it.
+/// Decides which tensors are stored, and groups the tasks that compute these tensors into kernels.
+/// `ports` lists the results in order, each with the buffer that receives it.
 pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(TensorStorage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
@@ -56,7 +63,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     }
 }
 
-/// Removes the memory of tensors that are read only by the kernel that computes them.
+/// Removes the memory of tensors that only the kernel that computes them reads.
 fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
@@ -88,7 +95,7 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
     live
 }
 
-/// Returns the storage of the tensors that are always stored, regardless of their cost.
+/// Returns the storage of the tensors that are always stored, whatever their cost.
 fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
     let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],
@@ -137,7 +144,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts long chains of tensors that are evaluated inside each other by storing some of the tensors.
+/// Stores some tensors in order to cut long chains of tensors that are evaluated inside each other.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -152,7 +159,7 @@ fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     }
 }
 
-/// Returns the tensor at the end of a chain of static index maps.
+/// Returns the tensor on which a chain of static index maps is based.
 fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
@@ -207,7 +214,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
             };
             for load in below {
                 let own = &mut loads[id.index()];
-                // Above the limit, the exact number of loads is irrelevant.
+                // Above the limit, the exact number of loads does not matter.
                 if own.len() <= FEW_LOADS && !own.contains(&load) {
                     own.push(load);
                 }
@@ -233,7 +240,8 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// Returns, for each tensor, whether it is computed again instead of being stored, however high its cost. See Note [Draws in memory].
+/// Returns, for each tensor, whether it is always computed again instead of being stored, even if
+/// its cost is high. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();
@@ -244,7 +252,8 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
             _ => anew[user.index()],
         };
         let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
-        // A tensor with an axis of rows is not a draw of weights, because every row has its own element.
+        // A tensor with an axis of rows is not a draw of weights, because a draw of weights has no
+        // separate elements for each row.
         let of_rows = dims.contains(&Dim::Symbol(Symbol::Batch));
         anew[id.index()] = !storage.stored[id.index()]
             && (is_per_draw(dims, Symbol::KlDraws) || is_per_draw(dims, Symbol::Draws) && purely && !of_rows);
@@ -258,8 +267,8 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Returns whether the only user of a tensor is evaluated at the same points as the tensor. Storing the user then saves as much as storing the
-/// tensor.
+/// Returns whether a tensor has a single user, which is evaluated at the same points as the tensor.
+/// Storing the user then saves as much as storing the tensor.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
@@ -283,7 +292,7 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
     users
 }
 
-/// Returns, for each tensor that is not loaded, the kernels that evaluate it.
+/// For each tensor that is evaluated instead of being loaded, returns the kernels that evaluate it.
 fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
     let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
     for (at, task) in groups

@@ -1,16 +1,22 @@
 //! Groups tasks into kernels by a greedy search that never creates cycles, and orders the kernels.
 //!
-//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task reads memory that another task writes, it
-//! reads at each point only the element that the other task writes at the same point. After the merge, the reading task uses the computed value.
-//! Second, there must be no path from one group to the other through a third group. Paths follow true dependences and the order that states impose:
-//! a task that reads the old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. First,
-//! tasks of which one overwrites data that another reads: unless they become one kernel, one of them must write to other memory, whose content is
-//! copied at the end. Second, consumers with the producers of the elements that they read. Third, readers of the same elements. Last, kernels whose
-//! launch costs more than their work.
+//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if
+//! a task reads memory that another task writes, it reads at each point only the element that the
+//! other task writes at the same point. After the merge, the reading task uses the computed value.
+//! Second, there must be no path from one group to the other through a third group. Paths follow
+//! true dependences and the order that states impose: a task that reads the old value of a state
+//! precedes the task that writes the new value.
 //!
-//! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs
-//! takes quadratic time, and in a deep network most pairs cannot be merged because a path leads from one to
-//! the other. A task is therefore tried only with the [`NEAR`] latest groups before it.
+//! Groups are merged in four steps. The first step merges tasks of which one overwrites data that
+//! another reads. If such tasks do not become one kernel, one of them must write to other memory,
+//! whose content is copied at the end. The second step merges consumers with the producers of the
+//! elements that they read. The third step merges readers of the same elements. The last step
+//! merges kernels whose launch costs more than their work.
+//!
+//! Note [Compile time]. In the last two steps, the two groups of a pair may be anywhere in the
+//! function. Examining all pairs takes quadratic time, and in a deep network most pairs cannot be
+//! merged because a path leads from one group to the other. A task is therefore tried only with the
+//! [`NEAR`] latest groups before it.
 
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
@@ -20,15 +26,18 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
-/// The number of groups with which a merge of a task is tried. The latest groups come first. In all examples, a task joins one of the three latest
-/// groups. In chains of hundreds of layers, a task joins the latest group.
+/// A task is tried for a merge with at most this number of groups, the latest groups first. In all
+/// examples, a task joins one of the three latest groups. In chains of hundreds of layers, a task
+/// joins the latest group.
 const NEAR: usize = 16;
-/// A kernel whose tasks do not read each other's elements has at most this number of tasks. In larger kernels, other costs exceed that of the
-/// launch, and code generators take more than linear time per kernel. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with
-/// this limit, it takes 0.3 s.
+/// The largest number of tasks in a kernel whose tasks do not read each other's elements. In larger
+/// kernels, other costs exceed the cost of the launch, and code generators take more than linear
+/// time. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this limit,
+/// it takes 0.3 s.
 const MOST: usize = 64;
-/// A kernel whose tasks read each other's elements has at most this number of tasks. Cranelift allocates registers in quadratic time: with the
-/// updates of 2000 scalar parameters in one kernel, this took 10 s of 12 s.
+/// The largest number of tasks in a kernel whose tasks read each other's elements. Cranelift takes
+/// quadratic time to allocate registers: with the updates of 2000 scalar parameters in one kernel,
+/// register allocation took 10 s of the total of 12 s.
 const MOST_LINKED: usize = 256;
 
 /// The tasks, and their partition into kernels and calls.
@@ -37,27 +46,28 @@ pub struct Groups {
     pub tasks: Vec<FusedTask>,
     /// The groups of tasks, and their order.
     pub partition: Partition,
-    /// For each task, true if its result is used only inside its group and need not be written.
+    /// For each task, true if only its own group uses its result, so that the result need not be
+    /// written to memory.
     pub silent: Vec<bool>,
-    /// The readers and writers of each memory.
+    /// The readers and writers of each memory cell.
     uses: Uses,
-    /// For each group, the readers and writers among its tasks.
+    /// For each group, the readers and writers of memory among its tasks.
     own: Vec<Own>,
-    /// For each examined pair of groups, the numbers of tasks that were found to fit, or `None` if the groups
-    /// do not fit.
+    /// The pairs of groups that were examined. If the two groups fit, the numbers of their tasks at
+    /// that time; otherwise `None`.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
-/// The result of grouping.
+/// The result of grouping tasks.
 pub enum Grouped {
-    /// The groups.
+    /// The grouping succeeded. The field holds the groups.
     Done(Box<Groups>),
-    /// A task cannot write its port in place. The fields are the index of this task, and all tasks. The task
-    /// must write to other memory, which is copied at the end.
+    /// A task cannot write its port in place, so it must write to other memory, which is copied at
+    /// the end. The fields are the index of this task, and all tasks.
     Copy(usize, Vec<FusedTask>),
 }
 
-/// The first and the last task in a group that have a property in common.
+/// The first and the last task of a group among the tasks that have a property in common.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -92,13 +102,15 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
 }
 
 impl Groups {
-    /// Returns whether the tasks of two groups may be one kernel. Paths through other groups are ignored.
+    /// Returns whether the tasks of two groups fit into one kernel. Paths through other groups are
+    /// not examined.
     fn fits(&mut self, left: usize, right: usize) -> bool {
         let pair = (left.min(right), left.max(right));
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // If a pair does not fit, adding tasks cannot change this. If a pair fits, only the tasks added since the last examination are examined.
+            // Adding tasks cannot make a pair of groups fit. If a pair fitted before, only the
+            // tasks added since then are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();
@@ -135,8 +147,8 @@ impl Groups {
         }
     }
 
-    /// Returns whether a task and the tasks of a group read from each other's memory only the elements that
-    /// are written at the same point.
+    /// Returns whether a task and the tasks of a group fit. They fit if each reads from the other's
+    /// memory only elements that are written at the same point.
     fn fits_into(&self, task: usize, group: usize) -> bool {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
@@ -151,8 +163,8 @@ impl Groups {
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
     }
 
-    /// Returns whether one task reads from a memory only the element that another task writes at the same
-    /// point.
+    /// Returns whether the task `reader` reads from a memory cell only the element that the task
+    /// `writer` writes at the same point.
     fn reads_what_is_stored(&self, reader: usize, cell: MemoryCell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);
@@ -181,8 +193,8 @@ impl Groups {
         free
     }
 
-    /// Merges tasks that overwrite data that another of them reads. Such tasks must be one kernel. If this is
-    /// not possible, returns a task that must write to other memory.
+    /// Merges tasks if one of them overwrites data that another of them reads. Such tasks must be
+    /// one kernel. If this is not possible, returns a task that must write to other memory.
     fn join_cycles(&mut self) -> Option<usize> {
         let cycles = self.partition.cycles();
         let mut cycle_of = vec![None; self.tasks.len()];
@@ -194,7 +206,7 @@ impl Groups {
             cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
-        // The task of a copy has no other memory to write to, so the other tasks come first.
+        // A task that copies cannot write to other memory, so the other tasks come first.
         writers.sort_by_key(|task| self.tasks[*task].writes.is_none());
         for task in writers {
             let cycle = cycle_of[task].map_or(&[][..], |number| &cycles[number]);
@@ -228,7 +240,8 @@ impl Groups {
         }
     }
 
-    /// Merges kernels of one domain if two of their tasks share a property that makes the merge worthwhile. See Note [Compile time].
+    /// Merges kernels with the same domain, if two of their tasks share a property that makes the
+    /// merge worthwhile. See Note [Compile time].
     fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
@@ -250,7 +263,7 @@ impl Groups {
         }
     }
 
-    /// Returns the spans of the [`NEAR`] latest groups, one span for each group.
+    /// Returns the spans of the [`NEAR`] latest groups. Each group has one span.
     fn nearest(&self, spans: Vec<Span>) -> Vec<Span> {
         let mut nearest: Vec<Span> = Vec::new();
         for span in spans {
@@ -271,9 +284,10 @@ impl Groups {
         nearest
     }
 
-    /// Merges the group of a task with the groups of earlier tasks, if they may be one kernel.
+    /// Merges the group of a task with groups of earlier tasks, if they may be one kernel.
     fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
-        // A merge can remove a path that kept two other groups apart, so the search starts again.
+        // A merge can remove a path that kept two other groups apart, so the search starts again
+        // after each merge.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
             let is_small = groups.size(pair.0) + groups.size(pair.1) <= MOST;
@@ -292,21 +306,22 @@ impl Groups {
         readers.any(|reader| self.partition.of(*reader) != group)
     }
 
-    /// Marks a task whose result need not be written to memory. The task still affects the order of its
-    /// group.
+    /// Marks a task whose result need not be written to memory. The marked task still affects the
+    /// order of its group.
     pub fn silence(&mut self, task: usize) {
         self.silent[task] = true;
     }
 
-    /// Returns the groups in an order such that each group follows the groups on which it depends. Otherwise, the groups keep the order of the
-    /// function.
+    /// Returns the groups in an order in which each group follows the groups on which it depends.
+    /// Apart from this condition, the groups keep the order of the function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;
         let mut waiting = vec![0; self.tasks.len()];
         for group in partition.groups() {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
-        // The operands of a group exist when its latest task runs. Ranking groups by this task places no group earlier than necessary.
+        // All operands of a group exist when its latest task runs. The rank of a group is therefore
+        // its latest task, so that the group does not move to an earlier place than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

@@ -23,7 +23,7 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns how elements of this type are stored.
+/// Returns how elements of the type `dtype` are stored in memory.
 pub fn storage(dtype: DType) -> Storage {
     match dtype {
         DType::Real | DType::Bool => Storage::Real,
@@ -39,7 +39,7 @@ pub struct Import<'a> {
     seed: u64,
 }
 
-/// One call of an op: its operands, its attributes and the type of its result.
+/// A call of an op: its operands, its attributes and the type of its result.
 struct Site<'a> {
     args: Vec<TensorId>,
     attrs: &'a [Attr],
@@ -47,8 +47,8 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Creates an import without tensors. Literals become buffers. The keys of noise sites are derived from
-    /// `seed`.
+    /// Creates an import without tensors. Literals become buffers in `buffers`. The keys of noise
+    /// sites are derived from `seed`.
     pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, seed: u64) -> Import<'a> {
         Import {
             tensors: Tensors::default(),
@@ -85,8 +85,8 @@ impl<'a> Import<'a> {
         self.tensors[id].dims.clone()
     }
 
-    /// Adds the nodes of a function whose parameters are the tensors `args`. Returns the tensors of the
-    /// function's results.
+    /// Adds the nodes of a function as tensors. The parameters of the function are the tensors
+    /// `args`. Returns the tensors of the function's results.
     pub fn function(&mut self, function: &Function, args: &[TensorId]) -> Result<Vec<TensorId>, Fault> {
         let mut map: HashMap<Value, TensorId> = function
             .params
@@ -262,7 +262,8 @@ impl<'a> Import<'a> {
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
-    /// Adds random numbers. The leading axes of the result are those of the coordinates.
+    /// Adds a tensor of random numbers. The leading axes of the result are the axes of the
+    /// coordinates.
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();
@@ -296,7 +297,7 @@ fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     )
 }
 
-/// Returns the plan's buffer for a tensor of the graph.
+/// Returns the buffer of a plan that holds a tensor of the graph.
 pub fn as_buffer(name: &Arc<str>, ty: &Type, role: BufferRole) -> Buffer {
     Buffer {
         name: name.clone(),

@@ -1,8 +1,10 @@
-//! Turns an evaluated body into a kernel: orders and collapses the axes, and assigns sizes to slots.
+//! Turns an evaluated body into a kernel: orders and collapses the axes, and assigns sizes to
+//! slots.
 //!
-//! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws, the axis of draws is the innermost axis. A chunk is
-//! then a part of the elements, and no chunk needs its own copy of a result. A backend may process all draws for some elements before it continues
-//! with the next elements.
+//! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws,
+//! the axis of elements is moved outside the axis of draws. A chunk is then a part of the elements,
+//! and no chunk needs its own copy of a result. A backend may process all draws for some elements
+//! before it continues with the next elements.
 
 use crate::body::{BodyOp, ElementPosition};
 use crate::polynomial::SizePolynomial;
@@ -13,10 +15,10 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
-/// If the outermost axis has fewer iterations than this, it is not worth splitting between threads.
+/// An axis with fewer iterations than this is not worth splitting between threads.
 const FEW: i64 = 8;
-/// With at least this many elements, there are enough chunks of elements. Chunks of draws would need a copy
-/// of each result.
+/// With at least this many elements, a kernel has enough chunks if the elements are split. Chunks
+/// of draws would each need a copy of every result.
 const MANY: i64 = 8192;
 
 /// An output whose buffer has not been assigned to a slot yet.
@@ -28,14 +30,14 @@ pub struct RawOutput {
     pub address: ElementPosition,
     /// The value.
     pub value: InstId,
-    /// How the value is combined with the stored value.
+    /// The operation that combines the value with the stored value.
     pub combine: Option<Combine>,
 }
 
 /// A kernel whose strides are polynomials in the symbolic sizes.
 #[derive(Clone)]
 pub struct RawKernel {
-    /// The trip counts.
+    /// The trip counts of the axes.
     pub dims: Vec<SizePolynomial>,
     /// The instructions of the body. Loads refer to tensors.
     pub insts: Vec<(BodyOp, DType)>,
@@ -98,8 +100,8 @@ impl RawKernel {
         }
     }
 
-    /// Collapses axes. If the outermost axis is a poor choice for splitting between threads, a better axis is
-    /// first moved outside.
+    /// Collapses axes. If the outermost axis is a poor choice for splitting between threads, a
+    /// better axis first becomes the outermost axis.
     pub fn arrange(mut self) -> RawKernel {
         let mut collapsed = self.clone();
         collapsed.collapse();
@@ -112,7 +114,8 @@ impl RawKernel {
         }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
-        // Copies of a small result are better than one or two chunks.
+        // Splitting an axis of few iterations gives only one or two chunks. Chunks that each copy a
+        // small result are better.
         let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
         match good.or_else(fair) {
             Some(axis) => {
@@ -124,7 +127,8 @@ impl RawKernel {
         }
     }
 
-    /// Returns whether splitting an axis gives only few chunks, or chunks that each need a copy of a result that sums over the axis.
+    /// Returns whether an axis is a poor choice for splitting: either it has few iterations, or
+    /// each chunk needs a copy of a result that sums over the axis.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
         let reduced = combining
@@ -217,8 +221,8 @@ impl RawKernel {
             })
     }
 
-    /// Returns the kernel and its launch. The launch does not have the index of the kernel yet. `memory`
-    /// returns the buffers of loaded tensors.
+    /// Returns the kernel and its launch. The index of the kernel is not yet set in the launch.
+    /// `memory` returns the buffers of loaded tensors.
     pub fn finish(
         self,
         name: String,
@@ -299,7 +303,7 @@ fn operands(op: &mut BodyOp) -> Vec<&mut InstId> {
     }
 }
 
-/// The buffers and integers of a kernel.
+/// The buffers and integers that a kernel uses, by slot.
 #[derive(Default)]
 struct Slots {
     buffers: Vec<BufferId>,

@@ -1,18 +1,19 @@
-//! A partition of tasks into groups, and the order of these groups.
+//! A partition of tasks into groups, with an order of these groups.
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Groups of tasks. Groups can be merged. The order of groups follows from the order of their tasks.
+/// Groups of tasks, which can be merged. The order of the groups follows from the order of their
+/// tasks.
 pub struct Partition {
     /// The group of each task.
     of: Vec<usize>,
-    /// The tasks of each group; empty if the group was merged into another group.
+    /// The tasks of each group. The list is empty if the group was merged into another group.
     members: Vec<Vec<usize>>,
-    /// For each group, the tasks that must follow one of its tasks, and the tasks that must precede one of
-    /// its tasks.
+    /// Two lists for each group. The first has the tasks that must follow a task of the group, and
+    /// the second has the tasks that must precede a task of the group.
     edges: [Vec<Vec<usize>>; 2],
-    /// For each group, the numbers of the last searches that reached the group: one from the front and one
-    /// from the back.
+    /// For each group, the numbers of the last two searches that reached it: one search from the
+    /// front and one from the back.
     seen: [Vec<u32>; 2],
     search: u32,
 }
@@ -43,17 +44,18 @@ impl Partition {
         self.of[task]
     }
 
-    /// Returns the tasks of a group; empty if the group was merged into another group.
+    /// Returns the tasks of a group. The list is empty if the group was merged into another group.
     pub fn members(&self, group: usize) -> &[usize] {
         &self.members[group]
     }
 
-    /// Returns the groups that were not merged into other groups.
+    /// Returns the groups that have tasks. A group that was merged into another group has no tasks.
     pub fn groups(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
 
-    /// Returns the groups that must follow `group`. A group occurs once for each pair of tasks.
+    /// Returns the groups that must follow `group`. A group occurs as often as a pair of tasks
+    /// requires this order.
     pub fn successors(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         let groups = self.edges[LATER][group].iter().map(|task| self.of[*task]);
         groups.filter(move |other| *other != group)
@@ -70,9 +72,10 @@ impl Partition {
         }
     }
 
-    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates between both ends. The search therefore
-    /// takes about twice the time of a search from only that end from which fewer groups can be reached. Most groups that are far apart are updates
-    /// of parameters, which have no successors.
+    /// Returns whether a path from `left` to `right` leads through a third group. The search
+    /// alternates between both ends. It therefore takes about twice the time of a search from a
+    /// single end: the end from which fewer groups can be reached. This helps because most groups
+    /// that are far apart are updates of parameters, which have no successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -90,8 +93,8 @@ impl Partition {
         }
     }
 
-    /// Appends the neighbours of a group that the search has not reached before. Returns whether the search
-    /// met the search from the other end.
+    /// Appends the neighbours of a group that this search has not reached before. Returns whether a
+    /// neighbour was reached by the search from the other end.
     fn advance(&mut self, group: usize, ends: (usize, usize), way: usize, reached: &mut Vec<usize>) -> bool {
         let (here, there) = (way, LATER + EARLIER - way);
         for task in &self.edges[way][group] {
@@ -109,7 +112,8 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups in which every group would have to precede every other group. Each set is sorted.
+    /// Returns the sets of groups in which every group would have to precede every other group. The
+    /// groups of each set are sorted.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);
@@ -132,7 +136,8 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Returns a random order of `count` tasks. The edges lead from lower to higher numbers.
+    /// Returns a partition of `count` tasks with a random order. Each edge leads from a lower
+    /// number to a higher number.
     fn random(seed: u64, count: usize, edges: usize) -> Partition {
         let key = philox::key(seed, "order");
         let pick = |at: usize| (philox::uniform(key, [0, 0, 0], at as u64) * count as f64) as usize;
@@ -146,8 +151,8 @@ mod tests {
         Partition::new(after)
     }
 
-    /// Returns whether `right` can be reached from a successor of `left` other than `right`: the definition
-    /// of a detour.
+    /// Returns whether `right` can be reached from a successor of `left` other than `right`. This
+    /// is the definition of a detour.
     fn reaches(partition: &Partition, left: usize, right: usize) -> bool {
         let mut open: Vec<usize> = partition.successors(left).filter(|next| *next != right).collect();
         let mut seen = std::collections::HashSet::new();

@@ -1,10 +1,10 @@
-//! Sums of products of symbolic sizes in a normal form, so that strides can be compared.
+//! Polynomials in symbolic sizes, in a normal form, so that strides can be compared.
 
 use bnnc_abi::plan::{Amount, Extent};
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A polynomial in the symbolic sizes with integer coefficients. Equal polynomials are represented by equal
-/// values.
+/// A polynomial in the symbolic sizes with integer coefficients. Two polynomials are equal exactly
+/// if their representations are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SizePolynomial {
     /// The terms, sorted by their symbols. No coefficient is zero.
@@ -39,12 +39,12 @@ impl SizePolynomial {
         })
     }
 
-    /// Returns the sum.
+    /// Returns the sum of two polynomials.
     pub fn plus(&self, other: &SizePolynomial) -> SizePolynomial {
         SizePolynomial::normal(self.terms.iter().chain(&other.terms).cloned().collect())
     }
 
-    /// Returns the product.
+    /// Returns the product of two polynomials.
     pub fn times(&self, other: &SizePolynomial) -> SizePolynomial {
         if let Some(number) = other.as_fixed() {
             return self.scaled(number);
@@ -60,7 +60,7 @@ impl SizePolynomial {
         SizePolynomial::normal(terms)
     }
 
-    /// Returns the product with a number.
+    /// Returns the polynomial multiplied by a number.
     pub fn scaled(&self, number: i64) -> SizePolynomial {
         if number == 0 {
             return SizePolynomial::default();
@@ -92,7 +92,7 @@ impl SizePolynomial {
         self.terms.is_empty()
     }
 
-    /// Returns the constant, if no symbol occurs.
+    /// Returns the value of a constant polynomial. Returns `None` if a symbol occurs.
     pub fn as_fixed(&self) -> Option<i64> {
         match self.terms.as_slice() {
             [] => Some(0),
@@ -101,7 +101,8 @@ impl SizePolynomial {
         }
     }
 
-    /// Returns whether every symbol is a number of draws. Numbers of draws are often 1.
+    /// Returns whether every symbol in the polynomial is a number of draws. Such numbers are often
+    /// 1.
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,
@@ -123,7 +124,7 @@ impl SizePolynomial {
     }
 }
 
-/// Returns the strides of a row-major tensor. The strides are 0 for axes of size 1.
+/// Returns the strides of a row-major tensor. The stride of an axis of size 1 is 0.
 pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
     let mut strides = vec![SizePolynomial::default(); dims.len()];
     let mut stride = SizePolynomial::fixed(1);

@@ -1,4 +1,4 @@
-//! Tasks fill the stored tensors. Each task knows the memory that it reads and writes.
+//! Tasks, which fill the stored tensors. Each task records the memory that it reads and writes.
 
 use crate::body::{self, BodyBuilder, BodyOp, ElementPosition};
 use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId, Tensors};
@@ -12,27 +12,27 @@ const SMALL: usize = 1024;
 /// A domain with symbolic sizes is small if it has at most this number of points along its static axes.
 const SMALL_ROW: usize = 32;
 
-/// The tensors that have memory, and those among them that are in a port of the plan.
+/// The tensors that have memory, and the ports that store some of them.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
-    /// For each tensor, true if it is loaded instead of being evaluated in place.
+    /// For each tensor, true if users load it instead of evaluating it.
     pub stored: Vec<bool>,
-    /// For each tensor, the port that stores it, if there is one.
+    /// For each tensor, the port that stores it, or `None`.
     pub homes: Vec<Option<BufferId>>,
-    /// The ports that receive a copy of a tensor.
+    /// The copies of tensors to ports, as pairs of a tensor and a port.
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
 /// An output of a kernel: one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
-    /// The tensor that is evaluated. The axes of this tensor are the domain.
+    /// The tensor that is evaluated. The axes of this tensor are the domain of the kernel.
     pub value: TensorId,
     /// The tensor that is written: the value itself, or the tensor of which the value is a part.
     pub tensor: TensorId,
-    /// The position at which elements are written: one coordinate per axis of the written tensor.
+    /// The position of each element in the written tensor: one coordinate per axis.
     pub to: Vec<Coordinate>,
-    /// How elements are combined with stored elements.
+    /// The operation that combines elements with stored elements.
     pub combine: Option<Combine>,
     /// The port that is written, if the task is a copy.
     pub copy: Option<BufferId>,
@@ -52,15 +52,15 @@ pub enum TaskWork {
 pub struct FusedTask {
     /// The work.
     pub work: TaskWork,
-    /// The stored tensors that the task reads. If a kernel reads a tensor at a static address, the address is
-    /// included.
+    /// The stored tensors that the task reads. If a kernel reads a tensor at a static address, the
+    /// entry includes this address.
     pub reads: Vec<(TensorId, Option<ElementPosition>)>,
-    /// The tensor that the task defines; `None` for a copy.
+    /// The tensor that the task defines. `None` if the task is a copy.
     pub writes: Option<TensorId>,
     /// The port that the task writes.
     pub port: Option<BufferId>,
-    /// The address at which the task stores one element per point; `None` if it combines elements or computes
-    /// the position of an element.
+    /// The address at which the task stores one element per point. `None` if the task combines
+    /// elements, or if a position is computed.
     pub address: Option<ElementPosition>,
     /// The tensors that the body of the task evaluates.
     pub inlined: Vec<TensorId>,
@@ -74,7 +74,7 @@ impl FusedTask {
         matches!(self.work, TaskWork::Root(_))
     }
 
-    /// Returns whether each point stores its element at this address and nowhere else.
+    /// Returns whether each point stores its element at the address `place` and nowhere else.
     pub fn stores_at(&self, place: Option<&ElementPosition>) -> bool {
         place.is_some() && place == self.address.as_ref()
     }
@@ -119,8 +119,9 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
     }
 }
 
-/// Returns the output for a part. If the operand of the part is a permutation, the permutation becomes the
-/// order of the domain, so that rows are read in memory order.
+/// Returns the output of a kernel that writes one part. If the operand of the part is a
+/// permutation, the domain has the order of the permuted tensor, so that rows are read in memory
+/// order.
 fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &AssembledPart) -> Root {
     let mut root = Root {
         value: part.value,
@@ -132,7 +133,8 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &As
     while let TensorDef::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
-        // A window from the first element on has the coordinates of an identity map but fewer points.
+        // The coordinates of a window that starts at the first element look like a permutation, but
+        // the window has fewer points.
         let whole = |axes: &Vec<usize>| outer.iter().zip(axes).all(|(dim, axis)| *dim == inner[*axis]);
         let Some(axes) = permutation(at, outer.len()).filter(|axes| simple && whole(axes)) else {
             break;
@@ -151,7 +153,8 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &As
     root
 }
 
-/// Returns the axis of the operand for each axis of the result, if the coordinates only permute axes.
+/// Returns the axis of the operand for each axis of the result. Returns `None` unless the
+/// coordinates only permute axes.
 fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     let mut axes = vec![usize::MAX; rank];
     for (inner, coordinate) in at.iter().enumerate() {
@@ -218,8 +221,9 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
     })
 }
 
-/// Returns whether `reader` may be in the same kernel as `writer`; both may be the same task. The condition is that `reader` reads from the written
-/// memory only the element that is written at the same point.
+/// Returns whether `reader` may be in the same kernel as `writer`; both may be the same task. The
+/// condition is that `reader` reads from the written memory only the element that `writer` writes
+/// at the same point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -230,10 +234,11 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property that two kernels of one domain may share, and that makes it worthwhile to merge them.
+/// A property that two kernels with the same domain may share. If they do, merging them is
+/// worthwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
-    /// The kernels have a single point, so the launch is most of their cost.
+    /// The domain of the kernels has a single point, so the launch is most of their cost.
     Scalar,
     /// The kernels are so small that the launch is most of their cost.
     Small,
@@ -243,7 +248,8 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// Returns the reads and the noise of a kernel, as properties that it may share with other kernels of its domain.
+/// Returns the reads and the noise of a kernel, which it may share with other kernels of the same
+/// domain.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();
@@ -261,13 +267,13 @@ pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()
 }
 
-/// Returns the property `Small` if a kernel is small.
+/// Returns the property `Small` if a kernel is small, otherwise `None`.
 pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }
 
-/// Returns whether the launch is most of the cost of a kernel. The kernel may then join any other kernel of
-/// its domain.
+/// Returns whether the launch is most of the cost of a kernel. Such a kernel may join any other
+/// kernel with the same domain.
 fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL

@@ -1,4 +1,5 @@
-//! Tensor expressions for fusion: every graph op is a scalar operation, an index map, a reduction or a call.
+//! Tensor expressions for fusion. Every graph op becomes a scalar operation, an index map, a
+//! reduction or a call.
 
 use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{BufferId, Combine};
@@ -9,7 +10,7 @@ use bnnc_base::shape::Dim;
 use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
-    /// A tensor-valued expression. Operands have smaller ids than the expression.
+    /// The id of a tensor expression. Operands have smaller ids than the expression.
     TensorId,
     "t"
 );
@@ -26,14 +27,15 @@ pub struct TensorExpr {
     pub dims: Vec<Dim>,
     /// The type of the elements.
     pub dtype: DType,
-    /// The label, which is used for names in printed text.
+    /// The label of the tensor, from which names in printed text are made.
     pub label: Option<std::sync::Arc<str>>,
 }
 
-/// A position along one axis of an operand: `offset + sum stride * index[axis] + dynamic`.
+/// A position along one axis of an operand: `offset + sum stride * index[axis] + dynamic`. The
+/// indices belong to a point of the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coordinate {
-    /// The number of elements to skip.
+    /// The offset of the position.
     pub offset: SizePolynomial,
     /// The axes of the result on which the position depends, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
@@ -42,7 +44,7 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
-    /// Returns the index along `axis` of the result.
+    /// Returns the coordinate that equals the index along `axis` of the result.
     pub fn axis(axis: usize) -> Coordinate {
         Coordinate {
             terms: vec![(axis, SizePolynomial::fixed(1))],
@@ -56,11 +58,11 @@ impl Coordinate {
 pub enum TensorDef {
     /// The content of a buffer that is filled before the first step.
     Buffer(BufferId),
-    /// All elements are this number.
+    /// A tensor in which all elements are this number.
     Const(f64),
-    /// The index along an axis.
+    /// A tensor in which each element is its own index along this axis.
     Index(usize),
-    /// Random numbers.
+    /// A tensor of random numbers.
     Noise {
         /// The distribution.
         kind: NoiseKind,
@@ -68,16 +70,18 @@ pub enum TensorDef {
         key: i64,
         /// The coordinates draw, example and step, which are integer tensors with the same shape.
         coordinates: [TensorId; 3],
-        /// The shape parameters as a tensor with the same shape, if the distribution has such parameters.
+        /// The shape parameters of the distribution, as a tensor with the shape of the coordinates.
+        /// `None` if the distribution has no such parameters.
         shape: Option<TensorId>,
-        /// The strides from which the number of the element is computed, one per axis.
+        /// The strides that determine the number of each element in the stream, one per axis.
         strides: Vec<SizePolynomial>,
     },
-    /// A scalar operation on operands with the same shape.
+    /// A scalar operation on operands with equal shapes.
     Apply(Scalar, Vec<TensorId>),
-    /// An index map, with one coordinate per axis of the operand.
+    /// An index map, with one coordinate for each axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The same elements in row-major order with another shape, if no index map expresses the change of shape.
+    /// The elements of a tensor in row-major order, with another shape. Used only if no index map
+    /// expresses the change of shape.
     Flat(TensorId),
     /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
@@ -88,18 +92,20 @@ pub enum TensorDef {
     },
     /// A tensor that a library call writes.
     Call(LibraryCall),
-    /// The carries of a loop, stacked along the first axis.
+    /// The stacked carries of a loop. The first axis is the iteration.
     Loop(Box<Loop>),
 }
 
-/// The part of an assembled tensor that one kernel writes. The part determines where the element at each point of the operand is written.
+/// The part of an assembled tensor that one kernel writes. Each point of the operand gives one
+/// element, and `to` gives the position of this element.
 #[derive(Clone, Debug)]
 pub struct AssembledPart {
     /// The operand. Its axes are the domain.
     pub value: TensorId,
     /// One coordinate for each axis of the result. Each coordinate is a function of the operand's axes.
     pub to: Vec<Coordinate>,
-    /// How elements are combined with stored elements; `None` overwrites the stored elements.
+    /// The operation that combines elements with stored elements. `None` overwrites the stored
+    /// elements.
     pub combine: Option<Combine>,
 }
 
@@ -119,11 +125,12 @@ pub struct LibraryCall {
 pub enum CallInts {
     /// The integers are given.
     Given(Vec<SizePolynomial>),
-    /// The integers of a contraction, whose operands and result have these letters.
+    /// The integers belong to a contraction with these letters, and are computed from the strides
+    /// of the operands and of the result.
     Contraction(crate::contract::Letters),
 }
 
-/// A first-order recurrence.
+/// A first-order recurrence, computed by a loop.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// All operands, in the order of the op.
@@ -132,7 +139,8 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of sliced operands, excluding the first operand, which is the initial carry. All other operands are the same in all iterations.
+    /// The number of operands of which each iteration reads one slice. The first operand, the
+    /// initial carry, is not counted. All other operands are the same in all iterations.
     pub sliced: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Finds the tasks that write each memory and the tasks that read it.
+//! Finds, for each memory cell, the tasks that write it and the tasks that read it.
 
 use crate::task::FusedTask;
 use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use std::collections::HashMap;
 
-/// Memory that tasks read and write.
+/// A memory cell: memory that tasks read or write as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryCell {
     /// A port of the plan.
@@ -15,7 +15,7 @@ pub enum MemoryCell {
 }
 
 impl MemoryCell {
-    /// Returns the memory in which a tensor is read.
+    /// Returns the memory cell from which a tensor is read.
     pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
             TensorDef::Buffer(buffer) => MemoryCell::Port(buffer),
@@ -23,18 +23,18 @@ impl MemoryCell {
         }
     }
 
-    /// Returns the memory that a task writes.
+    /// Returns the memory cells that a task writes.
     pub fn written(task: &FusedTask) -> impl Iterator<Item = MemoryCell> {
         let port = task.port.map(MemoryCell::Port);
         port.into_iter().chain(task.writes.map(MemoryCell::Tensor))
     }
 }
 
-/// For each memory, the tasks that write it and the tasks that read it, in order.
+/// For each memory cell, the tasks that write it and the tasks that read it, in order.
 pub struct Uses {
     writers: HashMap<MemoryCell, Vec<usize>>,
     readers: HashMap<MemoryCell, Vec<usize>>,
-    /// For each task, the memory of each of the task's reads.
+    /// For each task, the memory cell of each of its reads.
     pub reads: Vec<Vec<MemoryCell>>,
 }
 
@@ -60,17 +60,17 @@ impl Uses {
         }
     }
 
-    /// Returns the tasks that write a memory.
+    /// Returns the tasks that write a memory cell.
     pub fn writers(&self, cell: MemoryCell) -> &[usize] {
         self.writers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the tasks that read a memory.
+    /// Returns the tasks that read a memory cell.
     pub fn readers(&self, cell: MemoryCell) -> &[usize] {
         self.readers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns, for each task, the uses of a group that consists of this task only.
+    /// Returns one [`Own`] for each task, as if the task were a group by itself.
     pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<Own> {
         let one = |(at, task): (usize, &FusedTask)| {
             let mut own = Own::default();
@@ -83,8 +83,8 @@ impl Uses {
         tasks.iter().enumerate().map(one).collect()
     }
 
-    /// Returns, for each task, the tasks that must come later: those that read memory that this task writes,
-    /// and those that write a port that this task reads.
+    /// Returns, for each task, the tasks that must come later. These tasks either read memory that
+    /// this task writes, or write a port that this task reads.
     pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
         let mut after = vec![Vec::new(); self.reads.len()];
         for (at, reads) in self.reads.iter().enumerate() {
@@ -115,7 +115,7 @@ impl Uses {
     }
 }
 
-/// For each memory, the tasks of one group that write it and those that read it.
+/// For each memory cell, the writers and readers among the tasks of one group.
 #[derive(Default)]
 pub struct Own {
     /// The writers.
@@ -125,7 +125,8 @@ pub struct Own {
 }
 
 impl Own {
-    /// Adds the uses of another group. The time is proportional to the smaller number of uses.
+    /// Adds the uses of another group. The time is proportional to the size of the smaller set of
+    /// uses.
     pub fn take(&mut self, mut other: Own) {
         if self.readers.len() < other.readers.len() {
             std::mem::swap(self, &mut other);

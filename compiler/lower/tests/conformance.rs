@@ -1,5 +1,5 @@
-//! Compares every op of the registry with the reference evaluator, both alone and between elementwise
-//! neighbours.
+//! Compares every op of the registry with the reference evaluator. Each op is tested alone, and
+//! between elementwise ops.
 
 mod executor;
 
@@ -40,7 +40,7 @@ fn check_example(op: &'static OpDef, example: &Example) {
     executor::check(&function, &[], &Sizes::default(), &inputs, 1e-12);
 }
 
-/// Returns the same numbers as `x`, but as the result of a computation.
+/// Returns a computed value that equals `x`.
 fn copied(builder: &mut Builder, x: Value) -> Value {
     match builder.ty(x).dtype {
         DType::Real => {

@@ -1,5 +1,5 @@
-//! Tests of means over draws: memory does not depend on the number of draws, and functions of one noise value
-//! share its kernel.
+//! Tests of means over draws. Memory must not depend on the number of draws, and functions of the
+//! same noise must share a kernel.
 
 mod executor;
 
@@ -90,8 +90,8 @@ fn statistics_of_one_noise_share_one_kernel() {
     assert!(launch.reduces.iter().all(|reduce| !reduce.partial), "{program}");
 }
 
-/// Returns `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant, and the sum over draws of its
-/// derivative with respect to `w`.
+/// Returns `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant. Also returns the derivative
+/// of this value with respect to `w`, summed over draws.
 fn mixture(b: &mut Builder, w: Value) -> [Value; 2] {
     let square = b.square(w);
     let halves = [-0.5, -5.0].map(|factor| b.scale(square, factor));
@@ -116,7 +116,8 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // The second kernel cannot start before the first kernel has ended, so it computes the whole chain again.
+    // The second kernel can start only after the first kernel has ended. It therefore computes the
+    // whole chain of tensors again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);
@@ -136,7 +137,7 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// A radial draw first needs the norm of all noise of the draw. Only this number is stored for every draw.
+/// A radial draw first needs the norm of all its noise. Only the norm is stored for every draw.
 #[test]
 fn a_norm_is_stored_as_one_number_per_draw() {
     let shape = Shape::fixed(&[40, 5]);
@@ -168,8 +169,8 @@ fn a_norm_is_stored_as_one_number_per_draw() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// Draws of weights are operands of products and are stored. If only the mean of a value is needed, the value
-/// is not stored.
+/// Draws of weights are stored, because they are operands of matrix products. A value of which only
+/// the mean is needed is not stored.
 #[test]
 fn draws_of_weights_are_stored_but_their_densities_are_not() {
     let shape = Shape::fixed(&[6, 9]);
@@ -199,7 +200,7 @@ fn draws_of_weights_are_stored_but_their_densities_are_not() {
     );
 }
 
-/// In a family over vectors, the parameters lie along one axis, whatever shape the site has.
+/// In a family over vectors, the parameters lie along one axis, whatever the shape of the site is.
 #[test]
 fn merged_axes_are_not_stored() {
     let (shape, vector) = (Shape::fixed(&[40, 1, 5]), Shape::fixed(&[200]));

@@ -1,4 +1,5 @@
-//! Compares random graphs, whose shapes have symbolic sizes, with the reference evaluator.
+//! Compares random functions with the reference evaluator. The shapes of the functions
+//! have symbolic sizes.
 
 mod executor;
 
@@ -33,7 +34,8 @@ struct Graph {
 
 impl Graph {
     fn pick(&mut self) -> Value {
-        // Recent values are chosen twice as often, so that graphs become deep.
+        // The more recent half of the values is chosen twice as often, so that graphs
+        // become deep.
         let recent = self.values.len() / 2;
         let at = self.dice.roll(self.values.len() + recent);
         self.values[at.min(self.values.len() - 1 - at.saturating_sub(self.values.len()))]
@@ -134,7 +136,7 @@ impl Graph {
         self.builder.scale(product, 0.25)
     }
 
-    /// Picks slices at computed positions, or adds slices there.
+    /// Picks slices at computed positions, or adds slices at computed positions.
     fn index(&mut self, x: Value, shape: &Shape) -> Value {
         let axis = self.dice.roll(shape.rank());
         let adds = self.dice.roll(2) == 0;

@@ -89,7 +89,8 @@ fn relu(b: &mut Builder, x: Value) -> Value {
     b.max(x, zero)
 }
 
-/// Returns `mu + softplus(rho) eps`, possibly for every draw, and the KL divergence of this distribution from a standard normal.
+/// Returns the draw `mu + softplus(rho) eps`, with an axis of draws if needed. Also returns the KL
+/// divergence of the distribution of this draw from a standard normal.
 fn sampled(
     b: &mut Builder,
     name: &str,
@@ -161,7 +162,7 @@ fn a_dense_layer_is_one_product_and_one_kernel() {
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
-/// The windows of all images are copied once, and a single product with the kernel follows.
+/// The windows of all images are copied once. Then a single matrix product with the kernel follows.
 #[test]
 fn a_convolution_is_one_copy_of_windows_and_one_product() {
     let mut b = Builder::new("convolution");
@@ -202,7 +203,7 @@ fn an_update_of_one_tensor_is_one_kernel() {
     let [x, m, v] = adam(&mut b, [x, m, v], gradient, [rate, step]);
     let results = vec![("mu".into(), x), ("m".into(), m), ("v".into(), v)];
     let program = check(&b.finish(results), &["mu", "m", "v"]);
-    // The powers of the decays are computed by one kernel with a single point.
+    // One kernel with a single point computes the powers of the decays.
     assert_eq!(executor::counts(&program), (2, 0), "{program}");
     let update = program.kernels.iter().find(|kernel| kernel.outputs.len() == 3);
     assert!(
@@ -419,7 +420,8 @@ fn the_carry_of_a_recurrence_is_updated_after_it_is_read() {
             PlanStep::Launch(_) | PlanStep::Call(_) => None,
         })
         .collect();
-    // The body has a copy of the row, three products, the activation, and the next carry. The carry is also stored in its row of the result.
+    // The body consists of six steps: a copy of the row, three products, the activation, and the
+    // next carry. The last step also stores the carry in its row of the result.
     assert_eq!(bodies, [6], "{program}");
 }
 
@@ -437,10 +439,10 @@ fn costs_agree_with_the_formulas() {
     let sizes = Sizes::default().with(Symbol::Batch, 7);
     let estimate = bnnc_lower::cost::estimate(&program);
     let cost = estimate.at(&sizes);
-    // The product needs 2 m n k operations. A sum and a maximum follow for each element.
+    // The product needs 2 m n k operations. In addition, each element needs a sum and a maximum.
     assert_eq!(cost.flops, 2 * 7 * 20 * 10 + 2 * 7 * 10);
-    // The product reads x and w, and writes its result. The kernel reads this result and the bias, and writes
-    // y.
+    // The product reads x and w, and writes its result. The kernel reads the result of the product
+    // and the bias, and writes y.
     assert_eq!(
         cost.bytes,
         8 * (7 * 20 + 10 * 20 + 7 * 10) + 8 * (7 * 10 + 10 + 7 * 10)
@@ -463,7 +465,8 @@ fn long_chains_of_tensors_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
-/// Every update needs the sum, and the sum reads every parameter. If one kernel held all updates, Cranelift would take quadratic time.
+/// Every update needs the sum over all parameters. If one kernel contained all updates, Cranelift
+/// would take quadratic time.
 #[test]
 fn updates_of_many_numbers_are_several_kernels() {
     let mut b = Builder::new("updates");
@@ -486,8 +489,9 @@ fn updates_of_many_numbers_are_several_kernels() {
     );
 }
 
-/// A window that begins at the first element maps every axis to itself, but it has fewer points than its operand. A sum over the window must not
-/// include the other points. The gradient of a vector that a `concat` extends, for example, is a sum over a window.
+/// A window that starts at the first element maps every axis to itself, but has fewer points than
+/// its operand. A sum over the window must not include the other points. For example, if a `concat`
+/// extends a vector, the gradient of the vector is such a sum.
 #[test]
 fn sums_of_windows_do_not_include_points_outside() {
     let mut b = Builder::new("windows");

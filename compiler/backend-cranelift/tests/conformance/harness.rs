@@ -1,4 +1,5 @@
-//! Runs programs on the reference interpreter and as machine code with the same inputs, and compares the results.
+//! Runs programs both on the reference interpreter and as machine code, with the same inputs, and
+//! compares the results.
 
 use crate::BACKEND;
 use bnnc_abi::code::{KernelArgs, KernelCode};
@@ -43,7 +44,7 @@ impl Real for f64 {
 
 unsafe extern "C" fn unary<T: Real, const SCALAR: usize>(out: *mut u8, x: *const u8, n: i64) {
     for at in 0..n as usize {
-        // SAFETY: generated code passes addresses of `n` elements.
+        // SAFETY: generated code passes the addresses of `n` elements.
         unsafe {
             let x = (*x.cast::<T>().add(at)).to_f64();
             *out.cast::<T>().add(at) = T::from_f64(Scalar::ALL[SCALAR].eval(&[x]));
@@ -53,7 +54,7 @@ unsafe extern "C" fn unary<T: Real, const SCALAR: usize>(out: *mut u8, x: *const
 
 unsafe extern "C" fn binary<T: Real, const SCALAR: usize>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     for at in 0..n as usize {
-        // SAFETY: generated code passes addresses of `n` elements.
+        // SAFETY: generated code passes the addresses of `n` elements.
         unsafe {
             let x = [
                 (*x.cast::<T>().add(at)).to_f64(),
@@ -77,7 +78,8 @@ unsafe extern "C" fn noise<T: Real, const KIND: usize>(
     let coordinates = [draw, example, step];
     for at in 0..n as usize {
         let element = first + at as u64;
-        // SAFETY: generated code passes addresses of `n` elements, and of shapes if the distribution has them.
+        // SAFETY: generated code passes the addresses of `n` elements. If the distribution has
+        // shapes, it also passes their addresses.
         unsafe {
             let value = match NoiseKind::ALL[KIND] {
                 NoiseKind::Uniform => philox::uniform(key, coordinates, element),
@@ -128,7 +130,8 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Returns options with simple array primitives, which use the elementwise functions of the reference.
+/// Returns options for a backend. Their array primitives are simple, and use the elementwise
+/// functions of the reference.
 pub fn options() -> BackendOptions {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
@@ -146,8 +149,8 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A test case: a program with one kernel, the initial contents of every buffer, and the iteration of the outer axis at which each
-/// of the consecutive invocations ends.
+/// A test case: a program with one kernel, the initial contents of every buffer, and the ends of
+/// the consecutive invocations. Each end is an iteration of the outer axis.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,
@@ -168,7 +171,8 @@ pub fn run_both(
     run_all(&[case]).remove(0)
 }
 
-/// Runs each case on the backend and on the reference. Cases with equal precision are compiled together.
+/// Runs each case on the backend and on the reference. Cases with the same precision are compiled
+/// together.
 pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     let mut results: Vec<_> = cases.iter().map(|_| (Vec::new(), Vec::new())).collect();
     for precision in [Precision::F32, Precision::F64] {
@@ -201,7 +205,8 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     results
 }
 
-/// Merges programs into one program that has all their kernels. Each program is verified.
+/// Merges several programs into one program, which has the kernels of all of them. Each program is
+/// verified.
 fn merged(programs: &[&LoopProgram]) -> LoopProgram {
     let mut merged = programs[0].clone();
     (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
@@ -225,7 +230,8 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// The number of guard elements before and after every buffer. Kernels must not change these elements.
+/// The number of guard elements before and after every buffer. A kernel must not change guard
+/// elements.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
@@ -260,7 +266,7 @@ fn run<T: Real>(
         .collect();
     let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: there are eight spare words, which leave room for the alignment.
+    // SAFETY: there are eight spare words, which are enough for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
     let mut start = 0;
     for end in chunks {
@@ -298,7 +304,7 @@ fn elements<T: Real>(memory: &Memory<T>, program: &LoopProgram) -> Elements {
     all[inside].to_vec()
 }
 
-/// Returns the contents that the executor would write into the buffers before a launch.
+/// Returns the contents that the executor would write to the buffers before a launch.
 pub fn initial(program: &LoopProgram, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
     let launch = launch(program);
     let mut contents = Vec::new();
@@ -315,7 +321,8 @@ pub fn initial(program: &LoopProgram, mut element: impl FnMut(Storage) -> f64) -
     contents
 }
 
-/// Compares all buffers. An error is relative to the largest magnitude in the buffer, or to 1 if that magnitude is smaller than 1.
+/// Compares all buffers. The error of an element is divided by the largest magnitude in the buffer,
+/// or by 1 if this magnitude is smaller than 1.
 pub fn compare(program: &LoopProgram, found: &[Elements], wanted: &[Elements], tolerance: f64) {
     for (buffer, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let finite = wanted.iter().filter(|value| value.is_finite());

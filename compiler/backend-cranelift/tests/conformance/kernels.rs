@@ -1,4 +1,5 @@
-//! Tests of kernels like those of training steps, and of the requirements on a backend besides correct numbers.
+//! Tests of kernels that resemble those of training steps. Also tests the requirements on a backend
+//! besides correct numbers.
 
 use crate::harness;
 use bnnc_abi::code::KernelCode;
@@ -76,7 +77,8 @@ kernel "twice" [4, 5, 3] (real, real) {
     let (found, _) = harness::run_both(&program, &[x.clone(), vec![0.0; 60]], &[1, 3, 4]);
     assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
     let code = Cranelift.compile(&program, &BackendOptions::default()).unwrap();
-    // The code has one loop over four vectors, one loop over single vectors and one loop over single elements, and no loops around these.
+    // The code has three loops: over four vectors, over single vectors, and over single elements.
+    // No other loops surround them.
     assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
 }
 
@@ -121,8 +123,9 @@ fn listings_name_their_kernels() {
     assert!(!code.is_reference());
 }
 
-/// Gamma noise reads its shapes in place or from scratch memory. The shapes vary along an axis, in rows that share a call, in rows with
-/// separate streams, and outside the innermost loop.
+/// Gamma noise reads its shapes in place or from scratch memory. The shapes vary in four ways:
+/// along an axis, in rows that share a call, in rows with separate streams, and outside the
+/// innermost loop.
 #[test]
 fn shapes_of_noise_may_lie_anywhere() {
     let shapes: Vec<f64> = (0..280).map(|at| 0.25 + f64::from(at % 7) * 0.5).collect();

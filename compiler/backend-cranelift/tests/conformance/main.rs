@@ -1,4 +1,5 @@
-//! Compares machine code with the reference interpreter: for every operation, for random kernels, and for kernels of training.
+//! Compares machine code with the reference interpreter. The tests cover every operation, random
+//! kernels, and kernels of training.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod harness;
@@ -16,11 +17,11 @@ use bnnc_math::scalar::Scalar;
 /// The backend under test.
 pub static BACKEND: Cranelift = Cranelift;
 
-/// The number of random kernels compared in each precision.
+/// The number of random kernels that are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 1000;
 
-/// The tolerated relative error of a single operation. The array primitives of the harness use the functions of the reference,
-/// so their only error is the rounding of the result.
+/// The tolerated relative error of a single operation. The array primitives of the harness use the
+/// functions of the reference, so only the rounding of the result can differ.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

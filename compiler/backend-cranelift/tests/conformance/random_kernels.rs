@@ -7,7 +7,7 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// Builds the random program that belongs to a seed, and its inputs.
+/// Builds the random program that belongs to a seed, with its inputs.
 fn case(seed: u64, precision: Precision) -> Case {
     let program = random::program(seed, precision);
     let mut dice = Dice(!seed);

@@ -1,4 +1,5 @@
-//! Tests every scalar operation for every operand type, in both precisions and in every shape of the innermost loop.
+//! Tests every scalar operation with every operand type, in both precisions, and in every form of
+//! the innermost loop.
 
 use crate::harness::{self, Case};
 use crate::tolerance;
@@ -9,8 +10,8 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands. The tests cover all pairs of them. `f32` represents each operand exactly, and the pairs include equal values and special
-/// values.
+/// The operands of the tests, which use all pairs. `f32` represents each operand exactly. The pairs
+/// include equal values and special values.
 const REALS: [f64; 24] = [
     0.0,
     -0.0,
@@ -65,10 +66,11 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// The number of all pairs, plus a remainder that fills neither a vector nor a block.
+/// The number of elements: all pairs, plus a remainder that fills neither a vector nor a block.
 const COUNT: usize = 24 * 24 + 27;
 
-/// The layout of an operation: its axes, and then the strides of the operands and of the result.
+/// The layout of an operation: its axes, the strides of its operands, and the strides of its
+/// result.
 struct Layout {
     dims: &'static str,
     operand: &'static str,
@@ -76,7 +78,7 @@ struct Layout {
 }
 
 const LAYOUTS: [Layout; 5] = [
-    // This layout has vectors, remaining elements and, for calls, blocks.
+    // This layout has whole vectors, remaining elements and, for calls, blocks.
     Layout {
         dims: "[603]",
         operand: "[1]",

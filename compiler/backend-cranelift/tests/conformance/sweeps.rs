@@ -1,4 +1,5 @@
-//! Tests of sums over draws of functions of noise: every order of axes, every kind of output, and the rounding errors.
+//! Tests kernels that sum functions of noise over draws. The tests cover every order of axes, every
+//! kind of output, and the rounding errors.
 
 use crate::harness;
 use bnnc_loops::ir::LoopProgram;
@@ -23,8 +24,8 @@ fn check(program: &LoopProgram, chunks: &[i64]) {
     harness::compare(program, &found, &wanted, tolerance);
 }
 
-/// Builds a program with five outputs: a sum for each element, a sum of values that need a call, a sum over everything, a maximum, and a
-/// sum for each draw.
+/// Builds a program with five outputs. They are a sum for each element, a sum of values that need a
+/// call, a sum over everything, a maximum, and a sum for each draw.
 fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> LoopProgram {
     let order = |of_element: i64, of_draw: i64| match element < draw {
         true => format!("[{of_element}, {of_draw}]"),
@@ -112,8 +113,8 @@ kernel "k" [{rows}, $0, {elements}] (real, real) {{
     }
 }
 
-/// In a long running sum of equal terms 0.1, the rounding errors have the same sign and do not cancel: with twenty thousand terms, the
-/// sum would lose three digits.
+/// If equal terms 0.1 are added one after another, the rounding errors have the same sign and do
+/// not cancel. After twenty thousand terms, the sum would have lost three digits.
 #[test]
 fn many_draws_in_f32_keep_their_digits() {
     let draws = 20_000.0;

@@ -1,5 +1,5 @@
-//! Compiles kernels to objects, loads the objects as executables do, and compares the results with the
-//! reference interpreter.
+//! Compiles kernels to objects, and loads these objects as executables do. Compares the results
+//! with the reference interpreter.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "../conformance/harness.rs"]
@@ -21,7 +21,7 @@ use bnnc_loops::ir::LoopProgram;
 use bnnc_object::LoadedCode;
 use std::sync::Arc;
 
-/// The Cranelift backend, but with the code passed through an object file.
+/// The Cranelift backend, with the difference that the code passes through an object file.
 pub struct Loaded;
 
 impl Backend for Loaded {
@@ -55,5 +55,5 @@ impl Backend for Loaded {
 /// The backend under test.
 pub static BACKEND: Loaded = Loaded;
 
-/// The number of random kernels compared in each precision.
+/// The number of random kernels that are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 300;

@@ -1,10 +1,11 @@
-//! Merges neighbouring axes that every access traverses with one stride, so that innermost loops are long.
+//! Merges neighbouring axes if every access traverses them with one stride, so that innermost loops
+//! are long.
 
 use crate::ir::{InstOp, Kernel, LoopSize};
 use bnnc_base::arena::Arena;
 
-/// Returns the kernel with as few axes as possible. Also returns the number of outermost iterations of the
-/// new kernel per outermost iteration of the original.
+/// Returns the kernel with as few axes as possible. Also returns a factor: the number of iterations
+/// of the new outermost axis for each iteration of the original outermost axis.
 pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;
@@ -19,7 +20,7 @@ pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     (merged, factor)
 }
 
-/// Returns the size of the axis after `axis`, if the two axes can be merged.
+/// Returns the size of the axis after `axis`. Returns `None` if the two axes cannot be merged.
 fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
     let LoopSize::Fixed(inner) = kernel.dims[axis + 1] else {
         return None;
@@ -39,7 +40,8 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
-    // The stride along an axis of size 1 is irrelevant. The stride along the other axis becomes the stride of the merged axis.
+    // For an axis of size 1, the stride does not matter. The merged axis gets the stride of the
+    // other axis.
     let drop = |strides: &mut Vec<LoopSize>| {
         strides.remove(if inner == 1 { axis + 1 } else { axis });
     };

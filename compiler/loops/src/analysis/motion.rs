@@ -11,7 +11,8 @@ use bnnc_base::dtype::Precision;
 pub enum Motion {
     /// The address does not change.
     Still,
-    /// The address moves by one real per iteration; all such accesses share a single byte counter.
+    /// The address moves by one real per iteration. All accesses with this motion share a single
+    /// byte counter.
     Unit,
     /// The address moves by any other stride, or by a stride that is known only at run time.
     Moving,
@@ -36,8 +37,8 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
     }
 }
 
-/// Returns the size of the innermost axis, if it is known. If the kernel has no other axis, a launch may
-/// contain only a part of this axis.
+/// Returns the size of the innermost axis, if this size is known. If the kernel has only this axis,
+/// a launch may cover only a part of it.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
         Some(LoopSize::Fixed(size)) => Some(*size),
@@ -45,7 +46,7 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// Returns, for each instruction, the number of loops around it when it is hoisted as far out as possible.
+/// For each instruction, returns the number of loops that must surround it.
 pub fn depths(kernel: &Kernel) -> Vec<usize> {
     let mut depths = vec![0; kernel.body.len()];
     let moved = |strides: &[LoopSize]| {
@@ -72,7 +73,7 @@ pub fn depths(kernel: &Kernel) -> Vec<usize> {
     depths
 }
 
-/// Returns, for each instruction, whether an output needs it.
+/// For each instruction, returns whether an output needs it.
 pub fn live(kernel: &Kernel) -> Vec<bool> {
     let mut live = vec![false; kernel.body.len()];
     for output in &kernel.outputs {

@@ -1,10 +1,13 @@
 //! Splits an innermost loop that calls array primitives into stages.
 //!
-//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls primitives, the loop is therefore split into
-//! stages. For each block of the innermost axis, stage 0 is a loop that computes the operands of the first calls and stores them in scratch memory.
-//! The first calls follow, then stage 1, and so on. The last stage writes the outputs. Every value is computed as late as possible: in the first
-//! stage that needs it. Loads are repeated in each stage that uses them. All other values that several stages use are stored in scratch memory. If
-//! the innermost axis is short, a block is a tile of several whole rows. Calls are then long even though the axis is short.
+//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls
+//! primitives, the loop is therefore split into stages. For each block of the innermost axis, stage
+//! 0 is a loop that computes the operands of the first calls and stores them in scratch memory. The
+//! first calls follow, then stage 1, and so on. The last stage writes the outputs. Every value is
+//! computed as late as possible: in the first stage that needs it. Loads are repeated in each stage
+//! that uses them. If several stages use another value, it is stored in scratch memory. If the
+//! innermost axis is short, a block is a tile of several whole rows. Each call then processes many
+//! elements even though the axis is short.
 
 use super::motion::{Motion, innermost_size, motion};
 use crate::ir::{Inst, InstId, InstOp, Kernel, LoopSize};
@@ -25,7 +28,7 @@ pub struct BlockStage {
     pub calls: Vec<InstId>,
 }
 
-/// Returns the length of a row, if a block consists of several rows.
+/// Returns the length of a row if a block consists of several rows, otherwise `None`.
 pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
@@ -66,14 +69,14 @@ pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == LoopSize::Fixed(length)
 }
 
-/// Returns, for each instruction, whether it is in `roots` or used by a root, either directly or through values that are computed outside the
-/// innermost loop.
+/// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses count
+/// only if they lead through values that are computed outside the innermost loop.
 pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     roots.iter().for_each(|id| needed[id.index()] = true);
     for id in kernel.body.ids().rev() {
-        // Values that other stages compute inside the loop are read from scratch memory, so they are not
-        // followed.
+        // Values that other stages compute inside the loop are read from scratch memory, so their
+        // operands are not examined.
         let hoisted = depth[id.index()] < kernel.dims.len();
         if needed[id.index()] && (hoisted || roots.contains(&id)) {
             operands(&kernel.body[id])
@@ -84,8 +87,9 @@ pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> 
     needed
 }
 
-/// Returns, for each instruction, whether the loop of a stage uses it, directly or indirectly. `depth` has
-/// the depth of each instruction, and `live` states whether an output needs it.
+/// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
+/// `depth` has the depth of each instruction. `live` is true for each instruction that an output
+/// needs.
 pub fn needs(
     kernel: &Kernel,
     (depth, live): (&[usize], &[bool]),
@@ -107,16 +111,16 @@ pub fn needs(
     closure(kernel, depth, &roots)
 }
 
-/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate in time: the loop of stage `s` has the time `2 s`, and the calls
-/// after it have the time `2 s + 1`.
+/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate in time. The loop
+/// of stage `s` has the time `2 s`, and the calls after this loop have the time `2 s + 1`.
 pub struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
     varies: Vec<bool>,
     called: Vec<bool>,
-    /// For each instruction that is computed once, its stage.
+    /// For each instruction that is computed in only one stage, this stage.
     late: Vec<usize>,
-    /// For each load or index, the stages in which it is computed.
+    /// For each load or index, all stages in which it is computed.
     repeated: Vec<Vec<usize>>,
     /// For each value, the first and the last time at which it must be in scratch memory.
     held: Vec<Option<(usize, usize)>>,
@@ -124,8 +128,9 @@ pub struct BlockStaging<'a> {
 }
 
 impl<'a> BlockStaging<'a> {
-    /// Plans a kernel. `depth` has the depth of each instruction, and `live` states whether an output needs
-    /// it. `is_called` returns whether an instruction is a call of a runtime primitive.
+    /// Plans a kernel. `depth` has the depth of each instruction. `live` is true for each
+    /// instruction that an output needs. `is_called` returns whether an instruction is a call of a
+    /// runtime primitive.
     pub fn of(
         kernel: &'a Kernel,
         (depth, live): (&[usize], &[bool]),
@@ -160,7 +165,8 @@ impl<'a> BlockStaging<'a> {
         staging
     }
 
-    /// Returns the length of the longest chain of calls in which each call depends on the previous one.
+    /// Returns the length of the longest chain of calls in which each call depends on the previous
+    /// call.
     fn number_of_calls(&self) -> usize {
         let mut available = vec![0; self.kernel.body.len()];
         for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {
@@ -246,7 +252,8 @@ impl<'a> BlockStaging<'a> {
         *held = Some(held.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
     }
 
-    /// Returns whether computing the value again costs at most as much as loading it from scratch memory.
+    /// Returns whether computing a value again costs at most as much as loading it from scratch
+    /// memory.
     fn is_repeatable(&self, id: InstId) -> bool {
         match &self.kernel.body[id].op {
             InstOp::Index(_) => true,
@@ -258,7 +265,7 @@ impl<'a> BlockStaging<'a> {
         }
     }
 
-    /// Returns whether a call can read its operand directly from its buffer.
+    /// Returns whether a call can read an operand directly from the operand's buffer.
     fn is_direct(&self, id: InstId) -> bool {
         let inst = &self.kernel.body[id];
         let adjacent = match &inst.op {
@@ -272,7 +279,7 @@ impl<'a> BlockStaging<'a> {
         adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
     }
 
-    /// Returns the stages, the scratch slots of the values that have one, and the number of slots.
+    /// Returns the stages, the scratch slot of each value that has a slot, and the number of slots.
     pub fn finish(self) -> (Vec<BlockStage>, Vec<Option<usize>>, usize) {
         let mut stages: Vec<BlockStage> = (0..=self.last).map(|_| BlockStage::default()).collect();
         for id in self.kernel.body.ids() {
@@ -298,8 +305,8 @@ impl<'a> BlockStaging<'a> {
         (stages, home, homes)
     }
 
-    /// Assigns slots in scratch memory to values. Two values share a slot if the last use of one value
-    /// precedes the definition of the other.
+    /// Assigns slots in scratch memory to values. Two values may share a slot if the last use of
+    /// one value comes before the definition of the other.
     fn homes(&self) -> (Vec<Option<usize>>, usize) {
         let mut home = vec![None; self.held.len()];
         let mut births: Vec<(usize, usize, usize)> = Vec::new();

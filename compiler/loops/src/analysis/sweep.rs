@@ -4,14 +4,15 @@ use super::staging::row_length;
 use crate::ir::{InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::plan::{Combine, Storage};
 
-/// Returns the kernel, with the axis along which launches divide it. If the kernel is swept, the axis of draws comes before the axis of elements.
+/// Returns the kernel, and the axis that is divided among launches. If the kernel is swept, the
+/// axis of draws comes before the axis of elements.
 pub fn order(kernel: Kernel) -> (Kernel, usize) {
     let rank = kernel.dims.len();
     if rank < 2 || is_swept(&kernel) {
         return (kernel, 0);
     }
     let swapped = swapped(&kernel, rank - 2);
-    // A tile needs whole rows, so a short axis cannot be divided.
+    // A tile consists of whole rows, so a short axis cannot be divided.
     let divisible = rank > 2 || row_length(&swapped).is_none();
     match divisible && is_swept(&swapped) {
         true => (swapped, usize::from(rank == 2)),
@@ -19,8 +20,9 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept. A swept kernel generates noise along the innermost axis, and one of its outputs sums over the second-to-last
-/// axis. The noise depends on the second-to-last axis only through the coordinates of the noise.
+/// Returns whether a kernel is swept. A swept kernel generates noise along the innermost axis, and
+/// one of its outputs sums over the second-to-last axis. The second-to-last axis affects the noise
+/// only through the coordinates of the noise.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => {
@@ -31,7 +33,8 @@ pub fn is_swept(kernel: &Kernel) -> bool {
     makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
 }
 
-/// Returns whether an output is a sum over the second-to-last axis that can be kept in scratch memory.
+/// Returns whether an output sums over the second-to-last axis, and scratch memory can hold the
+/// sum.
 fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),
@@ -41,7 +44,7 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
 }
 
-/// Returns the kernel in which an axis and the next axis are exchanged.
+/// Returns a copy of the kernel in which `axis` and the next axis are exchanged.
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);
@@ -64,7 +67,7 @@ fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     kernel
 }
 
-/// Returns the outputs of a swept kernel that are summed in scratch memory.
+/// Returns those outputs of a swept kernel that are summed in scratch memory.
 pub fn sums(kernel: &Kernel) -> Vec<usize> {
     let all = 0..kernel.outputs.len();
     all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()

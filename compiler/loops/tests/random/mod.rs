@@ -1,5 +1,5 @@
-//! Generates random valid programs from seeds. Each program has one kernel; all kinds of accesses, operations
-//! and outputs occur.
+//! Generates random valid programs from seeds. Each program has one kernel. All kinds of accesses,
+//! operations and outputs occur.
 
 use bnnc_abi::plan::{
     Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, Reduce, Storage,
@@ -34,7 +34,7 @@ impl Dice {
         self.roll(sides) == 0
     }
 
-    /// Returns a number between -2 and 2 that `f32` represents exactly.
+    /// Returns a random number between -2 and 2 that `f32` represents exactly.
     pub fn real(&mut self) -> f64 {
         f64::from((self.word() >> 40) as i32 - (1 << 23)) / f64::from(1 << 22)
     }
@@ -45,7 +45,8 @@ impl Dice {
     }
 }
 
-/// Operations whose results have moderate sizes and change little if the operands change little.
+/// Operations with results of moderate size. Small changes of the operands change the results only
+/// a little.
 const SMOOTH: &[Scalar] = &[
     Scalar::Abs,
     Scalar::Cos,
@@ -69,7 +70,7 @@ struct Maker {
     exact: Vec<InstId>,
 }
 
-/// Returns the program that belongs to a seed.
+/// Returns the random program that belongs to a seed.
 pub fn program(seed: u64, precision: Precision) -> LoopProgram {
     let mut dice = Dice(seed);
     let rank = 1 + dice.roll(3);
@@ -178,7 +179,8 @@ impl Maker {
         self.push(InstOp::Apply(scalar, operands), dtype)
     }
 
-    /// Returns the strides of a dense tensor over some axes in some order, and the size of the tensor.
+    /// Returns the strides of a dense tensor with the axes `kept`, in this order or reversed. Also
+    /// returns the size of the tensor.
     fn layout(&mut self, kept: &[usize]) -> (Vec<LoopSize>, i64) {
         let mut order: Vec<usize> = kept.to_vec();
         if self.dice.one_in(4) {
@@ -272,7 +274,8 @@ impl Maker {
         );
     }
 
-    /// Returns a shape parameter that is not close to 1, because the sampler of gamma variates uses another method below 1.
+    /// Returns a shape parameter that is not close to 1, because the sampler of gamma variates uses
+    /// a different method for shapes below 1.
     fn shape(&mut self) -> InstId {
         let x = self.any(DType::Real);
         let bounded = self.apply(Scalar::Tanh, vec![x], DType::Real);
@@ -319,7 +322,7 @@ impl Maker {
         let sum = self.apply(scalar, vec![index, other], DType::Int);
         let scalar = self.dice.pick(&[Scalar::Eq, Scalar::Le, Scalar::Lt]);
         self.apply(scalar, vec![index, sum], DType::Bool);
-        // Numbers outside this range may not be exact in `f32`.
+        // The sum is limited to a range in which `f32` represents every integer.
         let [low, high] = [-999.0, 999.0].map(|limit| self.push(InstOp::Const(limit), DType::Int));
         let sum = self.apply(Scalar::Min, vec![sum, high], DType::Int);
         let sum = self.apply(Scalar::Max, vec![low, sum], DType::Int);
@@ -339,7 +342,7 @@ impl Maker {
             .dice
             .pick(&[Scalar::Add, Scalar::Sub, Scalar::Mul, Scalar::Min, Scalar::Max]);
         let value = self.apply(scalar, vec![x, y], DType::Real);
-        // Applying `tanh` keeps the value at a moderate size.
+        // The operation `tanh` keeps the value at a moderate size.
         self.apply(Scalar::Tanh, vec![value], DType::Real);
     }
 
@@ -358,7 +361,7 @@ impl Maker {
         let combine = match self.dice.roll(4) {
             0 | 1 => None,
             2 => Some(Combine::Sum),
-            // Integers have no minus infinity as the initial value of a maximum.
+            // The initial value of a maximum is minus infinity, which is not an integer.
             _ => Some(if storage == Storage::Int {
                 Combine::Sum
             } else {

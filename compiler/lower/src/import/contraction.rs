@@ -1,5 +1,5 @@
-//! Converts contractions to calls of the matrix product, or to multiplications with a sum; see Note
-//! \[Contractions\].
+//! Converts contractions either to calls of the matrix product, or to multiplications followed by a
+//! sum; see Note \[Contractions\].
 
 use super::{Import, Site};
 use crate::contract::{self, Class, Letters};
@@ -12,7 +12,8 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
-    /// Adds a copy in memory, with elements in the row-major order of the tensor's axes.
+    /// Adds a tensor that is a copy in memory. Its elements are in the row-major order of the
+    /// tensor's axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
         let part = AssembledPart {
@@ -69,8 +70,8 @@ impl Import<'_> {
         self.push(TensorDef::Call(call), dims, DType::Real)
     }
 
-    /// Sums the axes whose letters occur neither in the other operand nor in the result. Returns the sum and
-    /// the letters of its axes.
+    /// Sums an operand over the axes whose letters occur neither in the other operand nor in the
+    /// result. Returns the sum and the letters of its axes.
     fn sum_alone(
         &mut self,
         arg: TensorId,
@@ -87,8 +88,9 @@ impl Import<'_> {
         }
     }
 
-    /// Copies an operand so that the letters `last` are adjacent and in this order. If the letters are already adjacent and in order, all letters
-    /// keep their places; otherwise, `last` comes after all other letters. Returns the letters of the copy, and the copy.
+    /// Copies an operand so that the letters `last` are adjacent and in this order. If they already
+    /// are, all letters keep their places. Otherwise, `last` comes after all other letters. Returns
+    /// the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));
@@ -99,8 +101,8 @@ impl Import<'_> {
         (order, self.copied(view))
     }
 
-    /// Returns an operand as a tensor with the axes `order`. `sizes` has the sizes of the letters that the
-    /// operand lacks.
+    /// Returns an operand as a tensor with the axes `order`. The operand is repeated along the
+    /// letters that it lacks, whose sizes are in `sizes`.
     fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
         let inner = self.dims(arg);
         let size = |letter: &char| match letters.iter().position(|l| l == letter) {
@@ -125,8 +127,9 @@ impl Import<'_> {
         )
     }
 
-    /// Multiplies elements, and then sums over the letters that the result lacks. The domain has the axes of the operand with more axes, in the order
-    /// of this operand, so that this operand is read in memory order.
+    /// Multiplies elements, and then sums the products over the letters that the result lacks. The
+    /// domain has the axes of the operand with more axes, in the order of this operand, so that
+    /// this operand is read in memory order.
     fn multiply(&mut self, letters: &Letters, args: [TensorId; 2]) -> TensorId {
         let mut sizes = Vec::new();
         for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {

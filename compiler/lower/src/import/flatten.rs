@@ -1,8 +1,9 @@
-//! Moves reshapes that merge axes into the operands of the reshapes.
+//! Moves reshapes that merge axes into the operands of these reshapes.
 //!
-//! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead, elementwise ops can be computed over the merged axes. A
-//! load or noise with a single stride through all merged axes has a stride along the merged axis. A tensor with elements for every draw of a
-//! divergence must not be stored, so it is computed over the merged axes.
+//! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead,
+//! elementwise ops can be computed over the merged axes. If a load or noise has a single stride
+//! through all axes that are merged, it has a stride along the merged axis. A tensor with elements
+//! for every draw of a divergence must not be stored, so it is computed over the merged axes.
 
 use super::Import;
 use crate::polynomial::SizePolynomial;
@@ -10,20 +11,21 @@ use crate::tensor::{Coordinate, TensorDef, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
-/// How axes are merged: for each axis of a tensor, the merged axis to which it belongs, and the sizes of the
-/// merged axes.
+/// A merge of axes: for each axis of a tensor, the merged axis to which it belongs. Also holds the
+/// sizes of the merged axes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Merge {
     into: Vec<usize>,
     dims: Vec<Dim>,
 }
 
-/// The tensors over merged axes that have already been tried.
+/// The results of earlier attempts to compute a tensor over merged axes.
 type Known = HashMap<(TensorId, Merge), Option<TensorId>>;
 
 impl Import<'_> {
-    /// Returns `arg` computed over the axes `dims`, which merge axes of `arg`. Returns `None` if `arg` has no
-    /// axis of KL draws, or if its axes or the axes of an operand cannot be merged.
+    /// Returns `arg`, computed over the axes `dims`. Each of these axes merges some axes of `arg`.
+    /// Returns `None` if `arg` has no axis of KL draws, or if the axes of `arg` or of an operand
+    /// cannot be merged.
     pub(super) fn flattened(&mut self, arg: TensorId, dims: &[Dim]) -> Option<TensorId> {
         let inner = self.dims(arg);
         if !inner.contains(&Dim::Symbol(Symbol::KlDraws)) {
@@ -83,8 +85,8 @@ impl Import<'_> {
         Some(self.push(kind, &merge.dims, tensor.dtype))
     }
 
-    /// Returns an index map over merged axes. A coordinate follows a merged axis, or the operand is merged in
-    /// the same way.
+    /// Returns an index map over merged axes. Each coordinate either depends on a merged axis, or
+    /// the operand's axes are merged in the same way.
     fn merge_view(
         &mut self,
         arg: TensorId,
@@ -127,7 +129,7 @@ impl Import<'_> {
     }
 }
 
-/// Returns the merge of axes that results in the axes `dims`; `None` if there is no such merge.
+/// Returns the merge of axes that results in the axes `dims`. Returns `None` if no merge does.
 fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
     let one = Dim::Fixed(1);
     let mut into = Vec::new();
@@ -150,21 +152,22 @@ fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
 }
 
 impl Merge {
-    /// Returns the axes that are merged into one axis, without axes of size 1.
+    /// Returns the axes that are merged into the axis `into`. Axes of size 1 are left out.
     fn members<'a>(&'a self, dims: &'a [Dim], into: usize) -> impl Iterator<Item = usize> + 'a {
         let axes = self.into.iter().zip(dims).enumerate();
         axes.filter(move |(_, (to, dim))| **to == into && **dim != Dim::Fixed(1))
             .map(|(axis, _)| axis)
     }
 
-    /// Returns the new position of an axis that is not merged with another axis.
+    /// Returns the new position of an axis. Returns `None` if the axis is merged with another axis.
     fn alone(&self, axis: usize) -> Option<usize> {
         let into = self.into[axis];
         let others = self.into.iter().filter(|to| **to == into).count();
         (others == 1).then_some(into)
     }
 
-    /// Returns the stride along each merged axis, if a single stride traverses the parts of the axis.
+    /// Returns the stride along each merged axis. Returns `None` if no single stride traverses all
+    /// parts of a merged axis.
     fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();
@@ -177,7 +180,7 @@ impl Merge {
         (0..self.dims.len()).map(along).collect()
     }
 
-    /// Returns a coordinate over the merged axes. A computed position is kept as it is.
+    /// Returns a coordinate as a function of the merged axes. A computed position is not changed.
     fn coordinate(&self, dims: &[Dim], coordinate: &Coordinate) -> Option<Coordinate> {
         let mut strides = vec![SizePolynomial::default(); dims.len()];
         for (axis, stride) in &coordinate.terms {
@@ -191,8 +194,8 @@ impl Merge {
         })
     }
 
-    /// Returns a merged axis and a number of axes of an operand. The parts of the merged axis are the first
-    /// axes of the operand, in order, and each of them has one coordinate.
+    /// Looks for a merged axis whose parts are the first axes of an operand, in order, each with
+    /// its own coordinate. Returns the merged axis and the number of its parts.
     fn run(&self, dims: &[Dim], (inner, at): (&[Dim], &[Coordinate])) -> Option<(usize, usize)> {
         let [(axis, _)] = at.first()?.terms.as_slice() else {
             return None;

@@ -1,4 +1,5 @@
-//! Converts ops that move elements to index maps if possible, and otherwise to parts of an assembled tensor.
+//! Converts ops that move elements. The result is an index map if possible, and otherwise a part of
+//! an assembled tensor.
 
 use super::{Import, Site};
 use crate::polynomial::{SizePolynomial, row_major};
@@ -114,7 +115,8 @@ impl Import<'_> {
         )
     }
 
-    /// Returns an index map if each axis of the operand consists of consecutive axes of the result. Otherwise the operand is stored.
+    /// Returns an index map if each axis of the operand consists of consecutive axes of the result.
+    /// Otherwise, the operand is stored in memory.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);
         if inner == dims {
@@ -144,8 +146,8 @@ pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     }
 }
 
-/// Returns the coordinate of each axis of `inner`, if each of these axes is split into consecutive axes of
-/// `outer`.
+/// Returns the coordinate of each axis of `inner`. Returns `None` unless each of these axes is
+/// split into consecutive axes of `outer`.
 fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
     let one = Dim::Fixed(1);
     let mut next = 0;

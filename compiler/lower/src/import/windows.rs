@@ -1,10 +1,14 @@
-//! Converts windows over axes to strided reads, and sums of overlapping windows to sums of elements.
+//! Converts windows over axes to strided reads, and sums of overlapping windows to sums of
+//! elements.
 //!
-//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
-//! window with the number `(i - k) / stride`, if there is such a window. An index map can neither divide nor skip positions. The windows are
-//! therefore padded with zeros along the axis of window positions: at both ends, where there are no windows, and between neighbouring windows, which
-//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result,
-//! always in the same order, however the work is split between threads.
+//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a
+//! window. The term for `k` is element `k` of the window with the number `(i - k) / stride`, if
+//! this window exists. An index map can neither divide nor skip positions. The windows are
+//! therefore padded with zeros along the axis of window positions. Zeros are added at both ends,
+//! where no windows exist, and between neighbouring windows, which are `stride` apart. With this
+//! padding, `i - k` plus the padding at the beginning is a position. One kernel computes each
+//! element of the result. The order of the sum is always the same, however the work is split
+//! between threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;
@@ -15,7 +19,7 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
 impl Import<'_> {
-    /// Converts the windows of a tensor to reads of this tensor.
+    /// Converts the windows of a tensor to strided reads of this tensor.
     pub(super) fn patches(&mut self, site: &Site) -> TensorId {
         let strides = ops::patches::strides(site.attrs);
         let first = self.dims(site.args[0]).len() - strides.len();
@@ -24,8 +28,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
-    /// simply written to its place.
+    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each
+    /// element is written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
         let (parts, strides) = (self.dims(site.args[0]), ops::overlap_add::strides(site.attrs));
         let first = site.ty.rank() - strides.len();
@@ -79,7 +83,7 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Places the elements of a tensor between zeros. Without gaps between the elements, the tensor is copied.
+    /// Places the elements of a tensor between zeros. If no zeros are added, the tensor is copied.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let part = |value: TensorId, to: Vec<Coordinate>| AssembledPart {
             value,
@@ -104,8 +108,8 @@ impl Import<'_> {
     }
 }
 
-/// Returns the coordinates of windows. A coordinate is the position in a window plus `stride` times the
-/// number of the window.
+/// Returns the coordinates of the elements of windows. A coordinate is the position in a window
+/// plus `stride` times the number of the window.
 fn window(first: usize, strides: &[i64]) -> impl Iterator<Item = Coordinate> {
     let count = strides.len();
     strides.iter().enumerate().map(move |(at, stride)| Coordinate {

@@ -1,5 +1,5 @@
-//! Runs lowered programs with the loop interpreter and with simple versions of the primitives. Scratch memory
-//! is filled with poison values.
+//! Runs lowered programs with the loop interpreter and with simple versions of the primitives.
+//! Before each run, scratch memory is filled with values that must not be read.
 
 #![allow(dead_code)]
 
@@ -31,7 +31,7 @@ struct Machine<'a> {
     memory: Vec<Memory>,
 }
 
-/// Returns a function in which all composite operations are expanded into ops that lowering supports.
+/// Returns a function in which the ops that lowering does not support are expanded.
 pub fn expanded(function: &Function) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut map: HashMap<Value, Value> = HashMap::new();
@@ -187,7 +187,7 @@ impl Machine<'_> {
             .map(|amount| amount.resolve(self.sizes))
             .collect();
         let outer = launch.outer.resolve(self.sizes);
-        // There are two chunks and the last one runs first, because the order of chunks must not matter.
+        // The second of two chunks runs first, because the order of chunks must not matter.
         for (start, end) in [(outer / 2, outer), (0, outer / 2)] {
             let args = KernelArgs {
                 buffers: buffers.as_ptr(),
@@ -196,7 +196,8 @@ impl Machine<'_> {
                 end,
                 scratch: std::ptr::null_mut(),
             };
-            // SAFETY: the program is verified, and the buffers have the sizes that the integers state.
+            // SAFETY: the program is verified, and the buffers have the sizes that the integers
+            // give.
             unsafe { interpret(&self.program.kernels[launch.kernel as usize], &args) };
         }
     }
@@ -250,7 +251,7 @@ pub fn check(
     program
 }
 
-/// Returns the numbers of launches and of calls of a program.
+/// Returns the number of launches and the number of calls in a program.
 pub fn counts(program: &LoopProgram) -> (usize, usize) {
     let launches = program
         .plan
