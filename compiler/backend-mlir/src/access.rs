@@ -1,4 +1,5 @@
-//! Accesses to elements of buffers and of scratch memory. Alias scopes mark accesses that never overlap, for LLVM.
+//! Accesses to elements of buffers and of scratch memory. Alias scopes show LLVM which accesses
+//! never overlap.
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
@@ -8,10 +9,11 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, LoopSize};
 
-/// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two
-/// operands. The scratch slots of blocks come after these bytes.
+/// The number of bytes at the start of scratch memory that hold the result and the two operands of
+/// a call on one element. Each of the three has its own cache line. The scratch slots of blocks
+/// come after these bytes.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
-/// The distance in bytes between these single elements of scratch memory.
+/// The distance in bytes between the single elements at the start of scratch memory.
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
@@ -35,7 +37,7 @@ impl Emitter<'_> {
         position.unwrap_or_else(|| self.text.long(0))
     }
 
-    /// Returns the address of an access. Computed positions are clamped to their axes.
+    /// Returns the address of an access. Each computed position is clamped to its axis.
     pub fn address(&mut self, access: &Access, within: Option<Value>) -> Value {
         let mut position = self.linear(access.offset, &access.strides);
         for dynamic in &access.dynamic {
@@ -94,7 +96,7 @@ impl Emitter<'_> {
         self.text.skip(self.scratch, SINGLE_BYTES + home * block)
     }
 
-    /// Returns the scratch slot of an instruction's values.
+    /// Returns the scratch slot that holds the values of an instruction.
     pub fn home_of(&self, id: InstId) -> usize {
         self.source.schedule.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
     }
@@ -124,7 +126,7 @@ impl Emitter<'_> {
         self.text.store(value, address, &scope);
     }
 
-    /// Converts a value to its representation in memory, where Booleans are reals.
+    /// Converts a value to its representation in memory. A Boolean is stored as a real.
     pub fn storable(&mut self, value: Value) -> Value {
         match value.ty {
             Type::Truth => crate::scalar::real_of(self.text, value, Type::Real(self.source.precision)),
@@ -144,7 +146,8 @@ fn scope(name: &str, number: usize) -> String {
     format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
 }
 
-/// Returns the pairs of a kernel's slots that share a buffer in some launch. Each pair is in ascending order.
+/// Returns the pairs of a kernel's slots to which some launch binds the same buffer. Each pair is
+/// in ascending order.
 pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
     collect(&plan.steps, kernel, &mut pairs);

@@ -1,5 +1,7 @@
-//! Defines elementary functions and noise as MLIR functions. These functions are made from recordings: lists of the operations that the
-//! runtime's primitives perform. The functions give the same numbers as the primitives, but are inlined into loops and vectorised with them.
+//! Defines elementary functions and noise as MLIR functions. These functions are made from
+//! recordings: lists of the operations that the runtime's primitives perform. The functions return
+//! the same numbers as the primitives, but they are inlined into loops and vectorised with the
+//! loops.
 
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
@@ -8,8 +10,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recording};
 use bnnc_math::scalar::Scalar;
 
-/// Returns whether a scalar operation is inlined instead of called in the runtime. Long functions and functions that need exact products are not
-/// inlined.
+/// Returns whether a scalar operation is inlined. Other operations are called in the runtime: long
+/// functions, and functions that need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,
@@ -28,7 +30,7 @@ pub(crate) enum Approximation {
 }
 
 impl Approximation {
-    /// Returns the name of the function in a module.
+    /// Returns the name that the function has in a module.
     pub fn symbol(self, precision: Precision) -> String {
         match self {
             Approximation::Function(scalar) => format!("{}_{precision}", scalar.name()),
@@ -76,7 +78,7 @@ impl Approximation {
     }
 }
 
-/// Writes the steps of a recording. Returns its result.
+/// Writes the steps of a recording. Returns the result of the last step.
 pub(crate) fn inline(text: &mut Text, recording: &Recording, inputs: &[Value]) -> Value {
     let mut results: Vec<Value> = Vec::new();
     for each in &recording.steps {
@@ -165,7 +167,7 @@ fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
     text.alike(name, &[x, number])
 }
 
-/// Writes a constant of an integer type. The number is wrapped to the width of the type.
+/// Writes a constant of an integer type. The number wraps around at the width of the type.
 fn integer(text: &mut Text, ty: Type, number: i64) -> Value {
     match ty {
         Type::Int => text.literal(ty, f64::from(number as i32)),

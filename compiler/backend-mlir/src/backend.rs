@@ -1,4 +1,5 @@
-//! Compiles a program in a worker process: sends the text of a module, receives an object, and loads the object's kernels into memory.
+//! Compiles a program in a worker process. The compiler sends the text of a module, receives an
+//! object, and loads the object's kernels into memory.
 
 use crate::module::{MlirModule, module};
 use crate::process::Worker;
@@ -15,21 +16,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The environment variable with the path of a worker's executable.
+/// The environment variable that contains the path of a worker's executable.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
 
-/// The prefix of kernel symbols in a program that stays in this process. The number of the kernel follows.
+/// The prefix of kernel symbols in a program that stays in this process. The prefix is followed by
+/// the number of the kernel.
 pub const PREFIX: &str = "kernel_";
 
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The worker executable. If the executable is `None`, the environment variable [`WORKER`] is used. If this variable is not set, the executable
-    /// of this process is used, provided it includes a worker.
+    /// The executable of the worker. If it is `None`, the environment variable [`WORKER`] is used.
+    /// If this variable is not set, the executable of this process is used, provided it includes a
+    /// worker.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,
-    /// The time limit for one program.
+    /// The time limit for compiling one program.
     pub time: Duration,
 }
 
@@ -43,7 +46,8 @@ impl Mlir {
         }
     }
 
-    /// Returns the executable to start as a worker, if there is one.
+    /// Returns the executable that is started as a worker. Returns `None` if no worker is
+    /// available.
     pub fn program(&self) -> Option<PathBuf> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
@@ -129,7 +133,7 @@ fn every_symbol_is_known(module: &MlirModule, options: &BackendOptions) -> Resul
     }
 }
 
-/// Compiled kernels in memory, and the text of the module from which they were compiled.
+/// Compiled kernels in memory, with the text of the module from which they were compiled.
 struct Compiled {
     code: LoadedCode,
     text: String,

@@ -1,4 +1,4 @@
-//! Calls of runtime primitives, on one element or on a block.
+//! Emits calls of runtime primitives, on one element or on a block of elements.
 
 use crate::access::{LINE, SINGLE_BYTES};
 use crate::approximation::Approximation;
@@ -36,7 +36,8 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
-/// For a block of noise, the addresses of its results and of its gamma shapes, and the number of its elements.
+/// The addresses for a block of noise (its results and its gamma shapes), and the number of its
+/// elements.
 struct NoiseAddresses {
     out: Value,
     shapes: Value,
@@ -44,7 +45,8 @@ struct NoiseAddresses {
 }
 
 impl Emitter<'_> {
-    /// Calls the function of `id` on the block of `count` elements that begins at the current indices.
+    /// Calls the runtime function of the instruction `id` on the block of `count` elements that
+    /// begins at the current indices.
     pub fn call_block(&mut self, id: InstId, count: Value) {
         let InstOp::Apply(_, operands) = &self.source.kernel.body[id].op else {
             return self.noise_block(id, count, None);
@@ -57,7 +59,7 @@ impl Emitter<'_> {
         self.call(&self.source.kernel.body[id].op, &arguments);
     }
 
-    /// Returns the address at which a call reads a block of its operand.
+    /// Returns the address from which a call reads a block of its operand.
     fn block_of(&mut self, operand: InstId) -> Value {
         match (
             self.source.schedule.home[operand.index()],
@@ -69,8 +71,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Generates a block of a noise stream that begins at the current indices. The values of the block are stored `skipped` elements after
-    /// the start of their scratch slots.
+    /// Generates a block of a noise stream. The block begins at the current indices. Its values are
+    /// stored `skipped` elements after the start of their scratch slots.
     pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
         let InstOp::Noise {
             coordinates, shape, ..
@@ -145,7 +147,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Generates one element of a noise stream, if inlined arithmetic computes its distribution.
+    /// Generates one element of a noise stream whose distribution is computed by inlined
+    /// arithmetic.
     fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
         let (key, element) = self.key_and_element(id);
         let (low, high) = (self.half(key, 0), self.half(key, 32));
@@ -158,7 +161,7 @@ impl Emitter<'_> {
         self.inlined(Approximation::Noise(kind), &inputs)
     }
 
-    /// Returns the 32 bits of a number that begin at bit `from`.
+    /// Returns 32 bits of a 64-bit number, beginning at bit `from`.
     fn half(&mut self, long: Value, from: i64) -> Value {
         let from = self.text.long(from);
         let shifted = self.text.alike("arith.shrui", &[long, from]);
@@ -223,8 +226,9 @@ impl Emitter<'_> {
 /// The functions that the kernels of a module call.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// Runtime functions by symbol, each with a declaration and the name of one kernel that calls the function.
+    /// Runtime functions by symbol. Each has a declaration, and the name of one kernel that calls
+    /// the function.
     pub runtime: BTreeMap<String, (String, String)>,
-    /// Functions to be inlined.
+    /// The functions that are inlined.
     pub approximations: Vec<Approximation>,
 }

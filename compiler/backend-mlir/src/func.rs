@@ -1,4 +1,5 @@
-//! Emits one kernel as a function: the arguments, the loops, and the values that are computed between the loops.
+//! Emits one kernel as a function. The function contains the arguments, the loops, and the values
+//! that are computed between the loops.
 
 use crate::approximation::{Approximation, is_inlined};
 use crate::call::Needs;
@@ -13,21 +14,22 @@ use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
-/// The kernel from which a function is emitted, and the decisions about this kernel.
+/// The kernel that is emitted as a function, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
+    /// The number of iterations of the kernel's outermost axis for each iteration of the launch's
+    /// outer axis.
     pub factor: i64,
-    /// The axis whose iterations are divided among launches: the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches: the outermost axis, unless axes were exchanged.
     pub divided: usize,
-    /// The schedule, which states where each instruction is computed.
+    /// The schedule of the kernel, which determines where each instruction is computed.
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
-    /// True if no launch binds one buffer to several of the kernel's slots.
+    /// True if every launch binds different buffers to the kernel's slots.
     pub distinct: bool,
-    /// True if the function is for a GPU, where the runtime cannot be called.
+    /// True if the function runs on a GPU, where it cannot call the runtime.
     pub device: bool,
 }
 
@@ -37,9 +39,11 @@ pub(crate) struct Emitter<'a> {
     pub source: &'a Source<'a>,
     /// The text that receives the operations.
     pub text: &'a mut Text,
-    /// The value of each instruction at this point, if the value is known.
+    /// The value of each instruction at the current point of the text. `None` if the value is not
+    /// known there.
     pub values: Vec<Option<Value>>,
-    /// For each output, the current value of the reduction, which is set only inside the loops that carry this value.
+    /// For each output, the current value of its reduction. Set only inside the loops that carry
+    /// this value.
     pub held: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -47,17 +51,17 @@ pub(crate) struct Emitter<'a> {
     pub bases: Vec<Value>,
     /// The scratch memory of this invocation.
     pub scratch: Value,
-    /// The functions that the kernel uses.
+    /// The functions that the kernel calls.
     pub needs: &'a mut Needs,
     range: (Value, Value),
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop, which receives the counter of the loop.
+/// The body of a loop. It receives the counter of the loop.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {
-    /// Emits the function `name`.
+    /// Emits the kernel as the function `name`.
     pub fn emit(source: &'a Source<'a>, (text, needs): (&'a mut Text, &'a mut Needs), name: &str) {
         text.restart();
         text.open(format_args!(
@@ -97,7 +101,8 @@ impl<'a> Emitter<'a> {
         emitter.text.close("}");
     }
 
-    /// Creates an emitter inside a GPU function. The addresses of the buffers and the integers of the kernel are given by slot.
+    /// Creates an emitter inside a GPU function. The addresses of the buffers and the integers of
+    /// the kernel are given for each slot.
     pub fn on_device(
         source: &'a Source<'a>,
         (text, needs): (&'a mut Text, &'a mut Needs),
@@ -119,8 +124,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the kernel inside a condition, which is true if no axis is empty. Values that are read outside the loops exist only inside
-    /// this condition.
+    /// Emits the kernel inside a condition, which is true if all axes have iterations. Values that
+    /// are read outside the loops exist only inside this condition.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
@@ -144,7 +149,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Returns the first iteration of an axis, and one past the last.
+    /// Returns the first iteration of an axis, and the iteration after the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
         match axis == self.source.divided {
             true => self.range,
@@ -170,7 +175,7 @@ impl<'a> Emitter<'a> {
         held.zip(by).for_each(|(held, by)| *held = *by);
     }
 
-    /// Emits the loop over `axis` and everything inside it.
+    /// Emits the loop over `axis`, with everything inside this loop.
     fn nest(&mut self, axis: usize) {
         self.hoist(axis, None);
         let rank = self.source.kernel.dims.len();
@@ -197,8 +202,8 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Computes the instructions whose values vary only along the first `depth` axes. If `needed` is given, only the instructions marked in
-    /// it are computed.
+    /// Computes the instructions that belong inside the first `depth` loops, but not inside further
+    /// loops. If `needed` is given, only the instructions marked in it are computed.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
         let Source { kernel, schedule, .. } = self.source;
         for id in kernel.body.ids() {
@@ -210,7 +215,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Computes an instruction. The values of its operands must be known. `within` is the offset in the current block, if there are blocks.
+    /// Computes an instruction. The values of its operands must be known. If the loop has blocks,
+    /// `within` is the offset in the current block.
     pub fn compute(&mut self, id: InstId, within: Option<Value>) -> Value {
         let inst = &self.source.kernel.body[id];
         let ty = Type::of(inst.dtype, self.source.precision);
@@ -268,7 +274,8 @@ impl<'a> Emitter<'a> {
         [number(0), number(1)]
     }
 
-    /// Returns the value of an instruction. The value is known at this point, or it is read at the offset `within` in the current block.
+    /// Returns the value of an instruction. If the value is not known at this point, it is read
+    /// from scratch memory at the offset `within` in the current block.
     pub fn value(&mut self, id: InstId, within: Option<Value>) -> Value {
         match (self.values[id.index()], within) {
             (Some(value), _) => value,
@@ -287,7 +294,7 @@ fn argument(text: &mut Text, offset: usize, ty: Type) -> Value {
     text.load(ty, address, " invariant")
 }
 
-/// Loads the integers that a kernel uses, by slot.
+/// Loads the integers that a kernel uses. The result is indexed by slot.
 fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>> {
     let mut read: Vec<Option<Value>> = Vec::new();
     for size in bnnc_loops::analysis::motion::sizes(kernel) {

@@ -1,8 +1,10 @@
-//! Compiles programs for GPUs. Writes the kernels and primitives as the text of one `gpu.module`, and describes their launches.
+//! Compiles programs for GPUs. Writes the kernels and primitives as the text of one `gpu.module`,
+//! and describes how they are launched.
 //!
-//! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels as functions, and `primitives` emits the
-//! primitives that plans call. All functions are emitted in the LLVM dialect and use only the few intrinsics that return the position of a
-//! thread. Elementary functions are inlined from recordings, so no device library is needed.
+//! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels
+//! as functions, and `primitives` emits the primitives that plans call. All functions are emitted
+//! in the LLVM dialect. Their only intrinsics are the few that return the position of a thread.
+//! Elementary functions are inlined from recordings, so no device library is needed.
 
 mod backend;
 pub mod chip;
@@ -24,7 +26,8 @@ use bnnc_loops::ir::LoopProgram;
 use chip::Chip;
 use kernel::Function;
 
-/// Returns the text of a module for this chip, and the device program that launches it. The device program does not contain an image yet.
+/// Returns the text of a module for the GPU `chip`, and the device program that launches this
+/// module. The device program does not contain an image yet.
 ///
 /// # Errors
 /// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.
@@ -78,7 +81,7 @@ pub fn module(program: &LoopProgram, chip: Chip) -> Result<(String, device::Devi
     Ok((text.finish(), launched))
 }
 
-/// Compiles a program in a worker, for `chip` and later chips.
+/// Compiles a program in a worker, for the GPU `chip` and later GPUs.
 ///
 /// # Errors
 /// Fails in the same cases as [`module`], or if the worker fails.

@@ -1,9 +1,11 @@
-//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector code for the host.
+//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector
+//! code for the host.
 //!
-//! `module` writes a program as text, with one function per kernel. `schedule` decides where each instruction is computed. `func` emits the
-//! loops, `stmt` the innermost loops, `access` the addresses, `reduce` the outputs, `scalar` single operations, and `call` the calls of
-//! runtime primitives. `gpu` does the same work for GPUs. The text is sent to a worker process (`process`), because LLVM may abort or use
-//! up the memory.
+//! `module` writes a program as text, with one function per kernel. `schedule` decides where each
+//! instruction is computed. `func` emits the loops, and `stmt` the innermost loops. `access` emits
+//! the addresses, and `reduce` the outputs. `scalar` emits single operations, and `call` the calls
+//! of runtime primitives. `gpu` does the same work for GPUs. The text is sent to a worker process
+//! (`process`), because LLVM may abort or use up the memory.
 
 mod access;
 mod approximation;

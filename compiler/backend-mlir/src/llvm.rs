@@ -9,11 +9,11 @@ use mlir_sys::{
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// Opaque LLVM types that the bindings of MLIR lack.
+/// Stands for LLVM types that the bindings of MLIR do not declare.
 type Opaque = *mut c_void;
 
-/// The relocation model: machine code may be loaded at any address, and it calls the runtime through stubs
-/// that are nearby.
+/// The relocation model of the machine code. The code may be loaded at any address, and calls the
+/// runtime through stubs that are nearby.
 const POSITION_INDEPENDENT: c_int = 2;
 const DEFAULT_CODE_MODEL: c_int = 0;
 const AGGRESSIVE: c_int = 3;
@@ -64,9 +64,10 @@ mod processor {
     }
 
     /// # Safety
-    /// Must be called at most once in a process.
+    /// This function must be called at most once in a process.
     pub unsafe fn initialise() {
-        // SAFETY: these functions register the target, in this order.
+        // SAFETY: the functions that register the target are called in the order that LLVM
+        // requires.
         unsafe {
             LLVMInitializeX86TargetInfo();
             LLVMInitializeX86Target();
@@ -86,9 +87,10 @@ mod processor {
     }
 
     /// # Safety
-    /// Must be called at most once in a process.
+    /// This function must be called at most once in a process.
     pub unsafe fn initialise() {
-        // SAFETY: these functions register the target, in this order.
+        // SAFETY: the functions that register the target are called in the order that LLVM
+        // requires.
         unsafe {
             LLVMInitializeAArch64TargetInfo();
             LLVMInitializeAArch64Target();
@@ -98,15 +100,15 @@ mod processor {
     }
 }
 
-/// Copies text that LLVM allocated, and then frees it. If the pointer is null, returns an empty string.
+/// Copies text that LLVM allocated, and then frees it. Returns an empty string for a null pointer.
 ///
 /// # Safety
-/// `text` must be null, or text whose ownership LLVM has passed to the caller.
+/// `text` must be null, or a text that LLVM allocated and that the caller owns.
 unsafe fn taken(text: *mut c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: guaranteed by the caller. The text is freed once, after it has been copied.
+    // SAFETY: the caller gives the guarantee. The text is freed once, after it has been copied.
     unsafe {
         let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
         LLVMDisposeMessage(text);
@@ -118,13 +120,14 @@ fn c_text(text: &str) -> Result<CString, LoweringError> {
     CString::new(text).map_err(|error| LoweringError::Llvm(error.to_string()))
 }
 
-/// Compiles a module in the LLVM dialect to an object. The memory that LLVM allocates is not freed before the
-/// process ends.
+/// Compiles a module in the LLVM dialect to an object. Memory that LLVM allocates is not freed
+/// before the process ends.
 ///
 /// # Errors
 /// Returns the error message of LLVM.
 pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, LoweringError> {
-    // SAFETY: the module is alive. Every pointer below comes from LLVM and is checked if it may be null.
+    // SAFETY: the module is alive. Every pointer below comes from LLVM, and pointers that may be
+    // null are checked.
     unsafe {
         let module = mlirTranslateModuleToLLVMIR(module, LLVMContextCreate());
         if module.is_null() {
@@ -150,12 +153,13 @@ pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, LoweringError> {
     }
 }
 
-/// Returns a target machine for the host with all of its extensions, and sets the target of the module.
+/// Returns a target machine for the host with all its extensions. Also sets the target of the
+/// module.
 ///
 /// # Safety
 /// The module must be alive.
 unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, LoweringError> {
-    // SAFETY: the strings are alive while LLVM reads them, and its results are checked.
+    // SAFETY: the strings are alive while LLVM reads them, and the results of LLVM are checked.
     unsafe {
         processor::initialise();
         let triple = c_text(&taken(LLVMGetDefaultTargetTriple()))?;

@@ -1,4 +1,5 @@
-//! Writes a program as the text of one MLIR module. Each kernel is a function with the arguments that the runtime passes.
+//! Writes a program as the text of one MLIR module. Each kernel becomes a function, whose
+//! parameters are the arguments that the runtime passes.
 
 use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
@@ -15,13 +16,14 @@ use std::collections::BTreeMap;
 pub struct MlirModule {
     /// The text in MLIR.
     pub text: String,
-    /// For each kernel, the name of its function and the scratch bytes that an invocation needs.
+    /// For each kernel, the name of its function, and the number of scratch bytes that one
+    /// invocation needs.
     pub kernels: Vec<(String, usize)>,
     /// The runtime functions that the module calls, each with the name of one kernel that calls the function.
     pub symbols: BTreeMap<String, String>,
 }
 
-/// A kernel, and the decisions about it.
+/// A kernel that has not been written yet, with the decisions about it.
 struct Draft<'a> {
     name: &'a str,
     kernel: Kernel,
@@ -31,7 +33,7 @@ struct Draft<'a> {
     distinct: bool,
 }
 
-/// Writes every kernel. The function of kernel `n` is named `prefix` followed by `n`.
+/// Writes every kernel of a program. The function of kernel `n` is named `prefix` followed by `n`.
 pub fn module(program: &LoopProgram, prefix: &str) -> MlirModule {
     let precision = program.plan.precision;
     let kernels = program.kernels.iter().enumerate();
@@ -87,7 +89,8 @@ fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a
     }
 }
 
-/// Writes the alias scopes. For each slot and each scratch block, these are the scope of its own memory and the scopes of all other memory.
+/// Writes the alias scopes. Each slot and each scratch block has two entries: the scope of its own
+/// memory, and the list of the scopes of all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();

@@ -1,37 +1,42 @@
-//! The passes of MLIR and LLVM, with the reason for each.
+//! The passes of MLIR and LLVM. A comment on each pass gives the reason for it.
 
 /// The passes that turn the text of a module into the LLVM dialect.
 pub const TO_LLVM: &[&str] = &[
     // Replaces loops and conditionals by blocks and branches, which LLVM's loop passes need.
     "convert-scf-to-cf",
-    // Replaces arithmetic by LLVM's, with the same rounding and the same flags.
+    // Replaces operations of the arithmetic dialect by operations of LLVM, with the same rounding
+    // and the same flags.
     "convert-arith-to-llvm",
-    // Replaces branches by those of LLVM.
+    // Replaces branches by branches of LLVM.
     "convert-cf-to-llvm",
-    // Removes the casts between the three conversions; a cast that cannot be removed is an error here and not later.
+    // Removes the casts that the three conversions leave. A cast that cannot be removed becomes an
+    // error here instead of later.
     "reconcile-unrealized-casts",
 ];
 
-/// The passes that turn the text of a GPU module into assembly. Kernels are already functions of the LLVM dialect. The conversion from the `gpu`
-/// dialect would turn square roots and similar operations into library calls.
+/// The passes that turn the text of a GPU module into assembly. Kernels are already functions of
+/// the LLVM dialect. The conversion from the `gpu` dialect is not used, because it would turn
+/// square roots and similar operations into library calls.
 pub const TO_PTX: &[&str] = &[
     // Replaces loops and conditionals by blocks and branches.
     "convert-scf-to-cf",
-    // Replaces arithmetic by LLVM's, with the same rounding and the same flags.
+    // Replaces operations of the arithmetic dialect by operations of LLVM, with the same rounding
+    // and the same flags.
     "convert-arith-to-llvm",
-    // Replaces branches by those of LLVM.
+    // Replaces branches by branches of LLVM.
     "convert-cf-to-llvm",
-    // Removes the casts between the conversions.
+    // Removes the casts that the conversions leave.
     "reconcile-unrealized-casts",
-    // LLVM optimises the module and writes assembly, which the driver of the processor at hand assembles.
+    // Optimises the module with LLVM and writes assembly. The GPU driver of the machine that runs
+    // the program assembles it.
     "gpu-module-to-binary{format=isa}",
 ];
 
-/// The passes that optimise LLVM IR before code generation. They move invariants out of loops, vectorise loops for the host's width, unroll the
-/// other loops and clean up.
+/// The passes that optimise LLVM IR before code generation. They move invariants out of loops,
+/// vectorise loops for the host's vector width, unroll other loops, and remove unused code.
 pub const OPTIMISE: &str = "default<O3>";
 
-/// Returns the passes as the text of a pipeline.
+/// Returns the passes as the text of a pass pipeline.
 pub fn pipeline(passes: &[&str]) -> String {
     format!("builtin.module({})", passes.join(","))
 }

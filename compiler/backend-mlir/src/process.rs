@@ -1,4 +1,5 @@
-//! The compiler's side of the worker process: starts the worker, sends the module, supervises the worker, and explains why it ended.
+//! The compiler's side of the worker process. It starts the worker, sends the module, supervises
+//! the worker, and explains why the worker ended.
 
 use crate::backend::WORKER;
 use crate::protocol::{self, WorkerRequest, unframe};
@@ -10,17 +11,20 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A response of more bytes than this is an error, even if the worker's memory limit would allow it.
+/// A response with more bytes than this is an error, even if the worker's memory limit would allow
+/// it.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// Longer diagnostics of the worker are cut off after this number of bytes.
+/// Diagnostics of the worker are cut off after this number of bytes.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
-/// The signal with which operating systems end a process when memory runs out.
+/// The signal with which operating systems end a process when the machine runs out of memory.
 const KILL: i32 = 9;
-/// Signals that are sent from outside and do not mean a crash: hangup, interrupt, termination, and the CPU time limit.
+/// Signals that come from outside the process, so that they do not mean a crash: hangup, interrupt,
+/// termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
-/// The number of characters of a worker's diagnostics that a message quotes.
+/// The number of characters that a message quotes from a worker's diagnostics.
 const QUOTED: usize = 600;
-/// After a worker has sent its response, this is the interval at which the compiler checks whether the worker has ended.
+/// The interval between two checks whether the worker has ended. These checks begin when the worker
+/// has sent its response.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.
@@ -30,7 +34,7 @@ pub struct Worker {
     pub program: PathBuf,
     /// The limit on the worker's address space in bytes.
     pub memory: u64,
-    /// The time limit.
+    /// The time limit for one module.
     pub time: Duration,
 }
 
@@ -42,11 +46,11 @@ struct Outcome {
 }
 
 impl Worker {
-    /// Lowers a module in a worker.
+    /// Lowers a module in a worker. A crash of the worker does not affect this process.
     ///
     /// # Errors
-    /// Fails if the worker cannot be started, rejects the module, ends early, exceeds its limits on memory or time, or sends a response
-    /// that is malformed or too long. A crash of the worker does not affect this process.
+    /// Fails if the worker cannot be started, rejects the module, ends early, or exceeds its limits
+    /// on memory or time. Also fails if the response is malformed or too long.
     pub fn lower(&self, text: &str, target: crate::protocol::CodeTarget) -> Result<Vec<u8>, Fault> {
         let request = WorkerRequest {
             target,
@@ -72,12 +76,14 @@ impl Worker {
         artefact.ok_or_else(|| self.no_worker(&outcome))
     }
 
-    /// Sends the module to the worker and waits for its end. Kills the worker at the time limit or after a response that is too long.
+    /// Sends the module to the worker, and waits until the worker ends. Kills the worker at the
+    /// time limit, or after a response that is too long.
     fn converse(&self, child: &mut Child, text: &str) -> Result<Outcome, Fault> {
         let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
-            // A worker that ends early closes the pipe, and its exit status gives the reason.
+            // A failed write is ignored: a worker that ends early closes the pipe, and its exit
+            // status gives the reason.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
         let most = self.memory.min(LONGEST_ANSWER);
@@ -96,7 +102,8 @@ impl Worker {
                 .map_err(|error| Fault::limit(&NO_WORKER, format!("the MLIR worker was lost: {error}")))?,
         };
         let Some(status) = ended else {
-            // If the worker has ended in the meantime, these calls have no effect.
+            // If the worker has ended in the meantime, killing it and waiting for it have no
+            // effect.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Fault::limit(
@@ -149,8 +156,8 @@ impl Worker {
                 ),
             );
         }
-        // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of their own, so it must come from the C++ library,
-        // usually `bad_alloc`.
+        // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of
+        // their own, so the exception must come from the C++ library. It is usually `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return Fault::limit(
                 &NO_WORKER,
@@ -180,7 +187,8 @@ impl Worker {
     }
 }
 
-/// Waits until a process ends or the deadline passes. A process may still run after closing its pipes.
+/// Waits until a process ends or the deadline passes. A process may continue to run after it has
+/// closed its pipes.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
@@ -190,7 +198,8 @@ fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Reads a pipe to its end in a separate thread, so that neither process blocks the other.
+/// Reads a pipe to its end in a separate thread, so that the two processes never wait for each
+/// other.
 fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -198,7 +207,7 @@ fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
         let mut pipe = pipe;
         // If a read fails, the response is truncated and is then rejected as malformed.
         let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
-        // After a time-out, nobody receives the bytes.
+        // After a time-out, the receiver no longer exists, so a failed send is ignored.
         let _ = sender.send(bytes);
         let _ = io::copy(&mut pipe, &mut io::sink());
     });

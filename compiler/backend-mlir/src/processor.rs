@@ -1,4 +1,4 @@
-//! The capabilities of the host processor, for which the code is compiled.
+//! The capabilities of the host processor. Code is compiled for this processor.
 
 /// Returns the processor extensions that the code may use, by their names in `std::arch`.
 pub(crate) fn features() -> Vec<String> {
@@ -21,8 +21,8 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has fused multiply-add. Without it, the functions are made from other
-/// recordings.
+/// Returns whether the processor has a fused multiply-add instruction. If not, the inlined
+/// functions are made from other recordings.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,21 +1,24 @@
-//! The protocol of a worker process. The options are passed as arguments, and the module on standard input. The artefact follows a header
-//! on standard output, and diagnostics are on standard error.
+//! The protocol of a worker process. The worker receives the options as arguments, and the module
+//! on standard input. It writes a header and the artefact to standard output, and diagnostics to
+//! standard error.
 
 /// The subcommand with which an executable runs as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status for invalid arguments. An executable that is not a worker also ends with this status if it is started with these arguments.
+/// The exit status for invalid arguments. If an executable that is not a worker is started with
+/// these arguments, it ends with this status too.
 pub const MISUNDERSTOOD: i32 = 2;
 
-/// The beginning of a response. The length of the artefact follows in eight bytes, with the lowest byte first.
+/// The beginning of a response. The header is followed by the length of the artefact in eight
+/// bytes, the lowest byte first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
 /// The form into which a module is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeTarget {
-    /// A relocatable object for the host processor, using all extensions of this processor.
+    /// A relocatable object for the host processor. The code uses all extensions of this processor.
     Object,
-    /// The assembly of a GPU module. The text of the module names the chip.
+    /// The assembly of a GPU module. The text of the module contains the name of the GPU.
     Ptx,
 }
 
@@ -23,7 +26,7 @@ impl CodeTarget {
     /// Every target.
     pub const ALL: [CodeTarget; 2] = [CodeTarget::Object, CodeTarget::Ptx];
 
-    /// Returns the name used as an argument.
+    /// Returns the name of the target in the worker's arguments.
     pub fn name(self) -> &'static str {
         match self {
             CodeTarget::Object => "object",
@@ -47,7 +50,7 @@ pub struct WorkerRequest {
 }
 
 impl WorkerRequest {
-    /// Returns the request as arguments.
+    /// Returns the request as arguments of a worker.
     pub fn arguments(self) -> [String; 3] {
         [
             SUBCOMMAND.to_owned(),
@@ -56,7 +59,7 @@ impl WorkerRequest {
         ]
     }
 
-    /// Parses the arguments after the subcommand.
+    /// Parses the arguments after the subcommand. Returns `None` if they are not valid.
     pub fn parse(arguments: &[String]) -> Option<WorkerRequest> {
         let [target, memory] = arguments else {
             return None;
@@ -73,7 +76,7 @@ pub fn frame(artefact: &[u8]) -> Vec<u8> {
     [HEADER, &(artefact.len() as u64).to_le_bytes(), artefact].concat()
 }
 
-/// Returns the artefact of a response, or `None` if the response is malformed or incomplete.
+/// Returns the artefact in a response. Returns `None` if the response is malformed or incomplete.
 pub fn unframe(answer: &[u8]) -> Option<&[u8]> {
     let (length, artefact) = answer.strip_prefix(HEADER)?.split_first_chunk::<8>()?;
     (u64::from_le_bytes(*length) == artefact.len() as u64).then_some(artefact)

@@ -6,8 +6,9 @@ use crate::text::{Type, Value};
 use bnnc_abi::plan::Storage;
 
 impl<'a> Emitter<'a> {
-    /// Emits the loop over `axis`; `inside` emits the body of the loop. The reductions that this loop keeps in registers are initialised
-    /// before it and written to memory after it.
+    /// Emits the loop over `axis`; `inside` emits the body of the loop. If the loop keeps
+    /// reductions in registers, they are initialised before the loop and written to memory after
+    /// it.
     pub fn reduce(&mut self, axis: usize, inside: &mut dyn FnMut(&mut Emitter<'a>)) {
         let source = self.source;
         let here = |carried: &Option<usize>| *carried == Some(axis);
@@ -54,7 +55,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Combines a new value with the value in memory.
+    /// Combines the value of an output with the value in memory.
     pub fn merge(&mut self, number: usize, value: Value, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let combine = output

@@ -1,11 +1,13 @@
-//! Emits a scalar operation as MLIR operations, and the step that combines two values of a reduction.
+//! Emits a scalar operation as MLIR operations. Also emits the step that combines two values of a
+//! reduction.
 
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// Emits the operation `scalar` on the operands `x`. `never_nan` states for each of the first two operands whether it cannot be NaN.
+/// Emits the operation `scalar` on the operands `x`. For each of the first two operands,
+/// `never_nan` is true if the operand cannot be NaN.
 pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     match scalar {
         Scalar::Add => text.alike(of(x, "arith.addf", "arith.addi"), x),
@@ -50,8 +52,8 @@ pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bo
     }
 }
 
-/// Combines the accumulated value of a reduction with a new element. Sums may be computed in another order, so that LLVM can vectorise
-/// them.
+/// Combines the accumulated value of a reduction with a new element. The terms of a sum may be
+/// added in another order, so that LLVM can vectorise the sum.
 pub(crate) fn combine(text: &mut Text, combine: Combine, held: Value, new: Value) -> Value {
     let operands = [held, new];
     match (combine, held.ty) {
@@ -73,8 +75,8 @@ pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
     }
 }
 
-/// Returns the type that a reduction has in a register. Sums of reals have 64 bits, so that their rounding errors do not grow with the
-/// number of terms.
+/// Returns the type of a reduction in a register. Sums of reals are kept in 64 bits, so that their
+/// rounding errors do not grow with the number of terms.
 pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
     match (combine, stored) {
         (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
@@ -130,7 +132,8 @@ fn neg(text: &mut Text, x: Value) -> Value {
     text.alike("arith.subi", &[zero, x])
 }
 
-/// Converts a value to an integer. Reals are truncated and saturated, and NaN becomes zero.
+/// Converts a value to an integer. A real is truncated, and numbers outside the range saturate. NaN
+/// becomes zero.
 fn int_of(text: &mut Text, x: Value) -> Value {
     match x.ty {
         Type::Real(_) => text.value(
@@ -142,14 +145,14 @@ fn int_of(text: &mut Text, x: Value) -> Value {
     }
 }
 
-/// Emits the larger or the smaller operand; see Note \[Extrema\].
+/// Emits the larger or the smaller of two operands; see Note \[Extrema\].
 fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     let max = scalar == Scalar::Max;
     if x[0].ty == Type::Int {
         let name = if max { "arith.maxsi" } else { "arith.minsi" };
         return text.alike(name, x);
     }
-    // A constant operand is moved to the first place.
+    // A constant operand becomes the first operand.
     let (x, y, never_nan) = match never_nan {
         [false, true] => (x[1], x[0], true),
         [never_nan, _] => (x[0], x[1], never_nan),
@@ -166,7 +169,8 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
     text.select(x_is_nan, x, winner)
 }
 
-/// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, the result is `x` itself.
+/// Emits the sign of `x`: -1 if `x` is negative, and 1 if it is positive. If `x` is zero or NaN,
+/// the result is `x` itself.
 fn sign(text: &mut Text, x: Value) -> Value {
     let [one, minus_one, zero] = [1.0, -1.0, 0.0].map(|value| text.literal(x.ty, value));
     let less = of(&[x], "olt", "slt");
@@ -176,5 +180,6 @@ fn sign(text: &mut Text, x: Value) -> Value {
     text.select(positive, one, signed)
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. More instructions are
-// therefore needed only if `x` can be NaN. A constant `x` cannot be NaN.
+// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction, whose result is
+// `y` if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
+// cannot be NaN.

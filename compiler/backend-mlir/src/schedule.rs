@@ -9,7 +9,7 @@ use bnnc_loops::analysis::staging::{self, BLOCK, BlockStage, BlockStaging, row_l
 use bnnc_loops::analysis::sweep::{is_swept, sums};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
-/// The decisions for one kernel.
+/// The decisions about one kernel.
 pub(crate) struct Schedule {
     /// For each instruction, the number of enclosing loops.
     pub depth: Vec<usize>,
@@ -23,12 +23,12 @@ pub(crate) struct Schedule {
     pub homes: usize,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// The outputs that have a sum per element in scratch memory. The list is empty unless the last two axes are swept (see Note \[Sweeps\] in
-    /// `sweep`).
+    /// The outputs whose sums are kept in scratch memory, with one sum per element. The list is
+    /// empty unless the kernel is swept over its last two axes (see Note \[Sweeps\] in `sweep`).
     pub sums: Vec<usize>,
-    /// True if the last two axes are swept.
+    /// True if the kernel is swept over its last two axes.
     pub swept: bool,
-    /// For each output, the outermost axis whose loop carries its reduction in a register.
+    /// For each output, the outermost axis whose loop keeps the output's reduction in a register.
     pub carried: Vec<Option<usize>>,
 }
 
@@ -65,7 +65,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a schedule that contains no decisions, for callers that decide themselves.
+    /// Returns a schedule without decisions, for callers that make all decisions themselves.
     pub fn without_loops(kernel: &Kernel) -> Schedule {
         let count = kernel.body.len();
         Schedule {
@@ -81,13 +81,13 @@ impl Schedule {
         }
     }
 
-    /// Returns, for each instruction, whether the loop of a stage uses it directly or indirectly.
+    /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that are computed outside the
-    /// innermost loop.
+    /// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses
+    /// count only if they lead through values that are computed outside the innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }
@@ -102,8 +102,9 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// Returns the outermost axis such that the address of a reducing output changes neither along this axis nor along the axes inside it. Returns `None`
-/// if the address changes along every axis, or if another access uses the slot.
+/// Returns the outermost axis from which on the address of a reducing output is constant: along
+/// this axis and along all axes inside it. Returns `None` if no such axis exists, or if another
+/// access uses the slot of the output.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

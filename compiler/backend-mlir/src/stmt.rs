@@ -1,4 +1,5 @@
-//! Emits the innermost loops: loops over single points, over blocks of points between calls, and over tiles of several rows.
+//! Emits the innermost loops. They run over single points, over blocks of points between calls, or
+//! over tiles of several rows.
 
 use crate::func::Emitter;
 use crate::text::{LoopBounds, Value};
@@ -15,7 +16,8 @@ struct Tile {
 }
 
 impl<'a> Emitter<'a> {
-    /// Emits a stage at one point. `within` is the offset of the point in the current block, if there are blocks.
+    /// Emits a stage at one point. If the loop has blocks, `within` is the offset of the point in
+    /// the current block.
     pub fn point(&mut self, number: usize, within: Option<Value>) {
         let (source, stages) = (self.source, &self.source.schedule.stages);
         for id in &stages[number].body {
@@ -33,7 +35,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the innermost axis in blocks.
+    /// Emits the loop over the innermost axis, in blocks.
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
         self.count(
             LoopBounds {
@@ -48,7 +50,7 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// Emits all stages of a block. The first index and the length of the block are given.
+    /// Emits all stages of the block of `count` elements that begins at the index `first`.
     pub fn block(&mut self, (first, count): (Value, Value)) {
         let stages = &self.source.schedule.stages;
         for (number, stage) in stages.iter().enumerate() {
@@ -66,7 +68,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the last two axes in tiles.
+    /// Emits the loops over the last two axes, in tiles.
     pub fn tiles(&mut self, (from, to): (Value, Value)) {
         let Some((rows, length)) = self.source.schedule.tile else {
             unreachable!("there are tiles")
@@ -120,7 +122,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the loop over the rows of a tile, for a stage or (if `number` is `None`) for a call.
+    /// Emits the loop over the rows of a tile. The loop belongs to the stage `number`, or to a call
+    /// if `number` is `None`.
     fn rows(&mut self, tile: Tile, number: Option<usize>, needed: &[bool], body: crate::func::Body<'_, 'a>) {
         let depth = self.source.kernel.dims.len() - 1;
         self.part(number.unwrap_or(0), tile.count, &mut |emitter, row| {

@@ -1,9 +1,12 @@
-//! Sums over draws. All draws of a block of elements are processed before the next block of elements.
+//! Sums over draws. All draws of a block of elements are processed before the next block of
+//! elements.
 //!
-//! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis of draws is then the second-to-last
-//! axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data that a block
-//! reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory in `f64`, so
-//! that rounding errors do not grow with the number of draws. At the end, the sums are added to the output once.
+//! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis
+//! of draws is then the second-to-last axis, and the elements are the innermost axis. The elements
+//! are split into blocks outside the loop over draws. The data that a block reads and accumulates
+//! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
+//! memory in `f64`, so that rounding errors do not grow with the number of draws. At the end, the
+//! sums are added to the output once.
 
 use crate::func::Emitter;
 use crate::scalar;
@@ -15,7 +18,8 @@ use bnnc_loops::analysis::staging::BLOCK;
 const WIDE: Type = Type::Real(Precision::F64);
 
 impl<'a> Emitter<'a> {
-    /// Emits the loops over the last two axes, for a range of draws.
+    /// Emits the loops over the draws and the elements, which are the last two axes. The loops
+    /// cover a range of draws.
     pub fn sweep(&mut self, (from, to): (Value, Value)) {
         let elements = self.source.kernel.dims.len() - 1;
         let (first, last) = self.axis_range(elements);
@@ -54,7 +58,8 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// Adds a value to the sum of an element. Returns false if the output has no sums in scratch memory.
+    /// Adds a value to the sum of an element. Returns false if the output does not have sums in
+    /// scratch memory.
     pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
         let sums = &self.source.schedule.sums;
         let Some(sum) = sums.iter().position(|sum| *sum == output) else {
@@ -67,7 +72,7 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// Emits a loop over a block that does not carry reductions.
+    /// Emits a loop over the elements of a block. The loop does not carry reductions.
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();

@@ -1,5 +1,5 @@
-//! The text of a module under construction. Each operation is on its own line, and every value has a number
-//! and a type.
+//! The text of a module that is being written. Each operation is on its own line. Every value has a
+//! number and a type.
 
 use bnnc_base::dtype::{DType, Precision};
 use std::fmt::{self, Display, Write};
@@ -20,7 +20,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Returns the type of an instruction's results.
+    /// Returns the type of values of the element type `dtype`.
     pub fn of(dtype: DType, precision: Precision) -> Type {
         match dtype {
             DType::Real => Type::Real(precision),
@@ -46,7 +46,8 @@ impl Display for Type {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
     number: u32,
-    /// The index of the result among the results of the operation, if there are several.
+    /// The index of this result among the results of the operation. `None` if the operation has
+    /// only one result.
     result: Option<u32>,
     /// The type of the value.
     pub ty: Type,
@@ -96,7 +97,7 @@ pub struct LoopBounds {
 }
 
 impl LoopBounds {
-    /// Returns the bounds of a loop over all values from `from` to below `to`.
+    /// Returns bounds with step 1: a loop over all values from `from` to below `to`.
     pub fn by_one(from: Value, to: Value) -> LoopBounds {
         LoopBounds { from, to, step: 1 }
     }
@@ -114,7 +115,7 @@ impl Text {
         let _ = writeln!(self.lines, "{:1$}{line}", "", 2 * self.depth);
     }
 
-    /// Writes a line that begins a region.
+    /// Writes a line that begins a region. The following lines are indented.
     pub fn open(&mut self, line: impl Display) {
         self.line(line);
         self.depth += 1;
@@ -168,7 +169,7 @@ impl Text {
         self.values = 0;
     }
 
-    /// Returns a new value, which the next line must define.
+    /// Returns a new value. The next line that is written must define it.
     pub fn fresh(&mut self, ty: Type) -> Value {
         self.values += 1;
         Value {
@@ -178,8 +179,8 @@ impl Text {
         }
     }
 
-    /// Returns several new values that the next line defines together, and the name of the group in that
-    /// line.
+    /// Returns several new values, which the next line must define together. Also returns the name
+    /// of this group of values in that line.
     pub fn several(&mut self, types: &[Type]) -> (Vec<Value>, String) {
         let number = self.fresh(Type::Long).number;
         let value = |(at, ty): (usize, &Type)| Value {
@@ -205,13 +206,14 @@ impl Text {
         value
     }
 
-    /// Writes an operation `dialect.name operands : type` whose operands have the type of its result.
+    /// Writes an operation `dialect.name operands : type`. Its operands and its result have the
+    /// same type.
     pub fn alike(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         self.value(ty, format_args!("{name} {} : {ty}", commas(operands)))
     }
 
-    /// Writes an intrinsic function whose operands have the type of its result.
+    /// Writes an intrinsic function. Its operands and its result have the same type.
     pub fn intrinsic(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         let types = commas(operands.iter().map(|operand| operand.ty));
@@ -239,7 +241,8 @@ impl Text {
         }
     }
 
-    /// Writes a real constant: in decimals if possible, and otherwise by its bits.
+    /// Writes a real constant. The constant is written in decimals if possible, otherwise by its
+    /// bits.
     fn real(&mut self, ty: Type, decimals: String, bits: impl Display) -> Value {
         let whole = decimals
             .trim_start_matches('-')
@@ -275,7 +278,7 @@ impl Text {
         )
     }
 
-    /// Writes a conversion.
+    /// Writes a conversion of a value to another type.
     pub fn convert(&mut self, name: &str, x: Value, to: Type) -> Value {
         self.value(to, format_args!("{name} {x} : {} to {to}", x.ty))
     }
@@ -290,7 +293,7 @@ impl Text {
         )
     }
 
-    /// Writes an address that lies a number of bytes after `base`.
+    /// Writes the address that lies `bytes` bytes after `base`.
     pub fn skip(&mut self, base: Value, bytes: usize) -> Value {
         self.value(
             Type::Pointer,

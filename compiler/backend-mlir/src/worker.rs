@@ -1,4 +1,5 @@
-//! The worker process: reads the text of a module, and writes an artefact.
+//! The worker process: reads the text of a module from standard input, and writes an artefact to
+//! standard output.
 
 use crate::diagnostics::LoweringError;
 use crate::llvm;
@@ -79,13 +80,13 @@ pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, LoweringError> {
     }
 }
 
-/// Returns the assembly text in the GPU binaries of a module.
+/// Returns the assembly text that the GPU binaries of a module contain.
 fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     let mut operation = module.body().first_operation();
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
-            // SAFETY: the attribute of a binary is a list of objects. The list is accessed within its length. The text is copied while the
-            // module is alive.
+            // SAFETY: the attribute of a binary is a list of objects. Only positions within the
+            // list's length are accessed. The text is copied while the module is alive.
             unsafe {
                 let objects = objects.to_raw();
                 if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {
@@ -100,8 +101,8 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     Err(LoweringError::Mlir("MLIR made no assembly".to_owned()))
 }
 
-/// Limits the address space to `bytes`, or to the user's own limit if that is lower. Allocations of this process then fail before the whole machine
-/// runs out of memory.
+/// Limits the address space to `bytes`, or to the user's own limit if this limit is lower.
+/// Allocations of the worker then fail before the whole machine runs out of memory.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
     #[repr(C)]
@@ -118,7 +119,8 @@ fn limit_addresses(bytes: u64) {
         soft: u64::MAX,
         hard: u64::MAX,
     };
-    // SAFETY: the functions only write and read the two numbers. If `setrlimit` fails, the worker runs without a limit, which is acceptable.
+    // SAFETY: the functions only read and write the two numbers. If `setrlimit` fails, the worker
+    // runs without a limit, which is acceptable.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

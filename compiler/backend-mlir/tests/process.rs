@@ -1,4 +1,4 @@
-//! Whatever a worker process does, the compiler receives a result or an error.
+//! Tests that the compiler receives a result or an error, whatever a worker process does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![cfg(unix)]
 
@@ -11,12 +11,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A lock that allows only one script to run at a time. A child process of another test may have a copy of the descriptor of the script
-/// file while this file is being written. The copy exists until the child executes its program, and the system does not execute a file that
-/// is open for writing.
+/// A lock that lets only one script run at a time. While a script file is being written, a child
+/// process of another test may have a copy of its descriptor. The copy exists until the child
+/// executes its program. Meanwhile, the system does not execute the script, because the file is
+/// open for writing.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs this shell script as a worker and returns the result.
+/// Runs a shell script as a worker and returns the result.
 fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -126,7 +127,7 @@ fn a_worker_that_takes_too_long_is_killed() {
     assert!(clock.elapsed() < LONG);
 }
 
-/// The response is cut off, whatever its declared length and its actual length are.
+/// An endless response is cut off, whatever length its header declares.
 #[test]
 fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";

@@ -1,4 +1,4 @@
-//! Tests of the text of modules, which do not require LLVM.
+//! Tests the text of modules. These tests do not require LLVM.
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
 use bnnc_loops::backend::{Backend, BackendOptions};
@@ -22,7 +22,8 @@ kernel "rows" [40, $0] (real, real, real) {
 }
 "#;
 
-/// Splits the text of a module into parts. Each part starts at the first line that contains its mark.
+/// Splits the text of a module into parts. Each part starts at the first line that contains the
+/// mark of the part.
 #[test]
 fn a_module_is_written_so() {
     let text = module(&parse(ROWS).unwrap(), PREFIX).text;
@@ -58,7 +59,8 @@ fn elementary_functions_are_inlined_without_runtime_symbols() {
     assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
 }
 
-/// Two slots that a launch binds to the same buffer must not be declared as different memory.
+/// A launch binds two slots to the same buffer. The two slots must not be declared as different
+/// memory.
 #[test]
 fn buffers_that_may_alias_are_not_declared_different() {
     let program = parse(ROWS).unwrap();

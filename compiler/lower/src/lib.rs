@@ -1,11 +1,13 @@
-//! Lowers graph functions to loops: fusion, buffers, library calls, and the order of steps.
+//! Lowers graph functions to loops. Lowering fuses ops, assigns buffers, selects library calls, and
+//! orders the steps.
 //!
 //! ```text
 //! Function ─ import ─► Tensors ─ fuse (task, group) ─► kernels and calls in order ─ emit (body, kernel, contract) ─► Program
 //! ```
 //!
-//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters, joins) or a call (`tensor`). Fusion
-//! decides which tensors get memory (`fuse`), and groups the tasks that fill this memory (`group`). Every group becomes one kernel.
+//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions,
+//! scatters, joins) or a call (see `tensor`). Fusion decides which tensors get memory (`fuse`), and
+//! groups the tasks that fill this memory (`group`). Every group becomes one kernel.
 
 mod body;
 mod contract;
@@ -37,16 +39,18 @@ pub struct LoweringOptions {
     pub precision: Precision,
     /// The seed from which the keys of noise sites are derived.
     pub seed: u64,
-    /// The parameters that keep their values from one run to the next. A result with the same name is the next value of such a parameter.
+    /// The parameters that keep their values from one run to the next. A result with the name of
+    /// such a parameter is its next value.
     pub states: Vec<String>,
 }
 
-/// Lowers a function whose ops are scalar operations or kernels. The parameters of the function become buffers with the same names, as
-/// inputs or as states. The results become outputs with the same names, except for the next values of states.
+/// Lowers a function whose ops are scalar operations or kernels. The parameters of the function
+/// become buffers with the same names, either inputs or states. The results become outputs with the
+/// same names, except for the next values of states.
 ///
 /// # Errors
-/// Returns a bug if an op should have been expanded or removed before. Returns a limit if a position with a symbolic stride is needed as a
-/// number.
+/// Returns a bug if an op should have been expanded or removed before. Returns a limit if a
+/// position is needed as a number, but its stride is symbolic.
 pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgram, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),

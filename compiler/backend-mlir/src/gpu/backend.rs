@@ -1,4 +1,5 @@
-//! The backend `cuda`: compiles programs to GPU images, which a runtime attaches to a device.
+//! The backend `cuda`: compiles programs to GPU images. A runtime attaches these images to a
+//! device.
 
 use super::chip;
 use crate::backend::Mlir;
@@ -9,8 +10,8 @@ use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement, keys};
 use bnnc_loops::ir::{Kernel, LoopProgram};
 use std::sync::Arc;
 
-/// The backend that compiles to PTX for the requested chip, or for [`chip::DEFAULT`] if no chip is requested.
-/// The code also runs on later chips.
+/// The backend that compiles to PTX for the requested GPU. If no GPU is requested, it compiles for
+/// [`chip::DEFAULT`]. The code also runs on later GPUs.
 #[derive(Clone, Debug, Default)]
 pub struct Cuda(pub Mlir);
 

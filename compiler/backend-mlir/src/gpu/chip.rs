@@ -1,13 +1,13 @@
 //! The GPUs for which code can be compiled.
 
-/// A GPU: the value of `--gpu`, and the oldest version of PTX that supports the GPU.
+/// A GPU that the option `--gpu` accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// The name, such as `sm_80`.
+    /// The name of the GPU, such as `sm_80`.
     pub name: &'static str,
     /// Ten times the compute capability of the GPU.
     pub capability: u32,
-    /// The required PTX version as an LLVM feature, such as `+ptx70`.
+    /// The oldest version of PTX that supports the GPU, as an LLVM feature such as `+ptx70`.
     pub features: &'static str,
 }
 
@@ -50,7 +50,8 @@ pub const ALL: &[Chip] = &[
     },
 ];
 
-/// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later architectures, that is, on the GPUs from 2020 on.
+/// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later
+/// architectures: on the GPUs from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
 /// Returns the GPU with this name.

@@ -1,5 +1,5 @@
-//! Gamma variates and their derivative as device functions. These functions contain loops whose number of iterations depends on the data, and
-//! compute in 64 bits for either precision.
+//! Gamma variates and their derivative as device functions. The number of iterations of the loops
+//! in these functions depends on the data. The functions compute in 64 bits for either precision.
 
 use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;
@@ -12,7 +12,7 @@ use bnnc_math::scalar::Scalar;
 
 const WIDE: Type = Type::Real(Precision::F64);
 
-/// Begins a function with these parameter types.
+/// Begins a function with the parameter types `types` and the result type `result`.
 fn begin(text: &mut Text, name: &str, types: &[Type], result: Type) -> Vec<Value> {
     text.restart();
     let inputs: Vec<Value> = types.iter().map(|ty| text.fresh(*ty)).collect();

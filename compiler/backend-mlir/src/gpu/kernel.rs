@@ -1,4 +1,4 @@
-//! Emits a part of a kernel as device functions.
+//! Emits each part of a kernel as device functions.
 
 mod walk;
 
@@ -16,13 +16,15 @@ use bnnc_loops::ir::{Kernel, LoopSize};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// The number of bytes of shared memory that hold one number for each thread of a block, until the numbers are combined.
+/// The number of bytes of shared memory per function. The memory holds one number for each thread
+/// of a block, until the numbers are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The number of bytes reserved for a block's partial result. This number is enough for every type of result.
+/// The number of bytes that are reserved for the partial result of a block. They are enough for
+/// every type of result.
 const PIECE: i64 = 8;
 
-/// Returns the number of bytes of scratch memory in which blocks store partial results.
+/// Returns the number of bytes of scratch memory in which blocks store their partial results.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
@@ -30,7 +32,7 @@ pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     }
 }
 
-/// The role of a function in the computation of a part.
+/// The task of a function in the computation of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The function computes the part completely.
@@ -41,7 +43,7 @@ enum Stage {
     Combine,
 }
 
-/// The part of a kernel from which functions are emitted.
+/// The part of a kernel that is emitted as functions.
 pub(super) struct Function<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
@@ -49,13 +51,14 @@ pub(super) struct Function<'a> {
     pub part: &'a KernelPart,
     /// The width of reals.
     pub precision: Precision,
-    /// True if no launch binds one buffer to several of the kernel's slots.
+    /// True if every launch binds different buffers to the kernel's slots.
     pub distinct: bool,
 }
 
 impl Function<'_> {
-    /// Emits the function for the part, or the two functions if several blocks share a point. Returns the entries to launch. The first
-    /// entries write the initial values of the outputs that are reduced in memory.
+    /// Emits the function for the part, or two functions if several blocks share a kept point.
+    /// Returns the entries to launch. If reductions of the part are combined in memory, the first
+    /// entries write their initial values.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<KernelEntry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
@@ -146,7 +149,8 @@ impl Function<'_> {
         )
     }
 
-    /// Returns the entries that write the initial values of outputs whose reductions are combined in memory.
+    /// Returns the entries that write initial values to outputs. Only outputs whose reductions are
+    /// combined in memory need initial values.
     fn fills(&self) -> Vec<KernelEntry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
@@ -172,7 +176,7 @@ impl Function<'_> {
         slots.collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// Returns the LLVM attributes of the parameter for a slot's buffer.
+    /// Returns the LLVM attributes of the function parameter that holds the buffer of a slot.
     fn promises(&self, slot: usize) -> &'static str {
         let written = self
             .kernel
@@ -186,7 +190,8 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the axes that the part keeps, or those that it does not keep. Axes of length 1 are omitted, because their index is 0.
+    /// Returns the axes that the part keeps, or the axes that it does not keep. Axes of length 1
+    /// are left out, because their index is 0.
     fn axes(&self, kept: bool) -> Vec<usize> {
         let dims = self.kernel.dims.iter().enumerate();
         dims.filter(|(axis, dim)| **dim != LoopSize::Fixed(1) && self.part.kept[*axis] == kept)
@@ -194,7 +199,7 @@ impl Function<'_> {
             .collect()
     }
 
-    /// Emits the code in which one thread computes each kept point.
+    /// Emits the code for parts in which one thread computes each kept point.
     fn by_threads(&self, emitter: &mut Emitter<'_>) {
         let (thread, block) = place(emitter.text);
         let threads = emitter.text.long(THREADS);
@@ -212,8 +217,8 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// Emits the code in which each kept point is computed by one block, or by [`PIECES`] blocks that store partial results in
-    /// `scratch`.
+    /// Emits the code for parts in which each kept point is computed by one block, or by [`PIECES`]
+    /// blocks. In the latter case, the blocks store partial results in `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
         let (mut point, mut first, mut step) = (block, thread, THREADS);
@@ -257,7 +262,7 @@ impl Function<'_> {
         }
     }
 
-    /// Emits the code in which one block combines the partial results of each kept point.
+    /// Emits the code in which a single block combines the partial results of each kept point.
     fn by_pieces(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Value) {
         let (thread, point) = place(emitter.text);
         self.go_to(emitter, point, &self.axes(true));
@@ -287,8 +292,8 @@ impl Function<'_> {
         }
     }
 
-    /// Emits a barrier between two outputs. The next output uses the same shared memory; because of the barrier, the first thread has
-    /// read this memory before.
+    /// Emits a barrier between two outputs, because both use the same shared memory. After the
+    /// barrier, the first thread has read the result of the first output.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");
@@ -300,7 +305,7 @@ impl Function<'_> {
         let pieces = mapping::points(self.kernel, self.part, true).unwrap_or(1) * PIECES;
         let before = emitter.text.long(order as i64 * pieces);
         let number = plus(emitter.text, before, block);
-        // Every partial result has enough room for a double.
+        // Every partial result has the size of an `f64`.
         emitter.text.element(scratch, number, Type::Real(Precision::F64))
     }
 
@@ -314,7 +319,7 @@ impl Function<'_> {
         total
     }
 
-    /// Sets the indices along some axes to those of the point with the number `flat`.
+    /// Sets the indices along the axes `axes` to those of the point with the number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
             LoopSize::Fixed(size) => Some(size),
@@ -345,7 +350,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns whether a reduction stays in a register until it is complete.
+    /// Returns whether the reduction of an output stays in a register until it is complete.
     fn in_register(&self, output: usize) -> bool {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();

@@ -1,12 +1,15 @@
 //! Distributes the points of a kernel's domain among threads, by fixed rules.
 //!
-//! Note \[Parts\]. The axes of the domain that change the address of an output are called kept. The output is constant along all other axes and
-//! reduces over them. Outputs with the same kept axes form one part of the kernel. A part is a separate function that computes the instructions which
-//! these outputs need. In general, a thread handles one kept point and visits the reduced points in order. If there are few kept points and many
-//! reduced points, a block handles one kept point. Each thread of the block takes every 256th reduced point, and the results of the threads are
-//! combined in pairs, until one result is left. If there are very few kept points and very many reduced points, many blocks share each kept point,
-//! and a second launch combines their results. The order of every computation depends only on the domain. Parts that reduce run first, because plain
-//! outputs may overwrite the data that reductions read.
+//! Note \[Parts\]. If the address of an output changes along an axis of the domain, the axis is
+//! called kept. The output is constant along all other axes and reduces over them. Outputs with the
+//! same kept axes form one part of the kernel. A part is a separate function, which computes the
+//! instructions that its outputs need. In general, a thread handles one kept point and visits the
+//! reduced points in order. If there are few kept points and many reduced points, a block handles
+//! one kept point. Each thread of the block takes every 256th reduced point, and the results of the
+//! threads are combined in pairs, until one result is left. If there are very few kept points and
+//! very many reduced points, many blocks share each kept point, and a second launch combines their
+//! results. The order of every computation depends only on the domain. Parts that reduce run first,
+//! because plain outputs may overwrite the data that reductions read.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
@@ -14,23 +17,24 @@ use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// The number of threads per block.
 pub const THREADS: i64 = 256;
-/// If there are at least this many reduced points, a block handles a kept point.
+/// With at least this many reduced points, a block handles each kept point.
 const MANY: i64 = 128;
 /// The number of threads that is enough to keep a GPU busy.
 const BUSY: i64 = 65_536;
-/// The number of blocks that share a kept point. In the second launch, each thread combines four of the blocks' results.
+/// The number of blocks that share a kept point, if many blocks share it. In the second launch,
+/// each thread combines the results of four blocks.
 pub const PIECES: i64 = 4 * THREADS;
-/// If there are at least this many kept points, one block per kept point keeps a GPU busy.
+/// With at least this many kept points, one block for each kept point keeps a GPU busy.
 const BLOCKS: i64 = 64;
 
-/// The threads that handle the points belonging to one kept point.
+/// The threads that handle one kept point, with all the reduced points that belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// One thread.
+    /// One thread handles each kept point.
     Thread,
-    /// One block.
+    /// One block handles each kept point.
     Block,
-    /// [`PIECES`] blocks.
+    /// [`PIECES`] blocks share each kept point.
     Blocks,
     /// A single thread handles all points of the kernel, because their order matters.
     Alone,
@@ -39,15 +43,16 @@ pub enum Team {
 /// A part of a kernel; see Note \[Parts\].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelPart {
-    /// The indices of the outputs.
+    /// The indices of the outputs in the part.
     pub outputs: Vec<usize>,
-    /// For each axis, whether the part keeps it.
+    /// For each axis, true if the part keeps the axis.
     pub kept: Vec<bool>,
-    /// The threads that handle a kept point.
+    /// The threads that handle each kept point.
     pub team: Team,
 }
 
-/// Divides a kernel into parts. `shared` has the pairs of slots that share a buffer in some launch.
+/// Divides a kernel into parts. `shared` lists the pairs of slots to which some launch binds the
+/// same buffer.
 pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<KernelPart> {
     let mut parts: Vec<KernelPart> = Vec::new();
     let reductions = |reduces: bool| {
@@ -87,8 +92,8 @@ fn kept(kernel: &Kernel, output: &KernelOutput) -> Vec<bool> {
         .collect()
 }
 
-/// Returns the number of points along the kept axes, or along the axes that are not kept. Returns `None` if this number depends on the
-/// launch.
+/// Returns the number of points along the kept axes, or along the axes that are not kept. Returns
+/// `None` if this number is known only at launch.
 pub fn points(kernel: &Kernel, part: &KernelPart, kept: bool) -> Option<i64> {
     let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
     axes.map(|(dim, _)| match dim {
@@ -115,7 +120,8 @@ fn team(kernel: &Kernel, part: &KernelPart) -> Team {
     }
 }
 
-/// Returns whether the threads of each part may run in any order, provided that the parts run one after another.
+/// Returns whether the threads of each part may run in any order. The parts themselves run one
+/// after another.
 fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {
@@ -153,7 +159,7 @@ fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) 
     })
 }
 
-/// Returns, for each instruction, whether one of these outputs depends on it.
+/// For each instruction, returns whether one of the given outputs depends on it.
 pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     for output in outputs.iter().map(|at| &kernel.outputs[*at]) {
@@ -171,7 +177,8 @@ pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     needed
 }
 
-/// Returns, for each instruction and each axis, whether the instruction's value varies along the axis.
+/// For each instruction and each axis, returns whether the value of the instruction varies along
+/// the axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
     let moves = |strides: &[LoopSize]| {

@@ -1,4 +1,5 @@
-//! The primitives that plans call, as device functions. Matrix products are computed in tiles; the other primitives are simple.
+//! Emits the primitives that plans call as device functions. Matrix products are computed in tiles.
+//! The other primitives are simple.
 
 mod factor;
 mod matmul;
@@ -86,7 +87,7 @@ impl Entry {
         }
     }
 
-    /// Returns the parameters: first every buffer, then every integer.
+    /// Returns the parameters of the function: first all buffers, then all integers.
     fn parameters(&self) -> Vec<KernelParameter> {
         let buffers = (0..self.addresses.len() as u32).map(KernelParameter::Buffer);
         buffers
@@ -101,17 +102,19 @@ impl Entry {
     }
 }
 
-/// The body of a loop, which maps the counter and the values of an iteration to the values of the next iteration.
+/// The body of a loop, as a function. It maps the counter and the values of an iteration to the
+/// values of the next iteration.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// Emits a loop over a counter. Values are passed from one iteration to the next. `body` computes the values for the next iteration.
+/// Emits a loop over a counter. Values are passed from one iteration to the next, and `body`
+/// computes the values for the next iteration.
 fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>) -> Vec<Value> {
     let open = text.open_loop(bounds, carried);
     let after = body(text, open.counter, &open.inside);
     text.close_loop(open, &after)
 }
 
-/// Emits operations that run only under a condition.
+/// Emits operations that run only if a condition is true.
 fn when(text: &mut Text, condition: Value, body: &mut dyn FnMut(&mut Text)) {
     text.open(format_args!("scf.if {condition} {{"));
     body(text);
@@ -147,7 +150,7 @@ fn write(text: &mut Text, base: Value, position: Value, value: Value) {
     text.store(value, address, "");
 }
 
-/// Returns the number of this thread in the grid.
+/// Returns the number of the current thread in the whole grid.
 fn flat(text: &mut Text) -> Value {
     let (thread, block) = super::kernel::place(text);
     let threads = text.long(super::mapping::THREADS);

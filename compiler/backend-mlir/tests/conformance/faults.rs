@@ -34,8 +34,8 @@ fn an_invalid_module_is_rejected_with_the_position_of_the_error() {
     assert!(text.contains("llvm.retrun"), "{text}");
 }
 
-/// The module has an intrinsic of another processor. LLVM finds no instruction for this intrinsic and calls
-/// `abort`.
+/// The module contains an intrinsic of another processor. LLVM cannot translate this intrinsic to
+/// an instruction, and calls `abort`.
 #[test]
 fn an_abort_of_llvm_is_reported() {
     let text = "module { llvm.func @f(%x: f32) -> f32 {
@@ -49,7 +49,8 @@ fn an_abort_of_llvm_is_reported() {
     assert!(fault.contains("LLVM ERROR"), "{fault}");
 }
 
-/// The executable alone needs more address space than this limit, so its further allocations fail.
+/// The executable alone needs more address space than the limit allows, so its next allocation
+/// fails.
 #[test]
 fn exhausted_memory_is_reported_as_a_limit() {
     let fault = lower(EMPTY, 64 << 20, TIME).unwrap_err();

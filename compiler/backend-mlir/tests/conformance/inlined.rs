@@ -1,4 +1,5 @@
-//! Inlined functions give the same bits as the array primitives of the runtime, whatever the position of the element.
+//! Tests that inlined functions return the same bits as the array primitives of the runtime, at
+//! every position of an element.
 
 use crate::harness::{Case, run_all};
 use bnnc_abi::symbols::CALLED;
@@ -9,7 +10,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Returns arguments of every magnitude and sign, each of which `f32` represents exactly.
+/// Returns arguments of all magnitudes and both signs. `f32` represents each argument exactly.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,
@@ -47,8 +48,8 @@ fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
         Precision::F32 => singles.as_mut_ptr().cast(),
         Precision::F64 => doubles.as_mut_ptr().cast(),
     };
-    // SAFETY: the address is that of `COUNT` elements with this precision, and results may overwrite
-    // operands.
+    // SAFETY: the address is the address of `COUNT` elements with this precision. The results may
+    // overwrite the operands.
     unsafe { function(address, address, COUNT as i64) };
     match precision {
         Precision::F32 => singles.into_iter().map(f64::from).collect(),
@@ -75,7 +76,7 @@ fn inlined_functions_equal_the_primitives_in_every_chunk() {
     let cases: Vec<Case> = whole.chain(parts).collect();
     let results = run_all(&cases);
     let bits = |values: &[f64]| -> Vec<u64> {
-        // The payload of a NaN is ignored.
+        // The payload of a NaN is ignored in comparisons.
         let canonical = |x: &f64| if x.is_nan() { f64::NAN } else { *x };
         values.iter().map(|x| canonical(x).to_bits()).collect()
     };
@@ -87,7 +88,7 @@ fn inlined_functions_equal_the_primitives_in_every_chunk() {
     }
 }
 
-/// Returns whether a function remains a call of the runtime.
+/// Returns whether a function is called in the runtime instead of being inlined.
 fn special(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::Digamma | Scalar::Lgamma | Scalar::Trigamma)
 }

@@ -1,5 +1,5 @@
-//! Compares code compiled by MLIR with the reference interpreter. The tests are the same as for the Cranelift backend, and functions are
-//! inlined.
+//! Compares code that MLIR has compiled with the reference interpreter. The tests are those of the
+//! Cranelift backend, but here functions are inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;
@@ -27,11 +27,12 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
     ..Mlir::new()
 });
 
-/// The number of random kernels compared in each precision.
+/// The number of random kernels that are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation. The tolerance is the largest error of the inlined approximations, as tested for
-/// the array primitives, which use the same approximations.
+/// The tolerated relative error of a single operation: the largest error of the inlined
+/// approximations. This error is known from the tests of the array primitives, which use the same
+/// approximations.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

@@ -10,7 +10,7 @@ pub enum Type {
     Float(u32),
 }
 
-/// A function that maps operands to a result. All values are bits.
+/// A function that maps operands to a result. Operands and results are given as bits.
 pub type Function = Box<dyn Fn(&[u64; 4]) -> u64 + Send + Sync>;
 
 impl Type {
@@ -47,7 +47,8 @@ impl Type {
         }
     }
 
-    /// Extends a value to 64 bits, by its sign bit or by zeros.
+    /// Extends a value to 64 bits. A signed value is extended by its sign bit, an unsigned value by
+    /// zeros.
     pub fn extended(self, value: u64) -> u64 {
         match self {
             Type::Signed(_) => self.signed(value) as u64,
@@ -61,7 +62,8 @@ impl Type {
     }
 }
 
-/// Returns the function of the instruction with this name, these modifiers and this type, or `None` if the emulator does not support it.
+/// Returns the function of an instruction with this name, these modifiers and this type. Returns
+/// `None` if the emulator does not support the instruction.
 pub fn function(name: &str, parts: &[&str], ty: Type) -> Option<Function> {
     let has = |part: &str| parts.contains(&part);
     match (name, ty) {
@@ -161,7 +163,7 @@ fn high(ty: Type) -> Function {
     }
 }
 
-/// Returns an operation on integers, whose operands fit the type.
+/// Returns an operation on integers. The operands must fit the type.
 fn integer(name: &str, ty: Type) -> Option<Function> {
     let is_signed = matches!(ty, Type::Signed(_));
     let operation: fn(Type, [u64; 3]) -> u64 = match (name, is_signed) {
@@ -186,7 +188,8 @@ fn integer(name: &str, ty: Type) -> Option<Function> {
         ("or", _) => |_, [a, b, _]| a | b,
         ("xor", _) => |_, [a, b, _]| a ^ b,
         ("not", _) => |_, [a, ..]| !a,
-        // Shifts by the width or more: a left shift gives 0, and a right shift leaves only the sign.
+        // If a value is shifted by its width or more, a left shift gives 0, and a right shift
+        // leaves only the sign.
         ("shl", _) => |ty, [a, b, _]| {
             a.checked_shl(b as u32)
                 .filter(|_| b < u64::from(ty.width()))
@@ -238,7 +241,8 @@ fn comparison(parts: &[&str], ty: Type) -> Option<Function> {
     })
 }
 
-/// Returns a conversion `cvt`. The type of the result comes before the type of the operand.
+/// Returns the conversion `cvt`. In `parts`, the type of the result comes before the type of the
+/// operand.
 fn conversion(parts: &[&str]) -> Option<Function> {
     let types: Vec<Type> = parts.iter().filter_map(|part| Type::from_name(part)).collect();
     let [to, from] = types.as_slice() else { return None };

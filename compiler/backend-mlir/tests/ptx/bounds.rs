@@ -3,12 +3,14 @@
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// The number of random kernels compared in each precision.
+/// The number of random kernels that are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation. The tolerance is the largest error of the inlined approximations, as tested for the array
-/// primitives. The array primitives use the reference for digamma and the log gamma function. GPU code sums terms instead, and these largely
-/// cancel if the result is small: terms of magnitude up to 3 sum to digamma(-0.5) = 0.036 and to lgamma(-2.5) = -0.056.
+/// The tolerated relative error of a single operation. The tolerance is the largest error of the
+/// inlined approximations, which is known from the tests of the array primitives. For digamma and
+/// the log gamma function, the array primitives use the reference. GPU code sums terms instead,
+/// which largely cancel if the result is small: terms of magnitude up to 3 sum to digamma(-0.5) =
+/// 0.036 and to lgamma(-2.5) = -0.056.
 pub fn tolerance(scalar: Scalar, precision: Precision) -> f64 {
     match (precision, scalar) {
         (Precision::F32, _) => 1e-6,

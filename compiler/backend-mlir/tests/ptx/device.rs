@@ -1,4 +1,5 @@
-//! A backend that runs the plans of an image on the emulator of these tests, as the runtime of a GPU would run them.
+//! A backend that runs the plans of an image on the emulator of these tests, in the way in which
+//! the runtime of a GPU would run them.
 
 use crate::machine::Machine;
 use bnnc_abi::code::{KernelArgs, KernelCode};
@@ -11,7 +12,7 @@ use bnnc_loops::ir::LoopProgram;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-/// The backend that lowers modules.
+/// The backend that lowers modules in a worker.
 pub static MLIR: LazyLock<Mlir> = LazyLock::new(|| Mlir {
     worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_bnnc-mlir-worker"))),
     ..Mlir::new()
@@ -20,7 +21,7 @@ pub static MLIR: LazyLock<Mlir> = LazyLock::new(|| Mlir {
 /// A backend that compiles for a GPU and runs on the emulator.
 pub struct Emulated;
 
-/// An image and the emulator that has read it.
+/// An image, with the emulator that has parsed it.
 pub struct Device {
     pub program: device::DeviceProgram,
     machine: Machine,
@@ -33,8 +34,8 @@ impl Device {
         Ok(Device { program, machine })
     }
 
-    /// Runs entries with the buffers at these addresses. Entries that fill buffers run only if the numbers of elements of the buffers are
-    /// given.
+    /// Runs entries with the buffers at these addresses. The entries that fill buffers run only if
+    /// the numbers of elements of the buffers are given.
     ///
     /// # Safety
     /// The requirements of [`Machine::launch`] must hold.
@@ -69,7 +70,7 @@ impl Device {
                 KernelParameter::Scratch => scratch.as_mut_ptr() as u64,
             };
             let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller gives the guarantee.
             unsafe {
                 self.machine
                     .launch(&entry.name, (blocks, entry.block[0]), &arguments)
@@ -97,7 +98,8 @@ struct Launches {
 }
 
 impl KernelCode for Launches {
-    /// A launch covers the whole domain. The first invocation therefore runs everything, and the others do nothing.
+    /// A launch on the emulator covers the whole domain. The first invocation therefore runs
+    /// everything, and the other invocations do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         if args.start != 0
             || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::LoopSize::Fixed(0)

@@ -1,11 +1,12 @@
-//! An emulator of PTX. The emulator runs one block after another. The threads of a block run in turn from barrier to barrier. The emulator
-//! supports the instructions that LLVM emits for our kernels, and panics at any other instruction.
+//! An emulator of PTX. It runs one block after another, and runs the threads of a block in turn
+//! from barrier to barrier. It supports the instructions that LLVM emits for the kernels of bnnc,
+//! and panics at any other instruction.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The entries of an assembly.
+/// The entries of an assembly text.
 pub struct Machine {
     entries: HashMap<String, Entry>,
 }
@@ -15,10 +16,10 @@ pub struct Machine {
 enum Operand {
     Register(usize),
     Number(u64),
-    /// The index of the thread, or of the block.
+    /// The index of the thread within its block, or the index of the block.
     Thread,
     Block,
-    /// Memory at the address in a register plus an offset.
+    /// The memory at an address: the address in a register plus an offset.
     Memory(Box<Operand>, i64),
     Parameter(usize),
     Several(Vec<Operand>),
@@ -27,7 +28,7 @@ enum Operand {
 
 struct Instruction {
     text: String,
-    /// The predicate register, and whether it is negated.
+    /// The predicate register, with a flag that is true if the predicate is negated.
     guard: Option<(usize, bool)>,
     ty: Type,
     operands: Vec<Operand>,
@@ -73,7 +74,7 @@ struct Block<'a> {
 }
 
 impl Machine {
-    /// Parses an assembly.
+    /// Parses an assembly text.
     pub fn new(text: &str) -> Machine {
         let mut entries = HashMap::new();
         let mut rest = text;
@@ -110,7 +111,7 @@ impl Machine {
             let mut all = vec![fresh; threads as usize];
             while all.iter().any(|thread| !thread.done) {
                 for (number, thread) in all.iter_mut().enumerate().filter(|(_, thread)| !thread.done) {
-                    // SAFETY: guaranteed by the caller.
+                    // SAFETY: the caller gives the guarantee.
                     unsafe { block.advance(entry, number as u64, thread) }
                 }
             }
@@ -141,9 +142,9 @@ impl Block<'_> {
                     };
                     thread.at = *at;
                 }
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller gives the guarantee.
                 Action::Load { shared } => unsafe { self.load(instruction, *shared, number, thread) },
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller gives the guarantee.
                 Action::Store { shared } => unsafe { self.store(instruction, *shared, number, thread) },
                 Action::Compute(function) => {
                     let mut operands = [0; 4];
@@ -192,7 +193,8 @@ impl Block<'_> {
             let mut bytes = [0; 8];
             match shared {
                 true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-                // SAFETY: guaranteed by the caller. An aligned address is the address of an element.
+                // SAFETY: the caller gives the guarantee. The address is aligned, so it is the
+                // address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
@@ -213,7 +215,8 @@ impl Block<'_> {
             let bytes = self.value(operand, number, thread).to_le_bytes();
             match shared {
                 true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-                // SAFETY: guaranteed by the caller. An aligned address is the address of an element.
+                // SAFETY: the caller gives the guarantee. The address is aligned, so it is the
+                // address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
@@ -288,7 +291,8 @@ impl Reader {
         }
     }
 
-    /// Returns the instructions, after recording the positions of labels and of shared memory.
+    /// Returns the instructions of an entry. Also records the positions of labels and of shared
+    /// memory.
     fn statements(&mut self, body: &str) -> Vec<String> {
         let mut statements = Vec::new();
         for line in body.lines() {
@@ -303,7 +307,7 @@ impl Reader {
                     .insert(name.to_owned(), Operand::Number(self.shared as u64));
                 self.shared += length.parse::<usize>().unwrap().next_multiple_of(16);
             } else {
-                // Some instructions have registers of their own, between braces.
+                // Some instructions stand between braces and declare registers of their own.
                 let inner = line
                     .strip_prefix("{ ")
                     .map_or(line, |line| line.trim_end_matches('}'));

@@ -1,4 +1,4 @@
-//! Compares primitives on the emulator with simple reference versions.
+//! Compares the primitives on the emulator with simple reference versions.
 
 use crate::device::Device;
 use bnnc_abi::device::{Count, LaunchSequence};
@@ -18,7 +18,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Compiles a plan with one call.
+/// Compiles a plan with a single call.
 fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Device {
     let declared = (0..buffers).map(|at| {
         let role = if at + 1 == buffers { "output" } else { "input" };
@@ -35,8 +35,8 @@ fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Dev
     Device::new(&program).unwrap()
 }
 
-/// Runs a primitive on the emulator and in its reference version. `contents` are the contents of the operands, followed by the initial
-/// contents of the result.
+/// Runs a primitive on the emulator and in its reference version, and compares the results.
+/// `contents` lists the contents of the operands, followed by the initial contents of the result.
 fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
     for (precision, bound) in [(Precision::F32, 2e-5), (Precision::F64, 2e-13)] {
         let device = device(precision, def.name, contents.len(), ints);
@@ -61,7 +61,7 @@ fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
             Precision::F32 => single.iter_mut().map(|all| all.as_mut_ptr() as u64).collect(),
             Precision::F64 => double.iter_mut().map(|all| all.as_mut_ptr() as u64).collect(),
         };
-        // SAFETY: the addresses are those of the buffers that the primitive documents.
+        // SAFETY: the addresses belong to the buffers that the primitive documents.
         unsafe { device.run(&routine.work, (&addresses, None), ints) };
         (def.naive)(&mut wanted, ints);
         let last = contents.len() - 1;
@@ -92,7 +92,8 @@ fn products_match_the_reference() {
     }
 }
 
-/// A batch with two axes. One operand varies only along the first of these two axes, and the other operand varies only along the second.
+/// The batch has two axes. One operand varies only along the first axis of the batch, and the other
+/// operand varies only along the second.
 #[test]
 fn products_of_batches_match_the_reference() {
     let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
@@ -104,7 +105,8 @@ fn products_of_batches_match_the_reference() {
     check(&primitive::MATMUL, &[a, b, c], &ints);
 }
 
-/// Returns the matrix `x x'` with `n` added to its diagonal, for each matrix of a batch.
+/// For each matrix `x` of a batch, returns the matrix `x x'` with `n` added to its diagonal
+/// elements.
 fn definite(batch: usize, n: usize) -> Vec<f64> {
     let mut all = Vec::new();
     for item in 0..batch {
@@ -134,8 +136,9 @@ fn cholesky_factors_match_the_reference() {
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Factors a matrix by columns of blocks, as a runtime does. For each column, subtracts the product with the earlier columns (computed by a simple
-/// method here), and then runs the parts of the primitive.
+/// Factors a matrix by columns of blocks, as a runtime does. For each column, the product with the
+/// earlier columns is subtracted, by a simple method. The parts of the primitive then process the
+/// column.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
     let blocked = device.program.routines[0].blocked.as_ref().unwrap();
@@ -173,8 +176,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// One positive definite matrix, and several matrices whose factorisation fails at one column: the first or the last column of a block, or a
-/// column in between.
+/// The first matrix is positive definite. The factorisation of the other matrices fails at one
+/// column: the first column of a block, the last column, or a column in between.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

@@ -17,7 +17,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates the walk over the part that a function computes.
+    /// Creates the walk for the part that a function computes.
     pub fn of(function: &'a Function<'a>) -> Walk<'a> {
         Walk {
             function,
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Computes the instructions that do not vary along the axes in `open`.
+    /// Computes the instructions whose values do not vary along the axes in `open`.
     pub fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
         for id in self.function.kernel.body.ids() {
             let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Emits the loops over these axes, and the outputs at each point.
+    /// Emits the loops over the axes `axes`. At each point, the outputs are emitted.
     pub fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
         self.compute(emitter, axes);
         let Some((axis, inner)) = axes.split_first() else {
@@ -79,8 +79,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Combines the results of a block's threads by halving their number repeatedly. Opens a condition, inside which the first thread uses
-    /// the combined result.
+    /// Combines the results of a block's threads in pairs, until one result is left. Opens a
+    /// condition that is true only for the first thread. Inside the condition, this thread uses the
+    /// combined result.
     pub fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
         let output = &self.function.kernel.outputs[at];
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
@@ -110,14 +111,14 @@ impl<'a> Walk<'a> {
         emitter.text.load(ty, own, "")
     }
 
-    /// Writes the result of a reduction.
+    /// Writes the result of a reduction to the buffer of the output.
     pub fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
         let result = scalar::resized(emitter.text, result, self.stored(at));
         emitter.write(&self.function.kernel.outputs[at].access, result, None);
     }
 
-    /// Returns the type in which a reduction is accumulated. Sums of reals are accumulated in 64 bits, so that sums of many numbers keep
-    /// their digits.
+    /// Returns the type in which a reduction is accumulated. Sums of reals are accumulated in 64
+    /// bits, so that sums of many numbers do not lose digits.
     fn held(&self, output: usize, combine: Combine) -> Type {
         match (combine, self.stored(output)) {
             (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),

@@ -1,5 +1,5 @@
-//! Cholesky factors. One block of threads factors a whole matrix. For large matrices, the runtime launches separate functions for the parts of the
-//! factorisation.
+//! Computes Cholesky factors. One block of threads factors a whole matrix. For large matrices, the
+//! runtime instead launches separate functions for the parts of the factorisation.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -8,11 +8,13 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. The number is a compromise. A thread reads a row of a block many times, and in small blocks the rows
-/// that the 32 threads of a warp read fit into the nearest cache. Larger blocks leave fewer and larger matrix products, which are more efficient.
+/// The number of rows of a diagonal block, which is a compromise. A thread reads each row of a
+/// block many times. In small blocks, the rows that the 32 threads of a warp read fit into the
+/// nearest cache. Larger blocks leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
-/// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.
+/// A square part of a matrix: the position of its first element, the distance between rows, and the
+/// number of rows.
 #[derive(Clone, Copy)]
 struct Square {
     first: Value,
@@ -34,7 +36,7 @@ pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::KernelE
     entry.end(text, 0, Count::Int(0))
 }
 
-/// Writes the parts of the primitive for one column of blocks; see [`Blocked`].
+/// Writes the functions that process one column of blocks of a matrix; see [`Blocked`].
 pub(super) fn blocked(text: &mut Text, precision: Precision) -> Blocked {
     Blocked {
         rows: ROWS,
@@ -52,7 +54,7 @@ fn diagonal(text: &mut Text, precision: Precision) -> device::KernelEntry {
     entry.end(text, 0, Count::Int(0))
 }
 
-/// Writes the function for the rows below the diagonal block. One thread handles each row.
+/// Writes the function that processes the rows below a diagonal block. One thread handles each row.
 fn panel(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
     let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
@@ -106,8 +108,9 @@ fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     }
 }
 
-/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument holds the start of
-/// row `i`, the start of row `j`, and `j`.
+/// Returns the position of `l[i, j]`. Also returns `a[i, j]` minus the product of the known parts
+/// of the rows `i` and `j`. The last argument holds the start of row `i`, the start of row `j`, and
+/// `j`.
 fn rest(
     text: &mut Text,
     precision: Precision,
@@ -130,8 +133,9 @@ fn rest(
     (position, text.alike("arith.subf", &[entry, dot[0]]))
 }
 
-/// Factors a square part with the threads of one block. The columns are processed in order; in each column, the threads share the rows below the
-/// diagonal. Clears the elements above the diagonal.
+/// Factors a square part with the threads of one block. The columns are processed in order. In each
+/// column, the threads share the rows below the diagonal. The elements above the diagonal are set
+/// to zero.
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
@@ -143,7 +147,8 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
             let pivot_row = at(text, j, square.stride, square.first);
             let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
             let root = text.intrinsic("sqrt", &[value]);
-            // If the matrix is factored in place, every thread must have read the pivot before any thread overwrites it.
+            // The matrix may be factored in place. Every thread must therefore have read the pivot
+            // before any thread overwrites it.
             text.line("nvvm.barrier0");
             let is_first = text.compare("eq", thread, zero);
             when(text, is_first, &mut |text| write(text, l, pivot, root));

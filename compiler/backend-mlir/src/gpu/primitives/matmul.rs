@@ -1,5 +1,6 @@
-//! Matrix products in tiles of 64 x 64 by blocks of 256 threads. Each thread keeps 4 x 4 elements of the result in registers, and reads
-//! slices of both operands from shared memory. All strides are supported. Each sum is computed in the order of the contracted axis.
+//! Matrix products. Blocks of 256 threads compute tiles of 64 x 64 elements. Each thread keeps 4 x
+//! 4 elements of the result in registers, and reads slices of both operands from shared memory. All
+//! strides are supported. Each sum is computed in the order of the contracted axis.
 
 use super::{Entry, at, long, repeat, when, with, write};
 use crate::gpu::kernel::place;
@@ -10,14 +11,16 @@ use bnnc_base::dtype::Precision;
 
 /// The number of rows and of columns of a tile.
 const TILE: i64 = 64;
-/// The length of the slice of the contracted axis in shared memory.
+/// The number of positions of the contracted axis in a slice, which lies in shared memory.
 const DEPTH: i64 = 16;
-/// The number of elements that a thread computes along either axis.
+/// The number of elements that a thread computes along each axis of a tile.
 const OWN: i64 = 4;
-/// The distance between rows of a slice, chosen so that the columns lie in different banks of shared memory.
+/// The distance between rows of a slice. It is chosen so that the columns of the slice lie in
+/// different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand of a product, as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which products are summed.
+/// One operand of a product, from which a tile reads. `free` is the axis along the tile, and
+/// `contracted` is the axis over which products are summed.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -30,13 +33,13 @@ struct Operand {
 struct Slice {
     /// The number of this thread within its block.
     thread: Value,
-    /// The position at which the slice begins.
+    /// The position on the contracted axis at which the slice begins.
     depth: Value,
     /// The length of the contracted axis.
     k: Value,
 }
 
-/// Writes the variant of the primitive with this number of integers.
+/// Writes the variant of the primitive that takes this number of integers.
 pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::KernelEntry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
@@ -125,8 +128,8 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
     store(text, ints, result, (row, column), (down, across), sums);
 }
 
-/// Writes the elements of one thread. The first of these elements is at `(down, across)` in the tile, and the tile begins at `(row,
-/// column)`.
+/// Writes the elements that one thread has computed. The first of these elements is at
+/// `(down, across)` in the tile, and the tile begins at `(row, column)` of the result.
 fn store(
     text: &mut Text,
     ints: &[Value],
@@ -152,7 +155,8 @@ fn store(
     }
 }
 
-/// Returns the positions at which both operands and the result of one matrix product of the batch begin.
+/// Returns the positions at which one matrix product of a batch begins: in both operands and in the
+/// result.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;
@@ -167,12 +171,13 @@ fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
 }
 
 impl Operand {
-    /// Copies a slice to shared memory. Outside the operand, the slice has zeros.
+    /// Copies a slice to shared memory. Positions outside the operand become zeros.
     fn fetch(&self, text: &mut Text, precision: Precision, part: &Slice) {
         let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;
         let nothing = text.literal(Type::Real(precision), 0.0);
-        // Neighbouring threads read neighbouring elements along the axis that is contiguous.
+        // Neighbouring threads read neighbouring elements along the axis whose elements are
+        // contiguous in memory.
         let (first, one) = (text.long(0), text.long(1));
         let deep = text.compare("eq", self.contracted, one);
         for pass in 0..TILE * DEPTH / THREADS {
@@ -205,7 +210,7 @@ impl Operand {
     }
 }
 
-/// Adds the products of the two slices to the sums.
+/// Multiplies the slices of both operands, and adds the products to the sums.
 fn products(
     text: &mut Text,
     precision: Precision,

@@ -1,4 +1,5 @@
-//! Cumulative sums and triangular systems. One thread handles each independent problem.
+//! Writes the primitives for cumulative sums and triangular systems. One thread handles each
+//! independent problem.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::over_threads;
@@ -59,7 +60,8 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
         );
         let (zero, one) = (text.long(0), text.long(1));
         let is_transposed = text.compare("ne", transposed, zero);
-        // The entry (i, j) of the matrix lies `i` row strides plus `j` column strides after the first element.
+        // The entry (i, j) of the matrix lies `i` times the row stride plus `j` times the column
+        // stride after the first element.
         let row_stride = text.select(is_transposed, one, n);
         let column_stride = text.select(is_transposed, n, one);
         let square = long(text, "muli", n, n);
