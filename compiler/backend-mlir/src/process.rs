@@ -18,7 +18,7 @@ const LONGEST_ANSWER: u64 = 1 << 30;
 const LONGEST_COMPLAINT: u64 = 1 << 16;
 /// The signal with which operating systems end a process when the machine runs out of memory.
 const KILL: i32 = 9;
-/// Signals that come from outside the process, so that they do not mean a crash: hangup, interrupt,
+/// Signals that come from outside the process and therefore do not mean a crash: hangup, interrupt,
 /// termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters that a message quotes from a worker's diagnostics.

@@ -102,9 +102,9 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// Returns the outermost axis from which on the address of a reducing output is constant: along
-/// this axis and along all axes inside it. Returns `None` if no such axis exists, or if another
-/// access uses the slot of the output.
+/// Returns an axis along which the address of a reducing output does not change. The address does
+/// not change along the axes inside it either. Of all such axes, the outermost is returned. Returns
+/// `None` if no such axis exists, or if another access uses the slot of the output.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

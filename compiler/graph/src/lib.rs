@@ -1,4 +1,5 @@
-//! The probabilistic graph: a registry of typed tensor operations, functions made of these operations, and the text form of functions.
+//! The probabilistic graph. It consists of a registry of typed tensor operations, of functions made
+//! of these operations, and of the text form of functions.
 
 pub mod analysis;
 pub mod attr;

@@ -1,5 +1,5 @@
-//! Maps a function node by node: code that copies functions and code that interprets functions use
-//! this map.
+//! Maps a function node by node. Code that copies functions uses this map, and so does code that
+//! interprets functions.
 
 use crate::attr::Attr;
 use crate::builder::Builder;

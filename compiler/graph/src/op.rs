@@ -153,12 +153,13 @@ impl OpCall<'_> {
 
 /// The reverse-mode derivative: computes the cotangents of the operands from the cotangent of the result.
 pub enum Vjp {
-    /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
-    /// an integer or a condition.
+    /// A rule that returns one entry per operand. The entry is `None` if the operand has no
+    /// derivative, such as an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// Like [`Vjp::Rule`], but for a random result. The rule differentiates the quantile at a fixed
-    /// probability, so derivatives of expectations are correct. A single variate, drawn again from
-    /// the same random numbers, may change by a different amount.
+    /// probability, so derivatives of expectations are correct. If a parameter changes and a
+    /// variate is drawn again from the same random numbers, this variate may change by a different
+    /// amount.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),

@@ -44,8 +44,8 @@ pub enum Class {
 }
 
 impl Letters {
-    /// Returns the class of a letter. The letter must not be missing both in one operand and in the
-    /// result.
+    /// Returns the class of a letter. If only one operand has the letter, the result must have it
+    /// too.
     pub fn class(&self, letter: char) -> Class {
         match (
             self.left.contains(&letter),

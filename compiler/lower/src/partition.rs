@@ -54,7 +54,7 @@ impl Partition {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
 
-    /// Returns the groups that must follow `group`. A group occurs as often as a pair of tasks
+    /// Returns the groups that must follow `group`. A group occurs once for each pair of tasks that
     /// requires this order.
     pub fn successors(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         let groups = self.edges[LATER][group].iter().map(|task| self.of[*task]);

@@ -42,7 +42,7 @@ fn noisy(program: &LoopProgram) -> usize {
         .count()
 }
 
-/// Returns normal numbers, one for every draw and element.
+/// Returns standard normal variates, one for every draw and element.
 fn noise(b: &mut Builder, draws: Dim, shape: &Shape) -> Value {
     let zero = b.int(0);
     let zeros = b.broadcast_leading(zero, draws);

@@ -68,8 +68,8 @@ impl Scan<'_> {
         builder.concat(&[init, earlier], 0)
     }
 
-    /// For each position, returns the cotangent of the carry before the position that flows through
-    /// this position.
+    /// For each position, returns the cotangent that flows back through the position to the carry
+    /// before it.
     fn cotangents_of_inputs(
         &self,
         builder: &mut Builder,

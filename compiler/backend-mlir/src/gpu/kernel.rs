@@ -58,7 +58,7 @@ pub(super) struct Function<'a> {
 impl Function<'_> {
     /// Emits the function for the part, or two functions if several blocks share a kept point.
     /// Returns the entries to launch. If reductions of the part are combined in memory, the first
-    /// entries write their initial values.
+    /// entries write the initial values of these reductions.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<KernelEntry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![

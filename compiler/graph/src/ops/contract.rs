@@ -113,8 +113,8 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
 }
 
 /// Returns the cotangent of one operand: contracts the cotangent of the result with the other
-/// operand. The contraction sums over each letter that only the differentiated operand has, so the
-/// cotangent is constant along the axis of such a letter.
+/// operand. If only this operand has a letter, the differentiated op sums over the letter. The
+/// cotangent is therefore constant along the axis of the letter.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

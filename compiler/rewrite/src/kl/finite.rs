@@ -1,14 +1,13 @@
 //! Detects infinite KL divergences from the ends of supports and from the tails that distributions
 //! declare.
 //!
-//! Note \[Tails\]. `KL(q
-//! p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite if `-log
-//! p` grows too fast towards an end of the support. If it grows like a power of the distance, this
-//! is too fast if q has no moment of that order. If it grows like an exponential, this is too fast
-//! if the mean of that exponential under q does not exist. Power and log-normal tails of p never
-//! make the divergence infinite, because the mean of the squared logarithm exists under every
-//! declared tail. At a finite end, the inverse of the distance from that end is used instead of the
-//! distance. Every entropy of the library is finite.
+//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero.
+//! The divergence is also infinite if `-log p` grows too fast towards an end of the support. If it
+//! grows like a power of the distance, this is too fast if q has no moment of that order. If it
+//! grows like an exponential, this is too fast if the mean of that exponential under q does not
+//! exist. Power and log-normal tails of p never make the divergence infinite, because the mean of
+//! the squared logarithm exists under every declared tail. At a finite end, the inverse of the
+//! distance from that end is used instead of the distance. Every entropy of the library is finite.
 //!
 //! The check uses the starting values of optimised parameters. If a shape parameter decides whether
 //! the divergence is finite, the divergence must be finite at the starting value of this parameter.

@@ -146,8 +146,8 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, the shared inputs count as inputs of the layers. An
-    // example is a model that treats the whole file as one example.
+    // If all examples share their inputs, the shared inputs count as inputs of the layers. This is
+    // the case in a model that treats the whole file as one example.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,

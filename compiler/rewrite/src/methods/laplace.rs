@@ -2,9 +2,10 @@
 //!
 //! The outputs `f` are the arguments of the observed distributions that depend on the row and on at
 //! least one moving site (a site that is not fixed). If no such argument depends on the row, `f`
-//! consists of all arguments that depend on a moving site. The bijection of its support transforms
-//! each of these arguments onto the reals, and all arguments are concatenated into one vector. The
-//! weights are the sites that affect `f`. All other sites keep their values at the maximum.
+//! consists of all arguments that depend on a moving site. Each of these arguments is transformed
+//! onto the reals by the bijection of its support. All arguments are then concatenated into one
+//! vector. The weights are the sites that affect `f`. All other sites keep their values at the
+//! maximum.
 
 pub mod choice;
 mod columns;

@@ -52,8 +52,8 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X + -Y), example(-X + Y), example(X - -Y)],
     },
     Rule {
-        // If both factors are negated, the negations cancel. If the other factor is a
-        // constant, the constant is negated instead.
+        // If both factors are negated, the negations cancel. If one factor is negated and
+        // the other factor is a constant, the constant is negated instead.
         name: "mul-of-neg",
         cases: || vec![equal(-X * -Y, X * Y), equal(-X * A, X * -A)],
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],

@@ -17,7 +17,7 @@ use bnnc_graph::types::Type;
 
 /// Returns
 /// `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`.
-/// The products are the vectors times minus the second derivative of the log-likelihood, summed
+/// Each product is a vector multiplied by minus the second derivative of the log-likelihood, summed
 /// over rows.
 ///
 /// # Errors

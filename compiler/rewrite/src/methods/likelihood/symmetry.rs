@@ -184,7 +184,8 @@ fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
     Split { even, noisy, odd }
 }
 
-/// Multiplies two splits. Where both factors are odd and have the same sign, the product is even.
+/// Multiplies two splits. The product of two odd parts is even, because the sign of the noise flips
+/// both parts.
 fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     let mut result = Split {
         noisy: x.noisy || y.noisy,

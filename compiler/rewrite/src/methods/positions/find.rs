@@ -109,9 +109,10 @@ fn guarded(
     guarded
 }
 
-/// Returns the row of each element of `value`, as a real. The row is the position along the first
-/// axis of a whole column from which the element was computed. Returns `None` if an element does
-/// not come from a whole column. `is_column` returns whether a parameter is a whole column.
+/// Returns the row of each element of `value`, as a real. Each element is computed from one
+/// position along the first axis of a whole column, and this position is the row. Returns `None` if
+/// an element does not come from a whole column. `is_column` returns whether a parameter is a whole
+/// column.
 pub fn rows(
     builder: &mut Builder,
     function: &Function,
