@@ -1,4 +1,4 @@
-//! The entry object of an executable. It contains `main`, the serialised program, and small
+//! The entry object of an executable. The object contains `main`, the serialised program, and small
 //! functions through which kernels call the runtime.
 
 use crate::call::{noise_parameters, scalar_parameters, signature};

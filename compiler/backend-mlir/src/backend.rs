@@ -26,9 +26,9 @@ pub const PREFIX: &str = "kernel_";
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The executable of the worker. If it is `None`, the environment variable [`WORKER`] is used.
-    /// If this variable is not set, the executable of this process is used, provided it includes a
-    /// worker.
+    /// The executable of the worker. If this field is `None`, the environment variable [`WORKER`]
+    /// is used. If this variable is not set, the executable of this process is used, provided it
+    /// includes a worker.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,

@@ -57,7 +57,7 @@ pub(crate) struct Emitter<'a> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop. It receives the counter of the loop.
+/// The body of a loop. The body receives the counter of the loop.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {

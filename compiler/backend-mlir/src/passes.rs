@@ -32,8 +32,8 @@ pub const TO_PTX: &[&str] = &[
     "gpu-module-to-binary{format=isa}",
 ];
 
-/// The passes that optimise LLVM IR before code generation. They move invariants out of loops,
-/// vectorise loops for the host's vector width, unroll other loops, and remove unused code.
+/// The passes that optimise LLVM IR before code generation. These passes move invariants out of
+/// loops, vectorise loops for the host's vector width, unroll other loops, and remove unused code.
 pub const OPTIMISE: &str = "default<O3>";
 
 /// Returns the passes as the text of a pass pipeline.

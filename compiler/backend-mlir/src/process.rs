@@ -1,5 +1,5 @@
-//! The compiler's side of the worker process. It starts the worker, sends the module, supervises
-//! the worker, and explains why the worker ended.
+//! The compiler's side of the worker process. This side starts the worker, sends the module,
+//! supervises the worker, and explains why the worker ended.
 
 use crate::backend::WORKER;
 use crate::protocol::{self, WorkerRequest, unframe};
@@ -157,7 +157,8 @@ impl Worker {
             );
         }
         // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of
-        // their own, so the exception must come from the C++ library. It is usually `bad_alloc`.
+        // their own, so the exception must come from the C++ library. The exception is usually
+        // `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return Fault::limit(
                 &NO_WORKER,

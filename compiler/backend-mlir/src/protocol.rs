@@ -1,6 +1,6 @@
 //! The protocol of a worker process. The worker receives the options as arguments, and the module
-//! on standard input. It writes a header and the artefact to standard output, and diagnostics to
-//! standard error.
+//! on standard input. The worker writes a header and the artefact to standard output, and
+//! diagnostics to standard error.
 
 /// The subcommand with which an executable runs as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
@@ -59,7 +59,7 @@ impl WorkerRequest {
         ]
     }
 
-    /// Parses the arguments after the subcommand. Returns `None` if they are not valid.
+    /// Parses the arguments after the subcommand. Returns `None` if the arguments are not valid.
     pub fn parse(arguments: &[String]) -> Option<WorkerRequest> {
         let [target, memory] = arguments else {
             return None;

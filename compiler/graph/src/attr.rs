@@ -92,25 +92,25 @@ macro_rules! getters {
 }
 
 getters! {
-    /// The distribution at `at`.
+    /// Returns the distribution at position `at` of the attributes.
     dist Dist Arc<Instance>;
-    /// The axis size at `at`.
+    /// Returns the axis size at position `at` of the attributes.
     dim Dim Dim;
-    /// The element type at `at`.
+    /// Returns the element type at position `at` of the attributes.
     dtype DType DType;
-    /// The function at `at`.
+    /// Returns the function at position `at` of the attributes.
     function Function Arc<Function>;
-    /// The integer at `at`.
+    /// Returns the integer at position `at` of the attributes.
     int Int i64;
-    /// The integers at `at`.
+    /// Returns the integers at position `at` of the attributes.
     ints Ints Vec<i64>;
-    /// The real at `at`.
+    /// Returns the real at position `at` of the attributes.
     real Real f64;
-    /// The reals at `at`.
+    /// Returns the reals at position `at` of the attributes.
     reals Reals Vec<f64>;
-    /// The shape at `at`.
+    /// Returns the shape at position `at` of the attributes.
     shape Shape Shape;
-    /// The symbol at `at`.
+    /// Returns the symbol at position `at` of the attributes.
     symbol Symbol Arc<str>;
 }
 

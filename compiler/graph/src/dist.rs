@@ -176,9 +176,11 @@ pub struct Instance {
     /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of `x ^ order`
     /// for each element `x`. A moment that diverges is infinite.
     pub moment: Option<Arc<Function>>,
-    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Present only for positive supports.
+    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. `None`
+    /// unless the support is positive.
     pub log_mean: Option<Arc<Function>>,
-    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value. Present only for positive supports.
+    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value.
+    /// `None` unless the support is positive.
     pub log_variance: Option<Arc<Function>>,
     /// `(params..) -> real[classes]`: the probability of each class, for discrete outputs.
     pub probabilities: Option<Arc<Function>>,

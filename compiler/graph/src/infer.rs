@@ -73,7 +73,7 @@ pub fn reals(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real])
 }
 
-/// The rule for reals or integers with equal shapes. The result has the same type.
+/// The rule for reals or integers with equal shapes. The result has the type of the operands.
 pub fn numbers(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real, DType::Int])
 }

@@ -63,8 +63,8 @@ pub struct SitePosterior {
     /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
     /// The sites that share the family, in the order in which their elements follow each other in a
-    /// value of the family. Empty for a single site. A joint family is a distribution on `real[n]`,
-    /// over the free coordinates of the members in row-major order.
+    /// value of the family. The list is empty for a single site. A joint family is a distribution
+    /// on `real[n]`, over the free coordinates of the members in row-major order.
     pub members: Vec<Site>,
     /// The family, elaborated for the shape of this site. `Point` has a `draw` (the value of its parameter
     /// `loc`) but no density.
@@ -110,10 +110,10 @@ pub struct ApproximatePosterior {
 
 /// An optimiser elaborated for one tensor shape.
 ///
-/// `update` has these parameters: `gradient`, `parameter` (the value before the step), one parameter per
-/// state with the name of the state, `iteration` (a real that counts from 1) and `rate` (a real). The first
-/// result is `step`, which is added to the parameter. The next value of each state follows. All tensors have
-/// the same shape.
+/// `update` has these parameters: `gradient`, `parameter` (the value before the step), one
+/// parameter per state with the name of the state, `iteration` (a real that counts from 1) and
+/// `rate` (a real). The first result is `step`, which is added to the parameter. The other results
+/// are the next values of the states, in order. All tensors have the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
     /// The names of the states with their starting values.

@@ -16,9 +16,9 @@ use std::ops::Deref;
 /// The number of operands of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// Exactly this number.
+    /// Exactly this number of operands.
     Exactly(usize),
-    /// This number or more.
+    /// This number of operands or more.
     AtLeast(usize),
 }
 
@@ -37,7 +37,7 @@ pub struct OpDef {
     pub attrs: &'static [AttrSpec],
     /// Returns the type of the result, or the reason why the operands do not fit.
     pub infer: fn(&[&Type], &[Attr]) -> Inferred,
-    /// The function that evaluates the op. If it is `None`, [`OpDef::evaluate`] applies the
+    /// The function that evaluates the op. If this field is `None`, [`OpDef::evaluate`] applies the
     /// operation of [`Lower::Scalar`] to each element.
     pub eval: Option<OpEvaluation>,
     /// The reverse-mode derivative of the op.
@@ -161,15 +161,17 @@ pub enum Vjp {
     /// variate is drawn again from the same random numbers, this variate may change by a different
     /// amount.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
-    /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
+    /// The derivative is zero, because the op is constant almost everywhere or not differentiable
+    /// on purpose. The text gives the reason.
     Zero(&'static str),
-    /// The op does not have a derivative. The text is the reason, which every such op must state.
+    /// The op does not have a derivative. The text gives the reason.
     None(&'static str),
 }
 
 /// The batching rule of an op. In mapped operands and in the result, the mapped axis is axis 0.
 pub enum Batch {
-    /// Operands that are not mapped are broadcast along the mapped axis. Attributes do not change.
+    /// Operands that are not mapped are broadcast along the mapped axis. The attributes of the op
+    /// do not change.
     Elementwise,
     /// A rule
     /// `(builder, call with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
@@ -257,7 +259,7 @@ impl Interval {
         hi: f64::INFINITY,
     };
 
-    /// Returns the closed interval.
+    /// Returns the closed interval from `lo` to `hi`.
     pub fn new(lo: f64, hi: f64) -> Interval {
         Interval { lo, hi }
     }
@@ -265,8 +267,8 @@ impl Interval {
 
 /// One call in the conformance tests.
 pub struct Example {
-    /// The static types of the operands, and the intervals from which their elements are drawn. Integers are
-    /// rounded down.
+    /// The static types of the operands, and the intervals from which their elements are drawn. The
+    /// elements of integer operands are rounded down.
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,

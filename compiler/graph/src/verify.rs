@@ -36,7 +36,8 @@ pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 /// Verifies a function and the functions inside it. The checks cover the order of the nodes, the
-/// parameters, the results, the calls and the types. They also check that the stage allows each op.
+/// parameters, the results, the calls and the types. The checks also ensure that the stage allows
+/// each op.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
     let place = format!("function `{}` of stage {}", function.name, spec.name);
     for value in function.nodes.ids() {

@@ -33,7 +33,7 @@ pub enum CodePlacement {
     Object {
         /// The prefix of global symbols. The symbol of kernel `n` consists of `prefix` and `n`.
         prefix: String,
-        /// The format of the object. It depends on the program that reads the object.
+        /// The format of the object. The format depends on the program that reads the object.
         format: ObjectFormat,
     },
 }
@@ -69,7 +69,8 @@ pub trait Backend {
     /// Returns the name of the backend, which is also the value of `--backend`.
     fn name(&self) -> &'static str;
 
-    /// Returns the only precision that the backend supports. Returns `None` if it supports both.
+    /// Returns the only precision that the backend supports. Returns `None` if the backend supports
+    /// both precisions.
     fn fixed_precision(&self) -> Option<Precision> {
         None
     }

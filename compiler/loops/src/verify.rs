@@ -15,8 +15,8 @@ pub(crate) type Verdict = Result<(), Bug>;
 /// Checks every kernel, and checks that the plan agrees with the kernels.
 ///
 /// # Errors
-/// Returns a [`Fault::Bug`]. It names the kernel or step, the place in it, and the rule that is
-/// broken.
+/// Returns a [`Fault::Bug`]. The error names the kernel or step, the place in it, and the rule that
+/// is broken.
 pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|bug| bug.at(format_args!("kernel `{}`", kernel.name)))?;

@@ -73,9 +73,10 @@ impl Partition {
     }
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search
-    /// alternates between both ends. It therefore takes about twice the time of a search from a
-    /// single end: the end from which fewer groups can be reached. This helps because most groups
-    /// that are far apart are updates of parameters, which have no successors.
+    /// alternates between both ends. The search therefore takes about twice the time of a search
+    /// from a single end: the end from which fewer groups can be reached. Searching from both ends
+    /// helps, because most groups that are far apart are updates of parameters, which have no
+    /// successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];

@@ -101,8 +101,8 @@ impl SizePolynomial {
         }
     }
 
-    /// Returns whether every symbol in the polynomial is a number of draws. Such numbers are often
-    /// 1.
+    /// Returns whether every symbol in the polynomial is a number of draws. A number of draws is
+    /// often 1.
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,

@@ -234,8 +234,8 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property that two kernels with the same domain may share. If they do, merging them is
-/// worthwhile.
+/// A property that two kernels with the same domain may share. If two kernels share such a
+/// property, merging them is worthwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
     /// The domain of the kernels has a single point, so the launch is most of their cost.

@@ -100,7 +100,7 @@ pub enum TensorDef {
 /// element, and `to` gives the position of this element.
 #[derive(Clone, Debug)]
 pub struct AssembledPart {
-    /// The operand. Its axes are the domain.
+    /// The operand. The axes of the operand are the domain.
     pub value: TensorId,
     /// One coordinate for each axis of the result. Each coordinate is a function of the operand's axes.
     pub to: Vec<Coordinate>,

@@ -108,9 +108,11 @@ pub struct SitePrior {
     /// `(the sites and shared inputs that are needed..) -> one result per parameter of the distribution`,
     /// in order.
     pub arguments: Function,
-    /// A site on which the parameters of the prior depend. `None` if they depend on no site.
+    /// A site on which the parameters of the prior depend. `None` if the parameters depend on no
+    /// site.
     pub depends_on: Option<Arc<str>>,
-    /// The members of a group, each with its own prior. Empty for the prior of a single site.
+    /// The members of a group, each with its own prior. The list is empty for the prior of a single
+    /// site.
     pub members: Vec<(Site, SitePrior)>,
 }
 

@@ -247,7 +247,7 @@ fn is_nonzero(builder: &mut Builder, value: Value) -> Value {
 }
 
 /// Returns `function` with additional results `d_<name>`: the gradients of its result `result`, a
-/// real scalar. Each parameter in `wrt` has one gradient.
+/// real scalar. Each parameter in `wrt` has one such result.
 pub fn gradient(function: &Function, result: &str, wrt: &[&str]) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

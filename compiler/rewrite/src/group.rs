@@ -1,8 +1,8 @@
 //! Replaces the sites that share a joint family by one site, so that later passes treat groups like
 //! sites.
 //!
-//! The site of a group is a vector of reals. It consists of the free coordinates of the group's
-//! members, one member after another, each in row-major order. A bijection transforms the
+//! The site of a group is a vector of reals. This vector consists of the free coordinates of the
+//! group's members, one member after another, each in row-major order. A bijection transforms the
 //! coordinates of a constrained member onto its support. The prior of the group is the density of
 //! these coordinates: the product of the members' priors and of the Jacobian determinants of the
 //! bijections. The density computes the parameters of each member's prior from the values of the

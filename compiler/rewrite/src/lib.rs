@@ -1,5 +1,5 @@
-//! Passes and rules that transform the graph. They compute derivatives, batches, densities, KL
-//! divergences, and the objectives of the inference methods.
+//! Passes and rules that transform the graph. The passes compute derivatives, batches,
+//! densities, KL divergences, and the objectives of the inference methods.
 
 pub mod batch;
 pub mod constrain;

@@ -130,8 +130,8 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Returns options for a backend. Their array primitives are simple, and use the elementwise
-/// functions of the reference.
+/// Returns options for a backend. The array primitives in these options are simple, and use the
+/// elementwise functions of the reference.
 pub fn options() -> BackendOptions {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));

@@ -24,8 +24,8 @@ fn check(program: &LoopProgram, chunks: &[i64]) {
     harness::compare(program, &found, &wanted, tolerance);
 }
 
-/// Builds a program with five outputs. They are a sum for each element, a sum of values that need a
-/// call, a sum over everything, a maximum, and a sum for each draw.
+/// Builds a program with five outputs. The outputs are a sum for each element, a sum of values that
+/// need a call, a sum over everything, a maximum, and a sum for each draw.
 fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> LoopProgram {
     let order = |of_element: i64, of_draw: i64| match element < draw {
         true => format!("[{of_element}, {of_draw}]"),

@@ -20,8 +20,8 @@ use walk::Walk;
 /// of a block, until the numbers are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The number of bytes that are reserved for the partial result of a block. They are enough for
-/// every type of result.
+/// The number of bytes that are reserved for the partial result of a block. This number is enough
+/// for every type of result.
 const PIECE: i64 = 8;
 
 /// Returns the number of bytes of scratch memory in which blocks store their partial results.

@@ -1,6 +1,6 @@
-//! An emulator of PTX. It runs one block after another, and runs the threads of a block in turn
-//! from barrier to barrier. It supports the instructions that LLVM emits for the kernels of bnnc,
-//! and panics at any other instruction.
+//! An emulator of PTX. The emulator runs one block after another, and runs the threads of a block
+//! in turn from barrier to barrier. The emulator supports the instructions that LLVM emits for the
+//! kernels of bnnc, and panics at any other instruction.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;

@@ -96,7 +96,8 @@ operations! {
     /// A strided window.
     slice(x: Value, window: Window) = ops::slice::SLICE, [x],
         [Attr::Ints(window.starts), Attr::Ints(window.limits), Attr::Ints(window.strides)];
-    /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each list has one entry per axis.
+    /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each of the
+    /// three lists has one entry per axis.
     pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
     /// Collects all windows of these `sizes` over the last axes of `x`. Consecutive windows are
@@ -123,7 +124,7 @@ operations! {
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
     triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
         [Attr::Int(i64::from(transposed))];
-    /// The logarithm of the sum of exponentials along an axis. The axis is removed.
+    /// The logarithm of the sum of exponentials along an axis, which is removed.
     logsumexp(x: Value, axis: usize) = ops::logsumexp::LOGSUMEXP, [x], [Attr::Int(axis as i64)];
     /// Exponentials along an axis, divided by their sum.
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];

@@ -1,7 +1,7 @@
 //! The registry of tensor ops. Each op has its own file and is listed here by name.
 //!
 //! To add an op, add its file, its `pub mod` line and its entry in [`ALL`]. The conformance tests
-//! then test the op.
+//! then test this op too.
 
 pub mod abs;
 pub mod add;

@@ -129,7 +129,8 @@ impl Import<'_> {
     }
 }
 
-/// Returns the merge of axes that results in the axes `dims`. Returns `None` if no merge does.
+/// Returns the merge of axes that results in the axes `dims`. Returns `None` if no such merge
+/// exists.
 fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
     let one = Dim::Fixed(1);
     let mut into = Vec::new();

@@ -47,8 +47,8 @@ impl Densities {
 }
 
 /// The search for the factors of a product visits at most this number of nodes, because repeated
-/// squaring doubles the number of nodes at each level. After that, factors are not expanded
-/// further.
+/// squaring doubles the number of nodes at each level. If there are more nodes, some factors stay
+/// products.
 const MOST_FACTORS: usize = 64;
 
 /// Computes bounds of every value by the rules of the ops. The bounds of a product are computed

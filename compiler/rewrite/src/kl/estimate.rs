@@ -38,7 +38,7 @@ pub struct KlEstimate {
 }
 
 /// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters
-/// and noise, or `None` if a parameter itself is part of an atom.
+/// and noise, or `None` if the parameter itself is the atom.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,
@@ -73,8 +73,8 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
 }
 
-/// A draw of a site in separated form. It consists of the value in the support, the draw of the
-/// family, and the log determinant of the Jacobian of the bijection between them.
+/// A draw of a site in separated form. The form consists of the value in the support, the draw of
+/// the family, and the log determinant of the Jacobian of the bijection between them.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.

@@ -148,7 +148,7 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
 fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
     if exponent.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&exponent) {
         // The recurrence divides by the base, so it fails if the base is zero at the centre.
-        // Repeated products work there too.
+        // Repeated products also work for such a base.
         let one = b.like(1.0, at(x, 0)?);
         let mut y: Jet = vec![Some(one)];
         for _ in 0..exponent as usize {

@@ -63,8 +63,8 @@ pub struct OptionalPrograms {
     pub smaller: bool,
 }
 
-/// Programs that never store a whole Jacobian. They are used for diagonal precisions, and for
-/// subnetworks, whose weights are chosen among all weights.
+/// Programs that never store a whole Jacobian. These programs are used for diagonal precisions, and
+/// for subnetworks, whose weights are chosen among all weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.

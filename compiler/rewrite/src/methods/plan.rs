@@ -31,8 +31,8 @@ pub struct SitePlan<'a> {
     pub placement: Placement,
     /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,
-    /// The reason why the KL divergence is not known to be finite. `None` if it is known to be
-    /// finite.
+    /// The reason why the KL divergence is not known to be finite. `None` if the divergence is
+    /// known to be finite.
     pub doubt: Option<String>,
 }
 

@@ -72,8 +72,9 @@ pub fn predict_masked(
     over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
 }
 
-/// Returns the program `(states.., data.., draw, row0, step)`. It has the results of [`predict`],
-/// each `[batch, ..]`. `bind` binds the sites in a scope that already holds the other parameters.
+/// Returns the program `(states.., data.., draw, row0, step)`. The program has the results of
+/// [`predict`], each `[batch, ..]`. `bind` binds the sites in a scope that already holds the other
+/// parameters.
 pub fn per_draw(
     densities: &Densities,
     model: &Model,

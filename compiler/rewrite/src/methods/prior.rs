@@ -29,7 +29,7 @@ pub enum ValueOrigin {
     GivenBelow(Shape),
 }
 
-/// Returns the program `(given sites.., data.., draw0, row0, step)`. It has the results of
+/// Returns the program `(given sites.., data.., draw0, row0, step)`. The program has the results of
 /// [`super::predict::predict`], each `[draws, batch, ..]`. Each site is drawn conditional on the
 /// sites before it. The values of a given site are a parameter `[draws, ..]` with the name of the
 /// site.

@@ -14,9 +14,9 @@ use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, 
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// Returns one state for each parameter of each site's family. They are followed by the states that
-/// the optimiser needs for each optimised parameter. If the prior is tuned during training
-/// (`online`), the states of [`tuned`] are added.
+/// Returns one state for each parameter of each site's family. The states that the optimiser needs
+/// for each optimised parameter follow. If the prior is tuned during training (`online`), the
+/// states of [`tuned`] are added.
 pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {

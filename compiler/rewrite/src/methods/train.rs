@@ -43,8 +43,8 @@ pub struct TrainingSettings<'a> {
     pub optimiser: &'a ElaboratedOptimiser,
     /// The number of draws of the sites per step.
     pub samples: usize,
-    /// The number of draws for KL divergences that need draws. If it is 0, these divergences use
-    /// the draws of the likelihood.
+    /// The number of draws for KL divergences that need draws. If this number is 0, these
+    /// divergences use the draws of the likelihood.
     pub kl_draws: usize,
     /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
@@ -59,7 +59,7 @@ pub struct TrainingSettings<'a> {
     /// this log prior is multiplied in the loss.
     pub scaled: Option<&'a (Function, f64)>,
     /// A separate program for the gradient of the loss is built if at most this number of scalars
-    /// are optimised. `None` never builds this program.
+    /// are optimised. If this limit is `None`, the program is never built.
     pub gradient: Option<usize>,
 }
 

@@ -59,7 +59,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],
     },
     Rule {
-        // Two constant factors become one.
+        // Two constant factors become one constant.
         name: "mul-of-constants",
         cases: || vec![equal(X * A * B, X * (A * B))],
         examples: || vec![example(X * 2.0 * 3.0), example(3.0 * (2.0 * X))],

@@ -13,7 +13,7 @@ use bnnc_graph::ops::broadcast::BROADCAST;
 /// The rules for broadcasts, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // A repetition of a repetition is one repetition.
+        // Two nested repetitions become one repetition.
         name: "broadcast-of-broadcast",
         cases: || vec![equal(repeat(repeat(X, P), Q), repeat(X, Q.at(P)))],
         examples: || {

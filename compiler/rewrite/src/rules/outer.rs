@@ -94,8 +94,8 @@ fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// Returns `count` consecutive letters that start with `first`. Returns `None` if they would go
-/// beyond `z`.
+/// Returns `count` consecutive letters that start with `first`. Returns `None` if the letters would
+/// go beyond `z`.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
     (letters.len() == count).then_some(letters)

@@ -217,8 +217,8 @@ impl Places {
         self.pick_in_memory(builder, value)
     }
 
-    /// Returns the shape after picking. It has the axes that are not picked, followed by the picked
-    /// axis if any axis is picked.
+    /// Returns the shape after picking. The shape has the axes that are not picked, followed by the
+    /// picked axis if any axis is picked.
     fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
         let dims = builder.ty(value).dims();
         let kept = self.kept().into_iter().map(|axis| dims[axis]);

@@ -13,9 +13,9 @@ fn unknown(name: &str) -> Fault {
 }
 
 /// Computes forward-mode derivatives. The returned function has an additional parameter `t_<name>`,
-/// the tangent, for each name in `wrt`. It has an additional result `t_<name>` for each real
-/// result. The pull-back is linear in its cotangent `c`, so the derivative of `<pull_back(c), t>`
-/// with respect to `c` is the push-forward of `t`.
+/// the tangent, for each name in `wrt`. The function also has an additional result `t_<name>` for
+/// each real result. The pull-back is linear in its cotangent `c`, so the derivative of
+/// `<pull_back(c), t>` with respect to `c` is the push-forward of `t`.
 pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     let pulled = pull_back_function(function, wrt)?;
     let mut builder = Builder::new(&function.name);

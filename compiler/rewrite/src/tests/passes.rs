@@ -95,8 +95,8 @@ fn a_failed_verification_names_the_pass() {
     assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
 }
 
-/// In a release build, `verify` is false by default. The option `--verify` sets it to
-/// true.
+/// In a release build, `verify` is false by default. The option `--verify` sets `verify`
+/// to true.
 #[test]
 fn passes_are_verified_if_the_context_requests_it() {
     let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];

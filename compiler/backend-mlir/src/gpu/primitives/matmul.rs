@@ -15,8 +15,8 @@ const TILE: i64 = 64;
 const DEPTH: i64 = 16;
 /// The number of elements that a thread computes along each axis of a tile.
 const OWN: i64 = 4;
-/// The distance between rows of a slice. It is chosen so that the columns of the slice lie in
-/// different banks of shared memory.
+/// The distance between rows of a slice. This distance is chosen so that the columns of the slice
+/// lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
 /// One operand of a product, from which a tile reads. `free` is the axis along the tile, and

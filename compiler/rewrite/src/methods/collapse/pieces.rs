@@ -186,8 +186,8 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
-    /// The operands of the comparisons that depend on the parameters. Each pair occurs once. `None`
-    /// stands for zero.
+    /// The operands of the comparisons that depend on the parameters. Each pair of operands occurs
+    /// once. `None` stands for the constant zero.
     switches: Vec<(Value, Option<Value>)>,
 }
 

@@ -122,7 +122,7 @@ pub fn covers(name: &str, site: &str) -> bool {
 }
 
 /// Returns the reason why the approximation of a site does not support an estimator. Returns `None`
-/// if it supports the estimator.
+/// if the approximation supports the estimator.
 fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {

@@ -153,8 +153,8 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the constant coefficients. They are the means of the elements if the polynomial has
-    /// degree one.
+    /// Returns the constant coefficients. These coefficients are the means of the elements if the
+    /// polynomial has degree one.
     pub fn mean(&self, builder: &mut Builder) -> Value {
         self.coefficient(0)
             .unwrap_or_else(|| builder.zeros_like(self.of.variance))

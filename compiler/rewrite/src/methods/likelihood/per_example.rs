@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// A small amount that is added to variances. If all factors of a product are zero, its variance is
 /// zero, where the square root has an infinite slope. The amount is below the rounding error of any
-/// variance above `1e-22`. It keeps the slope at zero finite in both precisions.
+/// variance above `1e-22`. The amount also keeps the slope at zero finite in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function in which some sites are drawn separately for each example, with sentences for the

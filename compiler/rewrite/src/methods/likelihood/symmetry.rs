@@ -19,7 +19,7 @@ use bnnc_graph::ops;
 /// the noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignParts {
-    /// The part whose sign does not flip. `None` means zero.
+    /// The part whose sign does not flip. `None` if this part is zero.
     pub even: Option<Value>,
     /// The part whose sign flips.
     pub odd: Value,

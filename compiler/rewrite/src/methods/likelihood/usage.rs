@@ -27,7 +27,7 @@ pub struct VaryingSite {
     pub way: Expectation,
     /// The way in which the likelihood uses the site.
     pub usage: Usage,
-    /// The weights that share one draw with this site. `None` if no weights do.
+    /// The weights that share one draw with this site. `None` if no weights share its draw.
     pub with: Option<Arc<str>>,
 }
 

@@ -26,8 +26,8 @@ pub struct PruningFunctions {
     pub untouched: Vec<(Arc<str>, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for `sites`.
     pub moments: Function,
-    /// The program `(states.., data.., draw0, row0, step, SITE/mask..)`. It has the results of
-    /// [`predict::predict`].
+    /// The program `(states.., data.., draw0, row0, step, SITE/mask..)`. The program has the
+    /// results of [`predict::predict`].
     pub predict: Function,
 }
 
@@ -62,8 +62,8 @@ pub fn pruning(
     })
 }
 
-/// Returns the reason why the elements of a site cannot be removed. Returns `None` if they can be
-/// removed.
+/// Returns the reason why the elements of a site cannot be removed. Returns `None` if the
+/// elements can be removed.
 fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;
