@@ -1,5 +1,5 @@
-//! Emits a scalar operation, either on one element or on a vector. Both forms round in the same
-//! way.
+//! Emits a scalar operation, either on one element or on a vector. The scalar and the vector form
+//! round in the same way.
 
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;

@@ -71,8 +71,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Generates a block of a noise stream. The block begins at the current indices. Its values are
-    /// stored `skipped` elements after the start of their scratch slots.
+    /// Generates a block of a noise stream. The block begins at the current indices. The values of
+    /// the block are stored `skipped` elements after the start of their scratch slots.
     pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
         let InstOp::Noise {
             coordinates, shape, ..

@@ -3,8 +3,9 @@
 //!
 //! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels
 //! as functions, and `primitives` emits the primitives that plans call. All functions are emitted
-//! in the LLVM dialect. Their only intrinsics are the few that return the position of a thread.
-//! Elementary functions are inlined from recordings, so no device library is needed.
+//! in the LLVM dialect. The only intrinsics in these functions are the few that return the
+//! position of a thread. Elementary functions are inlined from recordings, so no device library is
+//! needed.
 
 mod backend;
 pub mod chip;

@@ -21,8 +21,8 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has a fused multiply-add instruction. If not, the inlined
-/// functions are made from other recordings.
+/// Returns whether the processor has a fused multiply-add instruction. Without this
+/// instruction, the inlined functions are made from other recordings.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,5 +1,5 @@
-//! Emits the innermost loops. They run over single points, over blocks of points between calls, or
-//! over tiles of several rows.
+//! Emits the innermost loops. The innermost loops run over single points, over blocks of points
+//! between calls, or over tiles of several rows.
 
 use crate::func::Emitter;
 use crate::text::{LoopBounds, Value};

@@ -206,14 +206,14 @@ impl Text {
         value
     }
 
-    /// Writes an operation `dialect.name operands : type`. Its operands and its result have the
+    /// Writes an operation `dialect.name operands : type`. The operands and the result have the
     /// same type.
     pub fn alike(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         self.value(ty, format_args!("{name} {} : {ty}", commas(operands)))
     }
 
-    /// Writes an intrinsic function. Its operands and its result have the same type.
+    /// Writes an intrinsic function. The operands and the result have the same type.
     pub fn intrinsic(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         let types = commas(operands.iter().map(|operand| operand.ty));

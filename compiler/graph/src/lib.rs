@@ -1,5 +1,5 @@
-//! The probabilistic graph. It consists of a registry of typed tensor operations, of functions made
-//! of these operations, and of the text form of functions.
+//! The probabilistic graph. The crate contains the registry of typed tensor operations, functions
+//! made of these operations, and the text form of functions.
 
 pub mod analysis;
 pub mod attr;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 /// A model, elaborated for one example.
 ///
-/// `function` is probabilistic. Its parameters are the shared inputs, then the inputs of the example, then
-/// the observed outputs; each is found by its name. Every declared site is one `sample` node. The attribute
-/// `site` of the node is the path of the site. Every output has one or more `observe` nodes. The function has
-/// no results, because the `density` pass splits it into functions.
+/// `function` is probabilistic. The parameters of `function` are the shared inputs, then the inputs
+/// of the example, then the observed outputs. Each parameter is found by its name. Every declared
+/// site is one `sample` node. The attribute `site` of the node is the path of the site. Every
+/// output has one or more `observe` nodes. The function has no results, because the `density` pass
+/// splits it into functions.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The name of the model.

@@ -3,11 +3,11 @@
 //! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and
 //! operands of calls, operands of reshapes that are not index maps, and data that are read at
 //! computed positions. Any other tensor is stored if computing it again would cost more than
-//! storing and loading it. Such a tensor costs more than a few operations, and either several
-//! kernels evaluate it or it is repeated along an axis. In a chain of tensors that each have a
-//! single consumer, only the last tensor is stored. Storing a tensor can change the grouping of
-//! tasks. The choice of stored tensors and the grouping therefore alternate until no further tensor
-//! is stored.
+//! storing and loading it. This is the case if the tensor costs more than a few operations, and
+//! either several kernels evaluate it or it is repeated along an axis. In a chain of tensors that
+//! each have a single consumer, only the last tensor is stored. Storing a tensor can change the
+//! grouping of tasks. The choice of stored tensors and the grouping therefore alternate until no
+//! further tensor is stored.
 //!
 //! Note [Draws in memory]. The memory of a program must not depend on the number of draws of a
 //! divergence. If a tensor has elements for every such draw, a high cost is therefore not a reason

@@ -147,8 +147,8 @@ impl Groups {
         }
     }
 
-    /// Returns whether a task and the tasks of a group fit. They fit if each reads from the other's
-    /// memory only elements that are written at the same point.
+    /// Returns whether a task and the tasks of a group fit. The tasks fit if each reads from the
+    /// other's memory only elements that are written at the same point.
     fn fits_into(&self, task: usize, group: usize) -> bool {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);

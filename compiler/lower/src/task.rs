@@ -169,7 +169,7 @@ fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     axes.iter().all(|axis| *axis != usize::MAX).then_some(axes)
 }
 
-/// Returns the task of a call or a loop. Such a task reads each operand as a whole.
+/// Returns the task of a call or a loop. A call or a loop reads each operand as a whole.
 fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask {
     let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
     FusedTask {
@@ -272,8 +272,8 @@ pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }
 
-/// Returns whether the launch is most of the cost of a kernel. Such a kernel may join any other
-/// kernel with the same domain.
+/// Returns whether the launch is most of the cost of a kernel. A kernel whose cost is mostly the
+/// launch may join any other kernel with the same domain.
 fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL

@@ -116,8 +116,8 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // The second kernel can start only after the first kernel has ended. It therefore computes the
-    // whole chain of tensors again.
+    // The second kernel can start only after the first kernel has ended. The second kernel
+    // therefore computes the whole chain of tensors again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);

@@ -162,7 +162,8 @@ fn a_dense_layer_is_one_product_and_one_kernel() {
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
-/// The windows of all images are copied once. Then a single matrix product with the kernel follows.
+/// The windows of all images are copied once. After this copy, a single matrix product with the
+/// kernel follows.
 #[test]
 fn a_convolution_is_one_copy_of_windows_and_one_product() {
     let mut b = Builder::new("convolution");

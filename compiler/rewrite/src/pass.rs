@@ -17,7 +17,7 @@ pub struct Pass {
     pub from: Spec,
     /// The specification of the pass's output.
     pub to: Spec,
-    /// True if later passes rely on the pass. Such a pass cannot be disabled.
+    /// True if later passes rely on the pass. A required pass cannot be disabled.
     pub required: bool,
     /// The implementation of the pass.
     pub run: PassRun,

@@ -14,7 +14,7 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node that is about to be built. Its operands have already been rewritten.
+/// A node that is about to be built. The operands of the node have already been rewritten.
 pub struct PendingNode<'a> {
     /// The op.
     pub op: Op,

@@ -12,8 +12,8 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
-    /// Adds a tensor that is a copy in memory. Its elements are in the row-major order of the
-    /// tensor's axes.
+    /// Adds a tensor that is a copy in memory. The elements of the copy are in the row-major order
+    /// of the tensor's axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
         let part = AssembledPart {
@@ -89,8 +89,8 @@ impl Import<'_> {
     }
 
     /// Copies an operand so that the letters `last` are adjacent and in this order. If they already
-    /// are, all letters keep their places. Otherwise, `last` comes after all other letters. Returns
-    /// the letters of the copy, and the copy.
+    /// are, all letters keep their places. If they are not, `last` comes after all other letters.
+    /// Returns the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));

@@ -116,7 +116,7 @@ impl Import<'_> {
     }
 
     /// Returns an index map if each axis of the operand consists of consecutive axes of the result.
-    /// Otherwise, the operand is stored in memory.
+    /// In all other cases, the operand is stored in memory.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);
         if inner == dims {

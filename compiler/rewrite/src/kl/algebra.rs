@@ -297,7 +297,8 @@ impl<'b> Algebra<'b> {
     }
 
     /// Multiplies a form that is a sum over elements by a scalar. If the scalar does not vary with
-    /// the draw, each coefficient is multiplied. Otherwise, the product becomes one atom.
+    /// the draw, each coefficient is multiplied. If the scalar varies with the draw, the product
+    /// becomes one atom.
     fn scaled(&mut self, value: Value, x: &SeparatedForm, by: &SeparatedForm) -> SeparatedForm {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);

@@ -44,8 +44,8 @@ pub struct NoiseMean {
     power: f64,
     site: Arc<str>,
     shape: Shape,
-    /// True if the mean of the variate is needed too. Both means are then computed from the same
-    /// normal variate.
+    /// True if the mean of the variate is needed too. The mean and the mean square are then
+    /// computed from the same normal variate.
     joint: bool,
 }
 

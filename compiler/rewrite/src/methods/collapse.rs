@@ -31,7 +31,7 @@ use bnnc_graph::model::{ApproximatePosterior, Input, Model};
 use pieces::KinkedFunction;
 use std::sync::Arc;
 
-/// The programs of one collapsed inference run. Their ports are those of
+/// The programs of one collapsed inference run. The ports of the programs are those of
 /// `bnnc_abi::collapsed::Collapsed`.
 #[derive(Clone, Debug)]
 pub struct Collapse {

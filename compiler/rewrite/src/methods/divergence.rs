@@ -41,8 +41,8 @@ pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` if
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// A function with the parameters of `value`. Its results are `kl` and the gradient for each
-    /// optimised state, under the name of the state.
+    /// A function with the parameters of `value`. The results of this function are `kl` and, for
+    /// each optimised state, the gradient under the name of the state.
     pub gradient: Function,
     /// The states with their starting values. A state holds a parameter on the unconstrained scale.
     pub states: Vec<State>,
@@ -191,8 +191,8 @@ impl Task<'_> {
         scope
     }
 
-    /// Starts a function of one draw. Its parameters are the states and the integers `draw` and
-    /// `step`.
+    /// Starts a function of one draw. The parameters of this function are the states and the
+    /// integers `draw` and `step`.
     pub(super) fn start_draw(&self) -> (Builder, Scope) {
         let mut builder = Builder::new("draw");
         let mut scope = Scope::default();
@@ -302,10 +302,10 @@ impl Task<'_> {
     }
 
     /// Adds a divergence that needs draws. If the divergence factorises, means of noise are enough.
-    /// Otherwise, a Taylor series replaces the log prior, if the user requested a series and the
-    /// divergence with this series factorises. Otherwise, the whole divergence is averaged over
-    /// draws. Factorising only a part of the divergence would not help, because the values of the
-    /// other part are averaged with gradients anyway.
+    /// If it does not factorise, a Taylor series replaces the log prior, provided that the user
+    /// requested a series and the divergence with this series factorises. In all other cases, the
+    /// whole divergence is averaged over draws. Factorising only a part of the divergence would not
+    /// help, because the values of the other part are averaged with gradients anyway.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,

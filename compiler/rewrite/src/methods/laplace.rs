@@ -85,7 +85,7 @@ pub struct SmallerPrograms {
     pub sites: Function,
 }
 
-/// The programs of one Laplace approximation. Their ports are those of
+/// The programs of one Laplace approximation. The ports of the programs are those of
 /// `bnnc_abi::laplace::Laplace`.
 #[derive(Clone, Debug)]
 pub struct Approximation {

@@ -33,7 +33,8 @@ use bnnc_graph::types::Type;
 use hoist::hoist;
 use std::sync::Arc;
 
-/// The programs of one sampling run. Their ports are those of `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling run. The ports of the programs are those of
+/// `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct SamplingPrograms {
     /// Computes the values that `density` and `rows` use and that stay constant during sampling.
@@ -193,9 +194,9 @@ pub fn sampled(
     })
 }
 
-/// Returns two programs: the predictions for rows, and the values of the sites. Both use draws of
-/// the states in `drawn`; all other states have one value for all draws. Both programs are ready to
-/// be lowered.
+/// Returns two programs: the predictions for rows, and the values of the sites. Both programs use
+/// draws of the states in `drawn`; all other states have one value for all draws. Both programs are
+/// ready to be lowered.
 ///
 /// # Errors
 /// Fails only if a pass has a bug.

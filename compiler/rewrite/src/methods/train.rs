@@ -66,11 +66,11 @@ pub struct TrainingSettings<'a> {
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// The program of one training step. Its ports are those of
+    /// The program of one training step. The ports of the program are those of
     /// `bnnc_abi::manifest::InferenceBlock`.
     pub train: Function,
-    /// The program of the loss and its gradient, if requested. Its ports are those of
-    /// `bnnc_abi::manifest::Train`.
+    /// The program of the loss and its gradient, if requested. The ports of the program are those
+    /// of `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
     /// True if the loss of the same rows varies from step to step, because it uses draws of a
     /// posterior or random masks.

@@ -106,8 +106,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function without a KL divergence. Its states are the states of [`linear_posterior`]
-/// at `W` and `B`, and its rows are `X` and `Y`.
+/// A training function without a KL divergence. The states of the function are the states of
+/// [`linear_posterior`] at `W` and `B`, and the rows are `X` and `Y`.
 struct Run {
     train: Function,
     sizes: Sizes,

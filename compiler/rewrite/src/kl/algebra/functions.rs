@@ -155,8 +155,8 @@ impl Algebra<'_> {
         sum
     }
 
-    /// Returns the factors of a monomial if all its atoms are known to be non-negative. Otherwise,
-    /// returns the whole product as one factor.
+    /// Returns the factors of a monomial if all its atoms are known to be non-negative. If an atom
+    /// may be negative, returns the whole product as one factor.
     fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
         if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
             monomial.0.clone()

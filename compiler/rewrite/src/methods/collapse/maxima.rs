@@ -1,9 +1,9 @@
 //! Rewrites the maximum along an axis as a tree of maxima of two values.
 //!
-//! The maximum of two values is affine on both sides of a kink. Its derivative compares the two
-//! values, and the kink is where their difference is zero. The derivative of a maximum along an
-//! axis instead tests which elements equal the maximum. This test does not show where the kinks
-//! are.
+//! The maximum of two values is affine on both sides of a kink. The derivative of such a maximum
+//! compares the two values, and the kink is where their difference is zero. The derivative of a
+//! maximum along an axis instead tests which elements equal the maximum. This test does not show
+//! where the kinks are.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};

@@ -119,11 +119,11 @@ enum Form {
 
 /// One outer product, or a sum of outer products with one product per position.
 struct Use {
-    /// The factor that depends only on the row. Its leading axes are positions, followed by axes of
-    /// the weight.
+    /// The factor that depends only on the row. The leading axes of this factor are positions,
+    /// followed by axes of the weight.
     left: Value,
-    /// The factor that depends on the cotangent. Its leading axes are positions, followed by the
-    /// other axes of the weight.
+    /// The factor that depends on the cotangent. The leading axes of this factor are positions,
+    /// followed by the other axes of the weight.
     right: Value,
     /// The number of leading axes of `left` and `right` that are positions.
     positions: usize,

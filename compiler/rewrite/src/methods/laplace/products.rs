@@ -1,5 +1,6 @@
-//! Products of second derivatives with vectors (Pearlmutter 1994, section 2). Such a product is the
-//! gradient of the inner product of a gradient and a vector.
+//! Products of second derivatives with vectors (Pearlmutter 1994, section 2). The product of a
+//! second derivative with a vector `v` equals the gradient of `g . v`, where `g` is the first
+//! derivative.
 
 use super::super::train::Refusal;
 use super::jacobian::over;

@@ -1,8 +1,9 @@
 //! Products `J M J'` of the Jacobians `J` with a matrix `M`. In the eigenbases of the Kronecker
 //! factors, `M` is diagonal.
 //!
-//! The Jacobian of a block is an outer product of two vectors. Its product with the two bases is
-//! therefore also an outer product. Rewrite rules ensure that only these two vectors are rotated.
+//! The Jacobian of a block is an outer product of two vectors. The product of this Jacobian with
+//! the two bases is therefore also an outer product. Rewrite rules ensure that only these two
+//! vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};

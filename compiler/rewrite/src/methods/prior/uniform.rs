@@ -1,5 +1,5 @@
-//! Checks whether a model uses all levels of an axis in the same way. If so, a new level does not
-//! affect the other levels.
+//! Checks whether a model uses all levels of an axis in the same way. In such a model, a new level
+//! does not affect the other levels.
 
 use crate::diagnostics::LevelMixing;
 use crate::unroll::expand_maps;
