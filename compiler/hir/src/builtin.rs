@@ -60,7 +60,7 @@ pub enum BuiltinRule {
     Concat,
     /// `length(x)`: returns the first dim as an integer.
     Length,
-    /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims, filled with this number.
+    /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims. Every element is this number.
     Filled(f64),
     /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. Noise is allowed
     /// only in `draw`.
@@ -69,13 +69,14 @@ pub enum BuiltinRule {
     Conv,
     /// `pad(x, width)`: surrounds each channel of `x: real[c, h, w]` with zeros.
     Pad,
-    /// `max_pool(x, size, stride = size)`, `mean_pool`: for `x: real[c, h, w]`, gives one value per channel and window.
+    /// `max_pool(x, size, stride = size)` and `mean_pool(x, size, stride = size)`: for
+    /// `x: real[c, h, w]`, give one value per channel and window.
     Pool(Reduction),
     /// `repeat(x, n, ..)`: repeats `x` along new last axes.
     Repeat,
     /// `reshape(x, n, ..)`: keeps the elements in row-major order and changes the dims.
     Reshape,
-    /// `stop_gradient(x)`: keeps the value and the type.
+    /// `stop_gradient(x)`: returns `x` with the same type.
     Same(Op),
     /// `eye(n)`: the identity matrix.
     Eye,
@@ -90,15 +91,16 @@ pub struct Builtin {
     pub name: &'static str,
     /// One sentence that describes the function.
     pub doc: &'static str,
-    /// The names of the parameters. The last parameter of `concat`, `zeros`, `ones`, `repeat` and `reshape` may be given several times.
+    /// The names of the parameters. A call of `concat`, `zeros`, `ones`, `repeat` or `reshape` may
+    /// pass several arguments for the last parameter.
     pub params: &'static [&'static str],
     /// The typing rule.
     pub rule: BuiltinRule,
 }
 
 impl Builtin {
-    /// Returns the reduction that the function performs when it is called with one array, or `None` if it is not a reduction. The result is
-    /// also `None` for `logsumexp`.
+    /// Returns the reduction that a call with a single array performs. Returns `None` for
+    /// `logsumexp`, and for a function that does not reduce arrays.
     pub fn reduction(&self) -> Option<Reduction> {
         match self.rule {
             BuiltinRule::Extremum(_, reduction) | BuiltinRule::Reduce(reduction) => Some(reduction),
@@ -106,12 +108,13 @@ impl Builtin {
         }
     }
 
-    /// Returns whether the function reduces ranges, as in `sum(y[i] for i in 0..n)`.
+    /// Returns whether the function can reduce a comprehension, as in `sum(y[i] for i in 0..n)`.
     pub fn reduces_ranges(&self) -> bool {
         self.reduction().is_some() || self.rule == BuiltinRule::LogSumExp
     }
 
-    /// Evaluates the function on numbers. Returns `None` if the function takes arrays, or if the number of arguments does not fit.
+    /// Evaluates the function on numbers. Returns `None` if the function accepts only arrays, or if
+    /// the number of arguments is wrong.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
         let (BuiltinRule::Elementwise(op) | BuiltinRule::Extremum(op, _) | BuiltinRule::Same(op)) = self.rule
         else {

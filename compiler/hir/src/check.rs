@@ -1,4 +1,4 @@
-//! The semantic analysis: from syntax trees to the resolved, typed tree.
+//! The semantic analysis: turns syntax trees into the resolved, typed tree.
 
 use bnnc_abi::settings::Files;
 use bnnc_base::diagnostic::Diagnostic;
@@ -54,19 +54,21 @@ pub struct Override {
 /// The inputs of a check, apart from the program.
 #[derive(Clone, Debug, Default)]
 pub struct CheckContext {
-    /// The options from `--set`, in order. Options from `--set` take precedence over the options in the program.
+    /// The options from `--set`, in the order of the command line. Options from `--set` take
+    /// precedence over the options in the program.
     pub overrides: Vec<Override>,
     /// The folder that relative file names in data items refer to.
     pub folder: PathBuf,
-    /// The files from `--data NAME=PATH`, which replace the files of a data item. `NAME.test` and `NAME.outliers` replace the test and
-    /// outlier files.
+    /// The files from `--data NAME=PATH`. They replace the files of the data item `NAME`.
+    /// `NAME.test` and `NAME.outliers` replace the test and outlier files.
     pub data_overrides: Files,
-    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. The paths are used to check `use` items.
-    /// Empty if the paths are not known.
+    /// The paths of the library's modules, such as `layers/dense.bnn`, in the same order as the
+    /// modules. The checker of `use` items needs these paths. The list is empty if the paths are
+    /// not known.
     pub library_paths: Vec<String>,
 }
 
-/// Resolves and types a program. After an error, the remaining checks still run.
+/// Resolves and types a program. After an error, the checker continues with the remaining checks.
 pub fn check(
     library: &[ast::SourceFile],
     program: &ast::SourceFile,

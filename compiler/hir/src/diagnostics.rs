@@ -1,8 +1,8 @@
-//! The diagnostics of this crate, with one code and one small function for each.
+//! The diagnostics of this crate. Each diagnostic has a code and a small function that creates it.
 
 use bnnc_base::diagnostic::Code;
 
-/// Declares a [`Code`] whose long explanation ends with a wrong and a right program.
+/// Declares a [`Code`]. Its long explanation ends with a wrong program and the corrected program.
 macro_rules! code {
     ($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal) => {
         #[doc = concat!("`", $id, "`: ", $title, ".")]

@@ -1,11 +1,12 @@
-//! Symbolic dimensions: integer polynomials over names. A division is an opaque atom of such a polynomial.
+//! Symbolic dimensions: integer polynomials over names. A quotient counts as one opaque atom of the
+//! polynomial.
 
 use crate::tree::LocalId;
 use std::collections::BTreeMap;
 use std::fmt;
 
 bnnc_base::id!(
-    /// A dimension to be determined by unification.
+    /// A dimension that unification has yet to determine.
     MetaId,
     "?"
 );
@@ -83,8 +84,9 @@ impl DimExpr {
         product
     }
 
-    /// Returns the quotient rounded down. The quotient is a number if both dimensions are numbers and the divisor is positive. If the
-    /// divisor is one, the quotient is the dimension itself, and otherwise an opaque atom.
+    /// Returns the quotient rounded down. If both dimensions are numbers and the divisor is
+    /// positive, the quotient is a number. If the divisor is one, the quotient is the dimension
+    /// itself. In all other cases, the quotient is an opaque atom.
     pub fn divided(&self, other: &DimExpr) -> DimExpr {
         match (self.as_number(), other.as_number()) {
             (Some(a), Some(b)) if b > 0 => DimExpr::number(a.div_euclid(b)),
@@ -118,7 +120,8 @@ impl DimExpr {
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
-        // Names come first and the constant comes last, as people write sums.
+        // Terms with names come first and the constant comes last, the order in which people write
+        // sums.
         for (atoms, coefficient) in self.terms.iter().rev() {
             let sign = if *coefficient < 0 { "-" } else { "+" };
             match (text.is_empty(), *coefficient < 0) {

@@ -1,4 +1,5 @@
-//! The semantic analysis of programs: turns a syntax tree into a resolved, typed tree, and this tree into the probabilistic graph.
+//! The semantic analysis of programs. First, it turns a syntax tree into a resolved, typed tree.
+//! Then, it turns the typed tree into the probabilistic graph.
 
 pub mod builtin;
 pub mod check;

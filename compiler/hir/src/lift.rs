@@ -15,12 +15,13 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .find_map(|expr| in_expr(expr, NoisePolicy::Refused))
 }
 
-/// How noise is treated. In `draw`, noise counts as elementwise.
+/// The rule for noise in this analysis. In the `draw` of a distribution, noise counts as
+/// elementwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePolicy {
-    /// Noise counts as elementwise.
+    /// A call for noise counts as elementwise.
     Allowed,
-    /// Noise does not count as elementwise.
+    /// A call for noise does not count as elementwise.
     Refused,
 }
 

@@ -1,5 +1,5 @@
-//! The parts of a distribution, a record for each: their names, arguments and results, how they are derived from each other, and their values
-//! outside the support.
+//! The parts of a distribution. The record of a part contains its name, argument and result, its
+//! derivations from other parts, and its values outside the support.
 
 use crate::tree::DistItem;
 use bnnc_graph::builder::Builder;
@@ -11,13 +11,13 @@ use std::fmt;
 pub enum DistributionPart {
     /// The logarithm of the density.
     LogDensity,
-    /// The probability up to a value.
+    /// The probability that a variable is at most a value.
     Cdf,
-    /// The probability above a value.
+    /// The probability that a variable exceeds a value.
     Survival,
-    /// The logarithm of the probability up to a value.
+    /// The logarithm of the probability that a variable is at most a value.
     LogCdf,
-    /// The logarithm of the probability above a value.
+    /// The logarithm of the probability that a variable exceeds a value.
     LogSurvival,
     /// The inverse of the cumulative distribution function.
     Quantile,
@@ -29,11 +29,11 @@ pub enum DistributionPart {
     Variance,
     /// The entropy.
     Entropy,
-    /// The mean of a power.
+    /// The mean of a power of the value.
     Moment,
-    /// The mean of the logarithm.
+    /// The mean of the logarithm of the value.
     LogMean,
-    /// The variance of the logarithm.
+    /// The variance of the logarithm of the value.
     LogVariance,
     /// The probabilities of all classes.
     Probabilities,
@@ -53,7 +53,8 @@ pub enum PartArgument {
 /// The result of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartResult {
-    /// A real number. For arrays of independent values, one for each element.
+    /// A real number. For an array of independent values, the result is an array with one real
+    /// number per element.
     Number,
     /// A real number for each element of a value.
     Moment,
@@ -74,11 +75,13 @@ struct PartDef {
 
 /// The properties of a part that is a function of a value, such as `log_density(x)`.
 pub struct PartOfValue {
-    /// The values of the part below and above the support.
+    /// The value of the part at arguments below the support, and its value at arguments above the
+    /// support.
     pub outside: [f64; 2],
-    /// True if the end of the support counts as outside.
+    /// True if an end of the support counts as outside the support.
     pub ends_are_outside: bool,
-    /// The other parts from which the part can be computed. The most accurate comes first.
+    /// The other parts from which the part can be computed. The most accurate derivation comes
+    /// first.
     pub from: &'static [(DistributionPart, Derivation)],
 }
 
@@ -87,7 +90,7 @@ pub type Derivation = fn(&mut Builder, Value) -> Value;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// Creates the record of a part that is a function of a value.
+/// Creates the record of a part that depends on a value, such as `log_density(x)`.
 const fn of_value(
     part: DistributionPart,
     name: &'static str,
@@ -108,7 +111,7 @@ const fn of_value(
     }
 }
 
-/// Creates the record of another part.
+/// Creates the record of a part that does not depend on a value, such as `mean`.
 const fn other(
     part: DistributionPart,
     name: &'static str,
@@ -211,17 +214,18 @@ impl DistributionPart {
         self.def().name
     }
 
-    /// Returns the argument; `None` if the part depends only on the parameters.
+    /// Returns the argument of the part, or `None` if the part depends only on the distribution's
+    /// parameters.
     pub fn argument(self) -> Option<PartArgument> {
         self.def().argument
     }
 
-    /// Returns the result.
+    /// Returns the kind of result that the part has.
     pub fn result(self) -> PartResult {
         self.def().result
     }
 
-    /// Returns the properties of a function of a value; `None` for other parts.
+    /// Returns the properties of a part that is a function of a value, and `None` for other parts.
     pub fn of_value(self) -> Option<&'static PartOfValue> {
         self.def().of_value.as_ref()
     }
@@ -234,7 +238,8 @@ impl fmt::Display for DistributionPart {
 }
 
 impl PartOfValue {
-    /// Returns the declared part from which this part can be computed, with the derivation.
+    /// Returns the most accurate derivation of this part from a part that `item` declares, with
+    /// that part.
     pub fn source(&self, item: &DistItem) -> Option<(DistributionPart, Derivation)> {
         self.from.iter().find(|(part, _)| item.declares(*part)).copied()
     }

@@ -12,8 +12,8 @@ use bnnc_grammar::ast::UnaryOp;
 use bnnc_graph::dist::{MeasureKind, Support};
 use std::fmt::Write;
 
-/// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and
-/// inference blocks. Data items are printed by another crate, which resolves them.
+/// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and inference
+/// blocks. Data items are absent, because the driver resolves and prints them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
     let mut printer = Printer {
         module,

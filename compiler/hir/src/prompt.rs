@@ -1,4 +1,4 @@
-//! Checks REPL entries, given the variables of earlier entries.
+//! Checks REPL entries, which may use the variables of earlier entries.
 
 use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
 use crate::check::names::ItemNames;
@@ -38,7 +38,8 @@ impl Environment {
     }
 }
 
-/// Checks an expression. The returned variables are the variables of the session and the counters of the expression.
+/// Checks an expression. Also returns the variables of the session, together with the counters of
+/// the expression.
 pub fn check_expr(
     module: &Module,
     environment: &Environment,

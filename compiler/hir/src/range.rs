@@ -13,15 +13,17 @@ use bnnc_math::special::{sigmoid, softplus};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// The lower and the upper end. An end is infinite if it is not known.
+/// The lower and the upper end of an interval. An unknown end is infinite.
 pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// After visiting this number of expressions (including those in called functions), the analysis uses the range of the declared type.
+/// The largest number of expressions that the analysis visits, including expressions in called
+/// functions. After that, the range of an expression is the range of its declared type.
 const MOST_STEPS: usize = 2000;
 
-/// Returns the range of a value's elements. `known` has the ranges of variables whose range is narrower than their type.
+/// Returns the range of a value's elements. `known` contains the variables whose range is narrower
+/// than the range of their type.
 pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &TypedExpr) -> Range {
     Ranges {
         module,
@@ -132,8 +134,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is one of the terms of a sum of non-negative values. The share of `part` in the sum is then at most one, as
-    /// in `e / (1 + e)` and `e / sum(e)`.
+    /// Returns whether `part` is one of the terms of a sum of non-negative values. If it is, the
+    /// quotient of `part` and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
     fn is_share(&self, part: &TypedExpr, whole: &TypedExpr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share = |term: &TypedExpr, other: &TypedExpr| {
             self.is_share(part, term, known) && self.of(other, known).0 >= 0.0
@@ -169,7 +171,8 @@ impl Ranges<'_> {
                     inner.insert(*local, range);
                 }
                 TypedStmt::Return(value) => return self.of(value, &inner),
-                // A site has the range of its type; assignments inside a loop are not visible outside it.
+                // The range of a site is the range of its type, so nothing is recorded for a site.
+                // Variables assigned in a loop are not visible outside the loop.
                 TypedStmt::Sample(_) | TypedStmt::For { .. } => (),
             }
         }
@@ -177,7 +180,8 @@ impl Ranges<'_> {
     }
 }
 
-/// Returns whether two expressions apply the same operations to the same variables. Returns `false` if this is not known.
+/// Returns whether two expressions apply the same operations to the same variables. Returns `false`
+/// if the function cannot decide.
 fn is_same(a: &TypedExpr, b: &TypedExpr) -> bool {
     let all =
         |a: &[TypedExpr], b: &[TypedExpr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
@@ -241,7 +245,8 @@ pub fn is_square(left: &TypedExpr, right: &TypedExpr) -> bool {
     matches!((&left.kind, &right.kind), (TypedExprKind::Local(a), TypedExprKind::Local(b)) if a == b)
 }
 
-/// Widens the range of a positive function if the computed upper end has underflowed to zero.
+/// Replaces an upper end that has underflowed to zero by the smallest positive number, because the
+/// function is positive.
 fn positive((low, high): Range) -> Range {
     (low, high.max(f64::MIN_POSITIVE))
 }
@@ -279,7 +284,8 @@ fn union(a: Range, b: Range) -> Range {
 }
 
 fn product(a: Range, b: Range) -> Range {
-    // Zero times infinity counts as zero here, because an infinite end is a limit that finite values only approach.
+    // Zero times infinity counts as zero here: the values in the range are finite, so their product
+    // with zero is zero.
     let times = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
     let ends = [times(a.0, b.0), times(a.0, b.1), times(a.1, b.0), times(a.1, b.1)];
     (
@@ -288,8 +294,8 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether no value of the range lies in the support. The support excludes the end of a half-line, but includes the ends of a finite
-/// interval, as limits (`momentum: real(0, 1) = 0`).
+/// Returns whether the range and the support have no value in common. Here a half-line excludes its
+/// end, but a finite interval includes its ends, so that `momentum: real(0, 1) = 0` is valid.
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

@@ -4,7 +4,8 @@ use crate::constant::evaluate;
 use crate::tree::{LocalId, Locals, ModelId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use std::collections::HashMap;
 
-/// Returns the paths of all sites of a model, in order. If the length of a list of layers depends on the data, the path contains `name[_]`.
+/// Returns the paths of all sites of a model, in order. If the length of a list of layers depends
+/// on the data, the paths of the list's sites contain `name[_]`.
 pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
     let mut paths = Vec::new();
     if let Some(model) = module.models.get(model) {
@@ -98,7 +99,8 @@ pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     sites.iter().filter(found).map(String::as_str).collect()
 }
 
-/// Returns the rest of a site's path after a prefix, or `None` if the path does not start with the prefix.
+/// Returns the part of a site's path that follows `prefix`, or `None` if the path does not start
+/// with `prefix`.
 pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
     let split = site
         .char_indices()
@@ -110,7 +112,7 @@ pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
         .map(|at| &site[at..])
 }
 
-/// Returns whether two paths are equal. The index `[_]` matches any index.
+/// Returns whether two paths are equal. The index `[_]` equals any index.
 fn same(a: &str, b: &str) -> bool {
     if a == b {
         return true;

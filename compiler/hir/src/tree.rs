@@ -128,7 +128,9 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// The value of the constant.
     pub value: TypedExpr,
-    /// The evaluated value. Without this cache, a chain of constants that each use the previous one twice would take exponential time.
+    /// The evaluated value, stored so that each constant is evaluated once. Otherwise, the time for
+    /// a chain of constants would grow exponentially if each constant used the previous constant
+    /// twice.
     pub number: Option<ConstValue>,
 }
 
@@ -151,7 +153,7 @@ impl ConstValue {
     }
 }
 
-/// A parameter with its variable and its default.
+/// A parameter, its variable and its default value.
 #[derive(Clone, Debug)]
 pub struct ParamBinding {
     /// The variable.
@@ -198,12 +200,14 @@ pub struct LayerItem {
     pub body: Vec<TypedStmt>,
 }
 
-/// The properties that a distribution declares about one end of its support.
+/// The declarations of a distribution about one end of its support.
 #[derive(Clone, Debug, Default)]
 pub struct EndItem {
-    /// The end itself, if the parameters determine it: `lowest = ..`, `highest = ..`.
+    /// The position of the end as a function of the parameters, from `lowest = ..` or
+    /// `highest = ..`.
     pub at: Option<TypedExpr>,
-    /// How the density decays at the end, with the numbers of the tail: `low_tail = ..`, `high_tail = ..`, `tails = ..`.
+    /// The kind of decay of the density towards this end, and the numbers that describe the decay.
+    /// Both come from `low_tail = ..`, `high_tail = ..` or `tails = ..`.
     pub tail: Option<(TailKind, Vec<TypedExpr>)>,
 }
 
@@ -220,22 +224,26 @@ pub struct DistItem {
     pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
-    /// True if the value and every parameter are scalars. The distribution then also applies to arrays. The definitions then use only elementwise
-    /// operations, because the elaborator evaluates them on whole tensors.
+    /// True if the value and every parameter are scalars. An elementwise distribution also applies
+    /// to arrays. Its definitions contain only elementwise operations, because the elaborator
+    /// evaluates the definitions on whole tensors.
     pub elementwise: bool,
-    /// True if a line with several sites in a posterior gives all of them one joint distribution. Distributions on `real[n]` without `per_tensor =
-    /// true` are of this kind.
+    /// True if a posterior line with several sites assigns one joint distribution to all sites of
+    /// the line. Distributions on `real[n]` do so, unless they declare `per_tensor = true`.
     pub groups: bool,
-    /// The other parameterisations: later items with the same name and different parameters.
+    /// The other parameterisations of the distribution: later items with the same name and
+    /// different parameters.
     pub others: Vec<DistId>,
-    /// The kind of probability measure: a density, or `point = true`, or `improper = true`.
+    /// The kind of probability measure. A distribution has a density unless it declares
+    /// `point = true` or `improper = true`.
     pub measure: MeasureKind,
     /// True for a mixture of the distributions among its parameters (`mixture = true`).
     pub mixture: bool,
     /// The lower and the upper end of the support.
     pub ends: [EndItem; 2],
-    /// The definitions with an argument, as part, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is absent
-    /// for families of point estimates.
+    /// The definitions that have an argument, such as `log_density(x)`, `cdf(x)`, `quantile(p)` and
+    /// `moment(k)`. Each entry has the part, the variable of the argument, and the value.
+    /// `log_density` is absent for families of point estimates.
     pub functions: Vec<(DistributionPart, LocalId, TypedExpr)>,
     /// The definitions without an argument, in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
     /// `probabilities`.
@@ -259,14 +267,16 @@ pub struct OptimiserItem {
     pub parameter: LocalId,
     /// The number of the iteration, counted from 1, as a real.
     pub iteration: LocalId,
-    /// The states, `state NAME = start` and `next NAME = value`. Each has a variable, a starting value and a next value. In `step`, the
-    /// name of a state means its next value.
+    /// The states, declared by `state NAME = start` and `next NAME = value`. Each entry has the
+    /// variable, the starting value and the next value. In `step`, the name of a state refers to
+    /// its next value.
     pub states: Vec<(LocalId, TypedExpr, TypedExpr)>,
     /// The increment of the parameter, `step = ..`.
     pub step: Option<TypedExpr>,
 }
 
-/// A data item. The driver resolves the item to a specification, because the driver knows the folder of the program and the command line.
+/// A data item. The driver resolves the specification of a data item, because only the driver knows
+/// the program's folder and the command line.
 #[derive(Clone, Debug)]
 pub struct DataItem {
     /// The name of the data item.
@@ -284,9 +294,10 @@ pub struct ModelItem {
     pub name: Arc<str>,
     /// The variables of the model.
     pub locals: Locals,
-    /// The inputs shared by all examples.
+    /// The inputs that all examples share.
     pub shared: Vec<ParamBinding>,
-    /// The inputs of one example. The default `row` gives the row number ([`TypedExprKind::Row`]).
+    /// The inputs of one example. An input with the default `row` receives the row number
+    /// ([`TypedExprKind::Row`]).
     pub inputs: Vec<ParamBinding>,
     /// The observed outputs.
     pub outputs: Vec<ParamBinding>,
@@ -312,8 +323,8 @@ pub struct PosteriorItem {
 /// A line of a posterior.
 #[derive(Clone, Debug)]
 pub struct PosteriorLine {
-    /// The sites. Each is a dotted path such as `hidden.w` or `layers[1].b`, which may end in `.*`. The paths are checked against the
-    /// model.
+    /// The dotted paths of the sites, such as `hidden.w` or `layers[1].b`. A path may end in `.*`.
+    /// The paths are checked against the model.
     pub sites: Vec<(Arc<str>, Span)>,
     /// The family or the fixed value of the sites.
     pub value: PosteriorValue,
@@ -324,7 +335,8 @@ pub struct PosteriorLine {
 /// The right-hand side of a line of a posterior.
 #[derive(Clone, Debug)]
 pub enum PosteriorValue {
-    /// `~ Family(start values)`: the family. Each given parameter has its name and its starting value.
+    /// `~ Family(start values)`: the family, and the names and starting values of the parameters
+    /// that the line gives.
     Family(DistId, Vec<(Arc<str>, StartValue)>),
     /// `= other.path`: the result of another inference run.
     From(InferId, Arc<str>),
@@ -344,7 +356,8 @@ pub enum StartValue {
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum TypedStmt {
-    /// `name = value`. The name of a layer becomes a prefix of the paths of its sites.
+    /// `name = value`. If the value is a layer, the name becomes a prefix of the paths of the
+    /// layer's sites.
     Let(LocalId, TypedExpr),
     /// `name: type ~ dist`. For an output, the statement is `y ~ dist` or, at an index, `y[t] ~ dist`, and `observed` is true.
     Sample(SampleStmt),
@@ -370,13 +383,13 @@ pub struct SampleStmt {
     pub local: LocalId,
     /// True for an output.
     pub observed: bool,
-    /// The index of the observed element in `y[t] ~ ..`. Only outputs have it.
+    /// The index `t` of the observed element in `y[t] ~ ..`. Only an output may have an index.
     pub index: Option<TypedExpr>,
     /// The declared type or, without a declaration, the type of the distribution's values.
     pub ty: Ty,
     /// The distribution.
     pub dist: TypedExpr,
-    /// True if the site is marked `local`. Each example then has its own value.
+    /// True if the site is marked `local`: each example has its own value.
     pub per_example: bool,
     /// The position of the statement in the source.
     pub span: Span,
@@ -406,7 +419,7 @@ pub enum TypedExprKind {
     Local(LocalId),
     /// A constant.
     Const(ConstId),
-    /// The row number, from the default `= row` of an input.
+    /// The row number: the value of an input with the default `= row`.
     Row,
     /// A call of a built-in function.
     Builtin(&'static Builtin, Vec<TypedExpr>),
@@ -424,19 +437,22 @@ pub enum TypedExprKind {
     CallLayer(Box<TypedExpr>, LayerId, Vec<TypedExpr>),
     /// `Normal(0, 1)`: the construction of a distribution.
     MakeDist(DistId, Vec<TypedExpr>),
-    /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with an argument if the part has one.
+    /// A part of a distribution, with an argument as in `prior.log_density(x)`, or without an
+    /// argument as in `prior.draw`.
     DistPart(Box<TypedExpr>, DistributionPart, Option<Box<TypedExpr>>),
     /// `[a, b]`: a vector of scalars, a stack of arrays, or a list of layers.
     List(Vec<TypedExpr>),
     /// `[e for i in a..b]`.
     Comprehension(Box<TypedComprehension>),
-    /// `sum(e for i in a..b)`, and the same with `prod`, `max`, `min`, `mean`, `logsumexp`.
+    /// `sum(e for i in a..b)`. `prod`, `max`, `min`, `mean` and `logsumexp` can stand in place of
+    /// `sum`.
     Reduce(&'static Builtin, Box<TypedComprehension>),
     /// `x[i, a..b]`.
     Index(Box<TypedExpr>, Vec<TypedIndex>),
     /// `-x`, `!x`.
     Unary(ast::UnaryOp, Box<TypedExpr>),
-    /// `a + b`, on two arrays with equal dims or on a scalar and an array. `@` is the matrix product.
+    /// `a + b`, for two arrays with equal dims, or for a scalar and an array. `@` is the matrix
+    /// product.
     Binary(ast::BinaryOp, Box<TypedExpr>, Box<TypedExpr>),
     /// `if c { a } else { b }`.
     If(Box<TypedExpr>, Box<TypedExpr>, Box<TypedExpr>),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum Elem {
     /// A real with its constraint: `real`, `positive`, `unit`, `real(lo, hi)`, `simplex`, `ordered`.
     Real(Support),
-    /// An integer, which is static in dimensions.
+    /// An integer. In a dimension, the integer is static.
     Int,
     /// A Boolean.
     Bool,
@@ -23,16 +23,20 @@ pub enum Elem {
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
-    /// A scalar (no dims) or an array. `simplex(k)` is `Real(Simplex)` with the single dim `k`, and likewise for `ordered(k)`.
+    /// An array, or a scalar if the list of dims is empty. `simplex(k)` is `Real(Simplex)` with the
+    /// single dim `k`. `ordered(k)` is `Real(Ordered)` with the single dim `k`.
     Tensor(Elem, Vec<DimExpr>),
-    /// A distribution over values of this element type. The parameter type `dist` stands for a distribution over scalars of type `real`.
-    /// Elementwise distributions also apply to arrays.
+    /// A distribution over values of this element type. A parameter of type `dist` is a
+    /// distribution over scalars of type `real`. An elementwise distribution also applies to
+    /// arrays.
     Dist(Elem),
     /// A layer instance, which is called with inputs.
     Layer(LayerId),
-    /// A list of elements with equal types, such as `[Dense(400) for l in 0..2]`, with its length.
+    /// A list whose elements have equal types, such as `[Dense(400) for l in 0..2]`. The dimension
+    /// is the length of the list.
     List(Box<Ty>, DimExpr),
-    /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, takes one real and is applied elementwise.
+    /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, is
+    /// a function of one real, which is applied elementwise.
     Function(usize),
     /// The type of an expression whose error has been reported. This type fits everywhere, so that one mistake is reported only once.
     Error,

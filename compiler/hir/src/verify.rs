@@ -6,7 +6,7 @@ use crate::tree::{Locals, Module, ParamBinding, TypedExpr, TypedExprKind, TypedS
 use crate::types::{Elem, Ty};
 use crate::walk;
 
-/// Returns every violation as a sentence. Violations are error types and unsolved dims.
+/// Returns a sentence for every type that is an error and for every dimension that is not solved.
 pub fn verify(module: &Module) -> Vec<String> {
     let mut faults = Faults {
         owner: String::new(),

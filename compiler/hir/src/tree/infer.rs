@@ -35,7 +35,8 @@ impl InferItem {
 }
 
 impl Module {
-    /// Reads the options of an inference block. If the program does not set an option, its default is used.
+    /// Reads the options of an inference block. Uses the default of each option that the program
+    /// does not set.
     ///
     /// # Errors
     /// Fails only because of a bug in the checker or in a method record.
@@ -120,7 +121,8 @@ pub enum SettingValue {
     Call(Arc<str>, Vec<f64>),
     /// A file with start values.
     File(Arc<str>),
-    /// `subnetwork(size, by = score)`. If the score is an inference block, the block is included.
+    /// `subnetwork(size, by = score)`: the size and the name of the score. The third field is the
+    /// inference block, if the score is one.
     Subnetwork(f64, Arc<str>, Option<InferId>),
 }
 
