@@ -1,5 +1,5 @@
-//! Detects consecutive linear layers without an activation function between them. The data determine only the product of the weights of
-//! such layers.
+//! Detects consecutive linear layers without an activation function between them. For such layers,
+//! the data determine only the product of the weight matrices.
 
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
@@ -14,14 +14,15 @@ use std::collections::HashMap;
 /// How a value depends on the inputs of a model or a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// Independent of the inputs. If `random` is true, the value may depend on parameters; otherwise it is a number.
+    /// The value does not depend on the inputs. If `random` is true, the value may depend on
+    /// parameters. If `random` is false, the value is a number.
     Fixed { random: bool },
     /// An input, possibly shifted or scaled.
     Input,
-    /// The product of parameters with a value that depends on the inputs, possibly shifted. `inputs` is the number of elements of the value
-    /// that is multiplied, if known.
+    /// Parameters multiplied by a value that depends on the inputs. An offset may be added.
+    /// `inputs` is the number of elements of that value, if known.
     Linear { at: Span, inputs: Option<i64> },
-    /// The value depends on the inputs in any other way.
+    /// The value depends on the inputs in a way that the other forms do not cover.
     Other,
 }
 
@@ -30,27 +31,32 @@ enum Form {
 struct Summary {
     /// True if the first operation on the layer's input is a multiplication by parameters.
     multiplies: bool,
-    /// True if the layer's input is also used in other ways, as in a residual layer.
+    /// True if the layer also uses its input in another way than for this multiplication, as in a
+    /// residual layer.
     escapes: bool,
     /// The form of the layer's result.
     result: Form,
 }
 
-/// The product of parameters with a value that is itself a product of parameters: two consecutive linear layers.
+/// Parameters multiplied by a value that is itself a product with parameters. Such a second product
+/// makes two consecutive linear layers.
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
-    /// The position in the program of the first product, whose result the second product uses.
+    /// The position of the first product in the program. The second product uses the result of the
+    /// first product.
     first: Span,
-    /// The number of elements of the first product's input, of the value between both products, and of the result, where known.
+    /// The numbers of elements of three values: the first product's input, the value between the
+    /// two products, and the result. A number is `None` if it is not known.
     inputs: Option<i64>,
     between: Option<i64>,
     outputs: Option<i64>,
 }
 
-/// Returns whether the value between two products has fewer elements than both the input and the result. In this case, the composition is a low-rank
-/// matrix, unlike a single matrix of weights. If the same value has several second products, the elements of their results are added up, as for the
-/// output layers of a model with several outputs.
+/// Returns whether the value between two products has fewer elements than the input, and also fewer
+/// elements than the result. Two products with such a bottleneck form a low-rank matrix, which a
+/// single matrix of weights cannot replace. If several second products use the same value, as in a
+/// model with several output layers, the function adds up the elements of their results.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -70,17 +76,18 @@ struct Walk<'m> {
     forms: HashMap<LocalId, Form>,
     /// True if parameters multiply the input of the current item.
     multiplies: bool,
-    /// True if the input of the current item is also used in other ways.
+    /// True if the current item also uses its input in another way than for this multiplication.
     escapes: bool,
-    /// The positions in the program of products that have other uses besides a second product. The other uses make the parameters of the product
-    /// identifiable.
+    /// The positions of products whose results are also used outside a second product. Such a use
+    /// makes the parameters of the product identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
 }
 
 impl Checker<'_> {
-    /// Warns about consecutive linear layers: products of parameters with the result of a product of parameters.
+    /// Warns about consecutive linear layers: parameters multiplied by the result of another
+    /// product with parameters.
     pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[TypedStmt]) {
         if self.in_library {
             return;
@@ -109,7 +116,7 @@ impl Checker<'_> {
 }
 
 impl Walk<'_> {
-    /// Analyses the statements of an item, and returns the form of its result.
+    /// Analyses the statements of an item, and returns the form of the item's result.
     fn block(&mut self, statements: &[TypedStmt]) -> Form {
         let mut result = Form::Other;
         for stmt in statements {
@@ -166,7 +173,7 @@ impl Walk<'_> {
                     self.product(forms, (left, right), expr)
                 }
                 (BuiltinRule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
-                    // An elementwise product inside `sum` is a sum of products: `sum(w * x)`.
+                    // `sum(w * x)` with two arrays is a sum of products, like a matrix product.
                     TypedExprKind::Binary(BinaryOp::Mul, left, right)
                         if is_array(left) && is_array(right) =>
                     {
@@ -203,7 +210,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the form of a function of several values that the analysis does not follow. The result is fixed if all arguments are fixed.
+    /// Returns the form of a call with several arguments, for a function that the analysis does not
+    /// follow. The result is fixed if all arguments are fixed.
     fn joint(&mut self, args: &[TypedExpr]) -> Form {
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let is_fixed = |form: &Form| matches!(form, Form::Fixed { .. });
@@ -237,7 +245,8 @@ impl Walk<'_> {
                 [Form::Fixed { .. }, form] | [form, Form::Fixed { .. }],
             )
             | (BinaryOp::Div, [form, Form::Fixed { .. }]) => form,
-            // A sum of products with several inputs counts as one product with all of these inputs.
+            // The sum of two products counts as one product whose input contains the inputs of
+            // both.
             (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
                 Form::Linear { at, inputs: None }
             }
@@ -270,7 +279,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a product of parameters with a factor, and returns its form.
+    /// Records the product of parameters and a factor, and returns the form of the product.
     fn multiplied(&mut self, form: Form, factor: &TypedExpr, whole: &TypedExpr) -> Form {
         let between = elements(&factor.ty);
         match form {
@@ -325,7 +334,8 @@ impl Walk<'_> {
             escapes: true,
             result: Form::Other,
         };
-        // The layer is registered before its body is analysed, so that recursion ends. A layer that calls itself is reported elsewhere.
+        // The layer is registered before its body is analysed. Otherwise, the analysis of a layer
+        // that calls itself would not end. Another check reports such a layer.
         self.layers.insert(id, unknown);
         let module = self.module;
         let item = &module.layers[id];
@@ -334,7 +344,8 @@ impl Walk<'_> {
         let before = [&mut self.multiplies, &mut self.escapes].map(std::mem::take);
         let found = self.found.len();
         let result = self.block(&item.body);
-        // Products inside a layer are reported when the layer itself is checked.
+        // Products inside the layer are dropped here, because the check of the layer itself reports
+        // them.
         self.found.truncate(found);
         self.forms = outer;
         let summary = Summary {

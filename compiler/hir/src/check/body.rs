@@ -55,21 +55,21 @@ impl BodyKind {
     }
 }
 
-/// The type that a distribution has for given arguments: its element type and its dims.
+/// The type of a distribution's values, for given arguments: the element type and the dims.
 #[derive(Clone, Debug)]
 pub struct DistValue {
     /// The type of one element.
     pub elem: Elem,
     /// The dims that follow from the arguments or from the joint type.
     pub dims: Vec<DimExpr>,
-    /// True if the distribution applies elementwise to arrays whose dims are those of the drawn value.
+    /// True if the distribution applies elementwise to an array of any dims.
     pub elementwise: bool,
 }
 
 /// A layer instance, or a list of instances.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// One instance, and the dims that its parameters determine.
+    /// One layer instance, and the dims that its arguments determine.
     One(LayerId, Solver),
     /// `[Layer(..) for i in from..to]`.
     Each(LocalId, DimExpr, Box<Made>),
@@ -77,10 +77,11 @@ pub enum Made {
     List(Vec<Made>),
 }
 
-/// The calls of each layer instance: the dims of the inputs, and the position of the call in the program.
+/// The first call of each layer instance: the dims of its inputs, and its position in the program.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 
-/// The outputs by name. For each output, its variable and the elements that have a distribution (`None` stands for the whole output).
+/// The outputs by name. The value is the output's variable, with the elements that have a
+/// distribution. `None` in place of an element means the whole output.
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<DimExpr>, Span)>)>;
 
 /// The state of checking one item.
@@ -101,27 +102,28 @@ pub struct Checker<'a> {
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
     /// Names that later statements of the same block declare, with their positions in the program.
     pub later: HashMap<Arc<str>, Span>,
-    /// The ranges of values of variables, for variables whose range is narrower than their type.
+    /// The range of values of each variable whose range is narrower than the range of its type.
     pub ranges: HashMap<LocalId, Range>,
-    /// Variables that can have either sign regardless of the data, because they are sums of parameters on the reals.
+    /// Variables that can have either sign whatever the data are, because they are sums of
+    /// parameters on the reals.
     pub signed: HashSet<LocalId>,
     /// Variables that have been read.
     pub used: HashSet<LocalId>,
-    /// Integers that are known before the run, with the dims to which they are equal.
+    /// The dimension that each integer variable equals, for integers that are known before the run.
     pub statics: HashMap<LocalId, DimExpr>,
     /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
-    /// The domains of the variables that are distributions.
+    /// The types of the values of those variables that are distributions.
     pub dist_values: HashMap<LocalId, DistValue>,
     /// The variables that are layer instances.
     pub made: HashMap<LocalId, Made>,
-    /// The calls of layer instances so far.
+    /// The first call of each layer instance so far.
     pub calls: Calls,
     /// Parameters whose types have not been read yet.
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
     pub outputs: Outputs,
-    /// For each variable, the output elements on which it depends.
+    /// For each variable, the output elements on which the variable depends.
     pub uses: HashMap<LocalId, Vec<Use>>,
     /// For each output, the outputs that the arguments of its distribution read.
     pub needs: Needs,
@@ -198,7 +200,8 @@ impl<'a> Checker<'a> {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Adds a variable to the innermost scope. If the scope already has this name, this is reported, and the new variable hides the earlier one.
+    /// Adds a variable to the innermost scope. If the scope already has a variable with this name,
+    /// reports an error, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
         // In the REPL, a later variable may hide an earlier one.
         let hides = self.place == BodyKind::Prompt && self.scopes.len() == 1;
@@ -235,13 +238,14 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
     }
 
-    /// Returns whether a name occurs only on lines with syntax errors.
+    /// Returns whether a name occurs on a line with a syntax error and is not the name of an item.
+    /// The erroneous line may declare the name.
     pub fn is_unread(&self, name: &str) -> bool {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
     }
 
-    /// Looks up an item that expressions can name. The result is `None` if the name does not exist, and an inner `None` if the item has
-    /// errors.
+    /// Looks up an item that expressions can name. Returns `None` if the name does not exist. If
+    /// the item has errors, the `Def` in the result is `None`.
     pub fn find_item(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         if self.is_unread(name) {
             return Some((None, None));
@@ -279,8 +283,8 @@ impl<'a> Checker<'a> {
         all
     }
 
-    /// Returns the foreign module that an expression refers to (a module of another language), such as `np` in `np.exp` or
-    /// `np.random.normal`. Names that the program declares are not foreign.
+    /// Returns the name of a module of another language if an expression refers to one, such as
+    /// `np` in `np.exp` or `np.random.normal`. A name that the program declares does not count.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
         match &*strip(base).kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
@@ -301,7 +305,8 @@ impl<'a> Checker<'a> {
         self.error(diagnostic, span)
     }
 
-    /// Returns the dimension to which an integer expression is equal, if it is known before the run.
+    /// Returns the dimension that an integer expression equals, if its value is known before the
+    /// run.
     pub fn dim_of(&self, expr: &TypedExpr) -> Option<DimExpr> {
         match &expr.kind {
             TypedExprKind::Int(value) => Some(DimExpr::number(*value)),
@@ -333,12 +338,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Returns whether a value depends on the example.
+    /// Returns whether a value can differ between examples.
     pub fn depends(&self, expr: &TypedExpr) -> bool {
         self.dependence(expr).is_some()
     }
 
-    /// Returns a variable that differs between examples and on which a value depends, if there is one.
+    /// Returns a variable in the expression whose value differs between examples, if the expression
+    /// contains one.
     pub fn dependence(&self, expr: &TypedExpr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {

@@ -1,4 +1,5 @@
-//! Types the calls of built-in functions, with one case for each rule.
+//! Checks calls of built-in functions and determines the types of their results, with one case for
+//! each typing rule.
 
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
@@ -168,7 +169,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the result type for the rules about matrices, joined and filled arrays, noise and images.
+    /// Returns the result type of functions that build or transform arrays: matrices, joined
+    /// arrays, filled arrays, noise and images.
     fn array_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
             (BuiltinRule::Cholesky(_), [a]) => {
@@ -212,7 +214,7 @@ impl Checker<'_> {
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
             (BuiltinRule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
-            // The number of arguments was checked by the caller.
+            // The caller has already checked the number of arguments.
             _ => None,
         }
     }
@@ -223,7 +225,8 @@ impl Checker<'_> {
         None
     }
 
-    /// Returns the element type and dims of an array of numbers. If `rank` is given and the rank differs, a mismatch is reported.
+    /// Returns the element type and dims of an array of numbers. If `rank` is given and the array
+    /// has another rank, reports a mismatch.
     pub(super) fn array(
         &mut self,
         value: &TypedExpr,

@@ -26,21 +26,21 @@ pub struct Signature<'s> {
     pub name: &'s str,
     /// The parameters of the callee.
     pub params: &'s [ParamBinding],
-    /// The variables of the callee, for the names of dims in messages.
+    /// The variables of the callee. Messages use their names for the dims.
     pub locals: &'s Locals,
-    /// How the callee treats arrays that are passed where scalars are declared.
+    /// The rule for arrays that a caller passes for parameters declared as scalars.
     pub lifts: Lifts<'s>,
 }
 
-/// The elementwise application of a callee to arrays.
+/// The rule for applying a callee elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee applies elementwise.
     Yes,
-    /// The callee does not apply elementwise, because it has array parameters itself.
+    /// The callee does not apply elementwise, because some of its parameters are arrays.
     No,
-    /// The callee does not apply elementwise because of a construct. The fields are the position of the construct in the program,
-    /// and a description of the construct.
+    /// The callee does not apply elementwise, because its body contains a construct that does not. The fields are the position of the construct
+    /// in the program, and a description of the construct.
     But(Span, &'s str),
 }
 
@@ -49,7 +49,7 @@ pub enum Lifts<'s> {
 pub struct CheckedArguments {
     /// The values in declared order.
     pub values: Vec<TypedExpr>,
-    /// The lifted dims; empty if nothing was lifted.
+    /// The lifted dims. The list is empty if the call is not applied elementwise.
     pub lifted: Vec<DimExpr>,
 }
 
@@ -71,7 +71,8 @@ impl Checker<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // A parameter called `cholesky` does not hide the function `cholesky(a)`.
+            // In a call, a variable that cannot be called does not hide an item: a parameter called `cholesky` does not hide the function
+            // `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = TypedExpr {
@@ -146,7 +147,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the result type of a function that applies elementwise to one real.
+    /// Returns the type of the result when a function of one real is applied to a value elementwise.
     fn real_like(&mut self, value: &TypedExpr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
@@ -196,7 +197,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Rewrites a result type of the callee in terms of the caller's variables. Reports dims that the arguments do not determine.
+    /// Expresses the type of the callee's result in the caller's variables. Reports a dimension that the arguments do not determine.
     pub fn result(&mut self, ty: &Ty, signature: Signature<'_>, span: Span) -> Ty {
         let Ty::Tensor(elem, dims) = ty else {
             return ty.clone();
@@ -216,8 +217,7 @@ impl Checker<'_> {
         ty.clone()
     }
 
-    /// Puts the arguments in order, checks them, and fills in defaults. Returns `None` if an argument is
-    /// missing.
+    /// Sorts the arguments in declared order, checks them, and fills in default values. Returns `None` if an argument is missing.
     pub fn arguments(
         &mut self,
         signature: Signature<'_>,
@@ -280,7 +280,7 @@ impl Checker<'_> {
             }
         }
         if !missing.is_empty() {
-            // A misspelt argument is not also reported as missing.
+            // After a report about a misspelt argument, the parameter is not reported as missing too.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }
@@ -331,7 +331,7 @@ impl Checker<'_> {
         slots
     }
 
-    /// Checks one argument. Functions and distributions can be given by name.
+    /// Checks one argument. An argument can be the name of a function or of a distribution.
     pub fn argument_value(&mut self, wanted: &Ty, written: &ast::Expr) -> TypedExpr {
         let name = match &*written.kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => Some(name),
