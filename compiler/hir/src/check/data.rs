@@ -32,7 +32,7 @@ pub fn option_names() -> impl Iterator<Item = &'static str> + Clone {
     OPTIONS.iter().map(|option| option.name)
 }
 
-/// The state while the value of one option is read into a specification.
+/// The state while the checker reads the value of one option into a specification.
 struct Reading<'r, 's> {
     session: &'r mut CheckSession<'s>,
     name: &'static str,
@@ -273,8 +273,8 @@ fn set(
 }
 
 impl Reading<'_, '_> {
-    /// Reads a constant number that `allows` accepts. If the value is not a constant number, reports `expected[0]`; if the number is not
-    /// allowed, reports `expected[1]`.
+    /// Reads a constant number that `allows` accepts. If the value is not a constant number, the
+    /// error names `expected[0]`. If `allows` rejects the number, the error names `expected[1]`.
     fn number(
         &mut self,
         written: &ast::Expr,
@@ -338,7 +338,8 @@ fn split(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Split> {
     }
 }
 
-/// Reads the value of `test`, which is `splits("file")`, `fraction(0.1)`, or other files with the same format.
+/// Reads the value of `test`: `splits("file")`, `fraction(0.1)`, or test files in the format of the
+/// training files.
 fn test(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
     let own = format.word();
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
@@ -402,7 +403,7 @@ fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut D
     }
 }
 
-/// Reads the divisor of standard deviations. `population` stands for n, `sample` for n - 1.
+/// Reads the divisor of standard deviations: `population` is n, and `sample` is n - 1.
 fn divisor(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Divisor> {
     const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
     let word = match &*strip(written).kind {

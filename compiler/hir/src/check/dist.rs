@@ -91,8 +91,9 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     session.module.dists[id] = dist;
 }
 
-/// Reads a flag: `point = true`, `improper = true`, `mixture = true`, or `per_tensor = true` (of a distribution on `real[n]`, which could
-/// otherwise span several tensors).
+/// Reads a flag: `point = true`, `improper = true`, `mixture = true` or `per_tensor = true`.
+/// `per_tensor = true` is allowed only for a distribution on `real[n]`, which would otherwise be
+/// joint across several tensors.
 fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut DistItem) {
     let name = flag.name();
     let is_flag =
@@ -112,8 +113,9 @@ fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut D
     }
 }
 
-/// Checks the parts of a distribution whose measure is not a density. A point needs a `draw` without noise and cannot have a density. An improper
-/// distribution needs `log_density` and cannot have a `draw`.
+/// Checks the parts of a point distribution and of an improper distribution. A point distribution
+/// needs a `draw` without noise and cannot have a density. An improper distribution needs
+/// `log_density` and cannot have a `draw`.
 fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Defined, Span>) {
     use DistributionPart as Part;
     let (flag, wanted, excluded, other) = match dist.measure {
@@ -195,8 +197,10 @@ fn declare_argument(body: &mut Checker<'_>, argument: &Ident, kind: PartArgument
     body.declare(&argument.name, argument.span, ty, LocalKind::Param)
 }
 
-/// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and
-/// the other moments have the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
+/// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are
+/// scalars. `draw` has the type of the distribution's values. `mean`, `variance` and the other
+/// moments have this type too, but with real elements if the distribution is discrete.
+/// `probabilities` is a vector.
 fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[DimExpr]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
@@ -224,7 +228,8 @@ fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, o
 }
 
 impl Checker<'_> {
-    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the domain of the distribution.
+    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the type of
+    /// the distribution's values.
     pub fn make_dist(&mut self, id: DistId, args: &[Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
@@ -271,7 +276,7 @@ impl Checker<'_> {
         )
     }
 
-    /// Returns the domain of a checked distribution.
+    /// Returns the type of the values of a checked distribution.
     pub fn dist_value(&self, value: &TypedExpr) -> Option<DistValue> {
         match (&value.kind, &value.ty) {
             (TypedExprKind::Local(local), Ty::Dist(elem)) => {

@@ -6,7 +6,7 @@ use bnnc_abi::data::ColumnExpr;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
-/// The functions that take one column.
+/// The functions of one column.
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
 /// Reads an entry of `inputs = [..]`, which is a column or `name = column`.

@@ -10,7 +10,7 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
-/// Reads `45`, or several angles in brackets.
+/// Reads one angle in degrees, such as `45`, or a list of angles in brackets.
 pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> {
     let single;
     let written = match &*strip(written).kind {
@@ -36,8 +36,8 @@ pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> 
     degrees
 }
 
-/// Reads the value of `outliers`: a file of inputs in the format of the data, such as `csv("far.csv")` or
-/// `idx("file")`; or `shuffled(7)`.
+/// Reads the value of `outliers`. The value is `shuffled(7)`, or a file of inputs in the format of
+/// the data, such as `csv("far.csv")` or `idx("file")`.
 pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = format.word();
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
@@ -58,7 +58,8 @@ pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: For
     None
 }
 
-/// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`.
+/// Checks that a data item with `rotate` or `outliers = shuffled(..)` contains images and also has
+/// the option `test`.
 pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),

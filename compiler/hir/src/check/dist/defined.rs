@@ -1,9 +1,9 @@
-//! The things that the definitions of a distribution define.
+//! The kinds of definitions in a distribution: parts, ends and flags.
 
 use super::ends::EndProperty;
 use crate::parts::DistributionPart;
 
-/// A flag, a definition whose value must be `true`.
+/// A flag: a definition whose value must be `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Flag {
     /// The distribution is joint within each tensor but independent across tensors.
@@ -31,7 +31,7 @@ impl Flag {
     }
 }
 
-/// The thing that a definition of a distribution defines.
+/// The subject of one definition in a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Defined {
     Part(DistributionPart),
@@ -40,7 +40,7 @@ pub(super) enum Defined {
 }
 
 impl Defined {
-    /// Returns everything that a definition can define.
+    /// Returns the subjects of all possible definitions.
     pub(super) fn all() -> impl Iterator<Item = Defined> {
         let parts = DistributionPart::all().map(Defined::Part);
         let ends = EndProperty::ALL.into_iter().map(Defined::End);
