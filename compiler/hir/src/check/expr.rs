@@ -1,5 +1,5 @@
-//! Checks expressions: names, literals, lists and ranges. The other forms of expressions are in files of
-//! their own.
+//! Checks expressions: names, literals, lists and ranges. Operators, calls, layers and
+//! distributions have their own files.
 
 use super::body::{Checker, error};
 use super::names::Def;
@@ -15,12 +15,14 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// The kind of number that the context of an expression expects. With `Int`, division rounds down.
+/// The kind of number that the context of an expression expects. If the context expects `Int`,
+/// division rounds down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Any value.
     Any,
-    /// A static integer: a dimension, a range, an index, an integer parameter.
+    /// A static integer, as in a dimension, the end of a range, an index or the argument of an
+    /// integer parameter.
     Int,
 }
 
@@ -270,7 +272,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns an element type that contains the values of both types, if there is one.
+/// Returns an element type that contains the values of both types, if such a type exists.
 pub fn join(a: &Elem, b: &Elem) -> Option<Elem> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     match (a, b) {

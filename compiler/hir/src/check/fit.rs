@@ -14,18 +14,20 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
-/// The parameter to which a value is passed, with the dims lifted so far.
+/// The parameter that receives a value, with the dims over which the call has been lifted so far.
 pub struct ParamSlot<'s> {
     /// The parameter's name.
     pub name: &'s str,
     /// The signature of the callee.
     pub signature: Signature<'s>,
-    /// The dims of arrays that are passed where scalars are declared, with the position of the first such array.
+    /// The dims of the arrays that the call passes for scalar parameters, with the position of the
+    /// first such array.
     pub lifted: &'s mut Option<(Vec<DimExpr>, Span)>,
 }
 
 impl Checker<'_> {
-    /// Checks a value against an expected type. If a slot is given, messages name the parameter, and scalars may be lifted.
+    /// Checks a value against an expected type. If a slot is given, messages name its parameter,
+    /// and an array may be passed for a scalar parameter.
     pub fn fit(
         &mut self,
         value: &TypedExpr,
@@ -73,7 +75,8 @@ impl Checker<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // A number where a distribution is expected often means that there is one argument too many before it.
+        // A number in place of a distribution often means that the call has one argument too many
+        // before the number.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
             diagnostic = diagnostic.help(report::takes(callee.name, names));
@@ -118,7 +121,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Lifts an array that is passed where a scalar is declared.
+    /// Lifts the call over the dims of an array that is passed for a scalar parameter.
     fn lift(&mut self, value: &TypedExpr, dims: &[DimExpr], slot: ParamSlot<'_>) -> bool {
         let found = match &value.ty {
             Ty::Dist(_) => format!("a distribution over {}", show::brackets(dims, &self.locals)),
@@ -167,8 +170,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks whether a value can lie in the expected support. If only some of the possible values lie in the support, the actual value is
-    /// checked at run time.
+    /// Checks whether a value can lie in the expected support. If only a part of the value's range
+    /// lies in the support, the value is checked at run time instead.
     pub fn check_support(
         &mut self,
         value: &TypedExpr,
@@ -233,7 +236,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns whether a value with one element type fits where another element type is expected.
+/// Returns whether a value with the element type `found` fits where `wanted` is expected.
 fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bool {
     match (wanted, found) {
         (Elem::Real(_), found) => *found != Elem::Bool,

@@ -1,4 +1,5 @@
-//! Types image operations. Images are arrays of channels, rows and columns.
+//! Checks image operations and determines the types of their results. The axes of an image are
+//! channels, rows and columns.
 
 use super::body::Checker;
 use super::builtins::real;
@@ -11,18 +12,18 @@ use crate::tree::TypedExpr;
 use crate::types::Ty;
 use bnnc_base::source::Span;
 
-/// Windows over one axis.
+/// The windows along one axis of an image.
 struct AlongAxis<'a> {
     /// The size of the axis.
     whole: &'a DimExpr,
     /// The size of a window.
     window: &'a DimExpr,
-    /// The positions in the program of the two sizes.
+    /// The positions of the two sizes in the program.
     spans: [Span; 2],
 }
 
 impl Checker<'_> {
-    /// Types `conv(x, kernel, stride)`.
+    /// Returns the type of `conv(x, kernel, stride)`.
     pub(super) fn convolution(
         &mut self,
         x: &TypedExpr,
@@ -53,7 +54,7 @@ impl Checker<'_> {
         Some(real(vec![out.clone(), rows, columns]))
     }
 
-    /// Types `pad(x, width)`.
+    /// Returns the type of `pad(x, width)`.
     pub(super) fn padded(&mut self, x: &TypedExpr, width: &TypedExpr, builtin: &Builtin) -> Option<Ty> {
         let mut dims = self.array(x, Some(3), builtin)?.1;
         let width = self.static_dim(width, "the width of a padding")?;
@@ -63,7 +64,7 @@ impl Checker<'_> {
         Some(real(dims))
     }
 
-    /// Types `max_pool(x, size, stride)` and `mean_pool(x, size, stride)`.
+    /// Returns the type of `max_pool(x, size, stride)` or `mean_pool(x, size, stride)`.
     pub(super) fn pooled(
         &mut self,
         x: &TypedExpr,
@@ -87,7 +88,7 @@ impl Checker<'_> {
         Some(real(vec![image[0].clone(), rows, columns]))
     }
 
-    /// Types `reshape(x, n, ..)`.
+    /// Returns the type of `reshape(x, n, ..)`.
     pub(super) fn reshaped(&mut self, x: &TypedExpr, sizes: &[TypedExpr], span: Span) -> Option<Ty> {
         let Ty::Tensor(elem, dims) = &x.ty else {
             return self.wrong(x, "an array");
@@ -105,7 +106,7 @@ impl Checker<'_> {
         Some(Ty::Tensor(elem.clone(), wanted))
     }
 
-    /// Checks an integer that is known at compile time. Reports a constant zero.
+    /// Checks that an integer is known at compile time and not zero.
     fn positive(&mut self, value: &TypedExpr, what: &str) -> Option<DimExpr> {
         let dim = self.static_dim(value, what)?;
         if dim.as_number() == Some(0) {

@@ -165,8 +165,8 @@ fn data(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<DataId> {
     }
 }
 
-/// Checks that the posterior has a line for every site. Methods that accept only posteriors require a line
-/// for every site.
+/// Checks that the posterior has a line for every site. Only methods that require a posterior need
+/// this check.
 fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
@@ -180,7 +180,8 @@ fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef
     }
 }
 
-/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept variational families.
+/// Checks that every line of the posterior fixes a site. Methods that sample sites do not accept
+/// variational families.
 fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {

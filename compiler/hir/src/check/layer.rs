@@ -43,7 +43,8 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
 }
 
 impl Checker<'_> {
-    /// Returns whether a right-hand side constructs layers. In this case, the assigned name is a prefix of the paths of the layers' sites.
+    /// Returns whether a right-hand side constructs layers. If it does, the assigned name becomes a
+    /// prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
@@ -245,7 +246,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Resolves a callee to a layer instance: the variable, the indices, and how the instance was constructed.
+    /// Resolves a callee to a layer instance. Returns its variable, its indices in a list of
+    /// layers, and its construction.
     fn made(&self, callee: &TypedExpr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
             TypedExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
@@ -285,7 +287,8 @@ impl Checker<'_> {
     }
 }
 
-/// Returns one element of a list of layers. The position of the element replaces the counter of the list.
+/// Returns one element of a list of layers. In its dims, the position of the element replaces the
+/// counter.
 fn at_index(made: &Made, counter: LocalId, position: &DimExpr) -> Made {
     match made {
         Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),

@@ -1,4 +1,5 @@
-//! Finds the items that an item mentions: all names in its text, except those that its own variables hide.
+//! Finds the names that an item mentions: all names in its text, except the names of its own
+//! variables.
 
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
@@ -132,7 +133,8 @@ impl Walk {
         }
     }
 
-    /// Visits a line of a posterior. The targets are sites, so only the right-hand side can contain names of items.
+    /// Visits a line of a posterior. Only the right-hand side can contain names of items, because
+    /// the left-hand side consists of sites.
     fn line(&mut self, line: &Stmt) {
         match &line.kind {
             StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
@@ -151,8 +153,9 @@ impl Walk {
         }
     }
 
-    /// Visits an option block. The words in an option block are not names of items. The exceptions are the inference block in `start` or in a score,
-    /// and a callee such as `Adam(1e-3)`.
+    /// Visits an option block. Three kinds of words in an option block are names of items: the
+    /// inference block in `start`, the inference block in a score, and a callee such as `Adam` in
+    /// `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);
@@ -237,14 +240,14 @@ impl Walk {
     }
 }
 
-/// Returns the kind of the option with this name in any method. The method of the item is not used, because the name of the method may be
-/// misspelt.
+/// Returns the kind of the option with this name in any method. The function searches all methods,
+/// because the name of the item's own method may be misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)
 }
 
-/// Returns whether a value is the name of a score that is built into the methods.
+/// Returns whether a value is the name of a built-in score.
 fn is_score(value: &Expr) -> bool {
     let options = method::ALL.iter().flat_map(|method| method.options);
     let mut scores = options.filter_map(|option| match option.kind {

@@ -52,7 +52,8 @@ pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl)
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // A quantity that does not depend on the row is reported with the posterior, and this report counts as a use.
+    // The posterior summary includes every quantity that does not depend on the row. Such a
+    // quantity therefore counts as used.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         TypedStmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,
@@ -85,7 +86,7 @@ fn tensors_only(body: &mut Checker<'_>, written: &[ast::Param], params: &[ParamB
     }
 }
 
-/// Handles the default `= row` of an integer input, which stands for the number of the row.
+/// Replaces the default `= row` of an integer input by the number of the row.
 fn rows(body: &mut Checker<'_>, written: &[ast::Param], inputs: &mut [ParamBinding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };

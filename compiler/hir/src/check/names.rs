@@ -63,7 +63,8 @@ pub struct ItemNames {
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
     /// Names on lines with syntax errors. The meaning of these names is unknown.
     pub unread: HashSet<Arc<str>>,
-    /// Items that could not be checked because they depend on themselves. Uses of these items are not reported.
+    /// Items that could not be checked because they depend on themselves. Their uses do not cause
+    /// further errors.
     pub broken: HashSet<Def>,
 }
 
@@ -84,13 +85,14 @@ impl ItemNames {
         }
     }
 
-    /// Looks up a name in a library file or in the program.
+    /// Looks up a name that occurs in a library file or in the program.
     pub fn find(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         own.or_else(|| self.library.get(name)).copied()
     }
 
-    /// Looks up a name in an expression. In expressions, inference blocks and data items do not hide functions.
+    /// Looks up a name in an expression. An inference block or a data item of the program does not
+    /// hide a library function in an expression.
     pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         let value = |found: &&(Def, Option<Span>)| found.0.is_value();
@@ -111,7 +113,8 @@ impl ItemNames {
         names
     }
 
-    /// Returns the names of a module that is already checked. Later items hide earlier items, just as the program hides the library.
+    /// Returns the names of a module that is already checked. A later item hides an earlier item
+    /// with the same name.
     pub fn of(module: &Module) -> ItemNames {
         let others: HashSet<DistId> = module.dists.iter().flat_map(|dist| dist.others.clone()).collect();
         let is_first = |(_, def): &(_, Def)| !matches!(def, Def::Dist(id) if others.contains(id));

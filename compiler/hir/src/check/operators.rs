@@ -273,7 +273,8 @@ impl Checker<'_> {
             }
         }
         kept.extend_from_slice(&dims[written.len()..]);
-        // A part of a simplex is not a simplex. A part of an ordered vector is not treated as ordered.
+        // A part of a simplex is not a simplex, so its elements are reals between 0 and 1. A part
+        // of an ordered vector becomes an array of plain reals.
         let elem = match elem {
             Elem::Real(Support::Simplex) => Elem::Real(Support::Interval(0.0, 1.0)),
             Elem::Real(Support::Ordered) => Elem::Real(Support::Real),
@@ -301,7 +302,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns whether a position lies inside its axis; unknown positions and axes are accepted.
+    /// Returns whether a position lies inside its axis. Returns `true` if the position or the size
+    /// of the axis is not known.
     fn position(&mut self, at: &TypedExpr, axis: &DimExpr, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {
@@ -403,7 +405,8 @@ fn is_arithmetic(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
 }
 
-/// Returns the element type of a result. The error is the operand type that the operator requires.
+/// Returns the element type of a result. If the operands have wrong types, the error describes the
+/// operand type that the operator requires.
 fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     let both_integral = integral(a) && integral(b);
@@ -432,7 +435,7 @@ fn fits(wanted: &str, elem: &Elem) -> bool {
     (wanted == "bool") == (*elem == Elem::Bool)
 }
 
-/// Suggests a correction if dims `(n)` are combined with dims `(n, 1)`.
+/// Suggests a correction for an operation on arrays with the dims `(n)` and `(n, 1)`.
 pub fn column_hint(a: &[DimExpr], b: &[DimExpr]) -> Option<&'static str> {
     let one = DimExpr::number(1);
     let column = |long: &[DimExpr], short: &[DimExpr]| {

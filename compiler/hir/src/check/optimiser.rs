@@ -1,4 +1,4 @@
-//! Checks optimisers: the states, their next values, and the step.
+//! Checks optimisers: the states, the next values of the states, and the step.
 
 use super::body::{BodyKind, Checker};
 use super::expr::Want;

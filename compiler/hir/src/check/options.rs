@@ -19,8 +19,8 @@ use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Checks the options of an inference block. Options from the command line come last, so they take
-/// precedence.
+/// Checks the options of an inference block. The checker reads options from the command line last,
+/// so these options take precedence.
 pub fn check(
     session: &mut CheckSession<'_>,
     method: &'static MethodDef,
@@ -122,7 +122,7 @@ fn value(
         OptionKind::Fractions => match &*strip(written).kind {
             ast::ExprKind::List(elements) if !elements.is_empty() => {
                 let values = elements.iter().map(|element| fraction(session, def, element));
-                // All elements are read before the results are combined, so that every error is reported.
+                // All elements are read first, so that every erroneous element is reported.
                 let values: Vec<Option<f64>> = values.collect();
                 let values = values.into_iter().collect::<Option<Vec<f64>>>();
                 values.map(SettingValue::Reals)
@@ -149,7 +149,7 @@ fn value(
     }
 }
 
-/// Reads a constant number within the limits of the option.
+/// Reads a constant number and checks the limits of the option.
 fn limited(session: &mut CheckSession<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     let (expected, allows) = def.kind.number()?;
     within(session, (def, written), &expected, allows)
@@ -225,7 +225,8 @@ fn start(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Opt
     file.map(SettingValue::File)
 }
 
-/// Returns the callee and the arguments of a call. Any other expression is its own callee, without arguments.
+/// Returns the callee and the arguments of a call. For any other expression, returns the expression
+/// itself and an empty list of arguments.
 pub fn called(written: &ast::Expr) -> (&ast::Expr, &[ast::Arg]) {
     match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args),
@@ -255,7 +256,8 @@ pub fn number(
             }
             _ => None,
         };
-        // A name that is not a constant is reported as a misplaced word and not as an unknown variable.
+        // If a name is not the name of a constant, the error calls the name a misplaced word, not
+        // an unknown variable.
         let word = matches!(
             &*strip(written).kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)

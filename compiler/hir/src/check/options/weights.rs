@@ -67,7 +67,8 @@ fn subnetwork(
     }
     let expected = "a whole number of weights, or a fraction of them below 1";
     let size = number(session, def.name, expected, &size_written.value)?;
-    // A user who writes fractions may intend 1.0 to mean all weights. A size of 1, however, means one weight.
+    // A user who writes fractions may write 1.0 to select all weights. The size 1, however, selects
+    // one weight.
     let is_fraction = matches!(&*strip(&size_written.value).kind, ast::ExprKind::Real(..));
     if is_fraction && size == 1.0 {
         return wrong(
