@@ -1,4 +1,5 @@
-//! Orders items so that each item follows the items that it needs. Items that depend on themselves are reported and left out.
+//! Orders items so that each item follows the items that it needs. Reports items that depend on
+//! themselves, and leaves them out.
 
 use super::mentions::{mentions, of_option};
 use super::names::Def;
@@ -18,7 +19,8 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        // An option from the command line adds the same dependences as an option in the program.
+        // An option from the command line depends on the same items as the same option in the
+        // program would.
         let overrides = session.context.overrides.iter();
         let given = overrides
             .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
@@ -69,8 +71,9 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
     sorted
 }
 
-/// Returns the items that a mentioned name may refer to. A name in an expression never refers to an inference block, and a name elsewhere never
-/// refers to a function.
+/// Returns the items that a mentioned name may refer to. In data items, posteriors and inference
+/// blocks, a name may refer to any item. Elsewhere, a name refers only to items that can stand in
+/// expressions.
 fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
     let any = session.names.find(name, entry.library);
@@ -82,8 +85,8 @@ fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<
         .collect()
 }
 
-/// Returns a distribution together with its other parameterisations. A parameterisation may use only the parameterisations declared before
-/// it.
+/// Returns a distribution together with its other parameterisations. Within a parameterisation,
+/// only the parameterisations that are declared before it are returned.
 fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def) -> Vec<Def> {
     let Def::Dist(first) = def else { return vec![def] };
     let others = session.module.dists[first].others.iter();
@@ -94,8 +97,8 @@ fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def
     }
 }
 
-/// Returns items of a strongly connected component such that each item needs the next one. A greedy walk finds these items, so the list may
-/// be incomplete.
+/// Returns a path of items in a strongly connected component: each item needs the next item. The
+/// path comes from a greedy walk, so it may leave out items of the component.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
     let Some(first) = component.first() else {
         return Vec::new();

@@ -1,5 +1,6 @@
-//! Checks that the distributions of a model's outputs define a joint density: no output may depend on itself, directly or through other outputs.
-//! Checks that need sizes are in `elaborate::joint_density`, which runs when the sizes are known.
+//! Checks that the distributions of a model's outputs define a joint density: no output may depend
+//! on itself, directly or through other outputs. Another check, `elaborate::joint_density`, runs
+//! when the sizes are known and covers dependences that are determined by sizes.
 
 use super::body::Checker;
 use crate::diagnostics::model as report;
@@ -15,7 +16,8 @@ use std::collections::HashMap;
 pub struct Use {
     /// The output.
     output: LocalId,
-    /// The first element, and one past the last element. `None` if data or a function determine which elements are read.
+    /// The first element and one past the last element that the expression reads. `None` if data or
+    /// a function determine these elements.
     elements: Option<[DimExpr; 2]>,
     span: Span,
 }
@@ -30,12 +32,13 @@ impl Use {
     }
 }
 
-/// The distribution of an output, or of its element at a counter.
+/// The distribution of an output, or of one element of an output whose index is a counter.
 #[derive(Clone, Copy)]
 pub struct OutputDist<'e> {
     /// The output.
     pub output: LocalId,
-    /// The counter of the element that has the distribution; `None` if the whole output has it.
+    /// The counter that indexes the element with the distribution. `None` if the distribution is of
+    /// the whole output.
     pub counter: Option<&'e DimExpr>,
     /// The distribution.
     pub dist: &'e TypedExpr,
@@ -68,7 +71,8 @@ impl Checker<'_> {
                         elements: self.elements(first),
                         span: expr.span,
                     }),
-                    // The analysis does not track individual elements of an array that is computed from an output.
+                    // The analysis does not track the individual elements of an array that is
+                    // computed from an output. The use is therefore at unknown elements.
                     _ => found.extend(self.uses(base).into_iter().map(Use::somewhere)),
                 }
                 found
@@ -108,7 +112,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the uses of outputs in a comprehension, for all values of the counter.
+    /// Returns the uses of outputs in a comprehension, over all values of the counter together.
     fn counted(&self, inner: &TypedComprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);
@@ -122,8 +126,8 @@ impl Checker<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // If the coefficient of the counter is one, the first position reads the first element and the last position reads the last
-            // element.
+            // If the index contains the counter with coefficient one, the first value of the
+            // counter reads the first element and the last value reads the last element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&DimExpr::number(1), -1);
@@ -171,10 +175,12 @@ impl Checker<'_> {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
-                // An array may depend on other elements of itself, like a time series on its own shifted copy.
+                // An array may depend on its own other elements: for example, each element of a
+                // time series may depend on the previous element.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
-                // Reads of elements of other outputs are checked when the sizes are known.
+                // `elaborate::joint_density` checks reads of another output's elements when the
+                // sizes are known.
                 (Some(counter), Some(elements)) if found.output == given.output => holds(elements, counter),
                 (Some(_), _) => false,
             };
@@ -223,7 +229,8 @@ impl Checker<'_> {
 /// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     let beyond = |end: &DimExpr| end.plus(counter, -1).as_number();
-    // A range that starts at the first element contains every counter below the end of the range.
+    // A range that starts at the first element contains the counter if the counter lies below the
+    // end of the range.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
         (None, Some(first)) => first == 0,
@@ -236,11 +243,13 @@ fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     starts && ends
 }
 
-/// Returns whether the end of a range is computed from sizes only and does not vary with the counter.
+/// Returns whether the end of a range is a product of named sizes that does not contain the
+/// counter.
 fn is_size(end: &DimExpr, counter: &DimExpr) -> bool {
     let atoms = |dim: &DimExpr| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
     let counters = atoms(counter);
     let is_named = !atoms(end).is_empty();
-    // If `k` is a number, the end of `y[0..k]` may lie before the first counter.
+    // A number is not enough: if `k` is a number, the range `y[0..k]` may end before the first
+    // value of the counter.
     is_named && end.terms.len() == 1 && atoms(end).iter().all(|atom| !counters.contains(atom))
 }

@@ -25,7 +25,8 @@ use std::collections::{HashMap, HashSet};
 /// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// Fails for an argument name that no parameterisation has, and for a combination of names that no single parameterisation has.
+/// Fails if an argument name occurs in none of the parameterisations, or if the argument names do
+/// not occur together in one parameterisation.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());
@@ -74,8 +75,9 @@ pub fn chosen_or_reported(
         .ok()
 }
 
-/// Returns the parameter at the same position in another parameterisation, if its support is narrower and all other parameters have equal names. An
-/// example is the probability in place of a logit, or the rate in place of a log rate.
+/// Returns the parameter at the same position in another parameterisation, if this parameter has a
+/// narrower support and all other parameters have equal names. For example, the probability is
+/// narrower than the logit, and the rate is narrower than the log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -95,12 +97,13 @@ fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
 }
 
 impl Checker<'_> {
-    /// Returns the known bounds of a value's elements.
+    /// Returns the known lower and upper bound of a value's elements.
     pub fn range_of(&self, value: &TypedExpr) -> Range {
         range::range(self.module, &self.ranges, value)
     }
 
-    /// Returns the range of a distribution's values, based on the ends that the distribution declares.
+    /// Returns the range of a distribution's values. It follows from the ends that the distribution
+    /// declares.
     pub fn range_of_values(&self, dist: &TypedExpr) -> Option<Range> {
         let TypedExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
@@ -138,7 +141,8 @@ impl Checker<'_> {
         self.report(diagnostic);
     }
 
-    /// Warns about an argument whose range suggests another parameterisation: `Bernoulli(sigmoid(x))` would treat `sigmoid(x)` as a logit.
+    /// Warns about an argument whose range suggests another parameterisation. For example,
+    /// `Bernoulli(sigmoid(x))` would treat the probability `sigmoid(x)` as a logit.
     pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[TypedExpr]) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         if self.in_library || !places || self.module.dists[id].others.is_empty() {
@@ -153,7 +157,8 @@ impl Checker<'_> {
             let is_named = args
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
-            // A named argument that is a number or a variable is assumed to be intended.
+            // If a named argument is only a number or a variable, its author most likely chose the
+            // parameterisation deliberately.
             let is_plain =
                 matches!(value.kind, TypedExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);
@@ -170,9 +175,10 @@ impl Checker<'_> {
     }
 }
 
-/// Like [`Checker::applied_twice`], but for arguments whose ranges are known only from the values of the inputs, such as `exposure * exp(x)` for
-/// positive exposures. The warning is given only if an inverse link function computes the argument. Any other positive argument, such as the product
-/// of a positive slope and a positive column, may be intended.
+/// Like [`Checker::applied_twice`], but for arguments whose ranges follow from the values of the
+/// inputs. An example is `exposure * exp(x)` with a positive exposure. The function warns only if
+/// the argument is computed with an inverse link function. Other positive arguments, such as a
+/// positive slope times a positive column, may be intended.
 pub fn applied_twice_to_data(
     module: &Module,
     model: &ModelItem,
@@ -189,13 +195,13 @@ pub fn applied_twice_to_data(
     links.found
 }
 
-/// The ranges of the variables of a model, found in the order of its statements.
+/// Computes the ranges of a model's variables, statement by statement.
 struct Links<'m> {
     module: &'m Module,
-    /// The ranges of the variables if the ranges of the inputs are known.
+    /// The ranges of the variables, given the ranges of the inputs in the data.
     known: HashMap<LocalId, Range>,
     before: HashMap<LocalId, Range>,
-    /// The variables that are computed by an inverse link function.
+    /// The variables whose value is the result of an inverse link function.
     undone: HashSet<LocalId>,
     found: Vec<Diagnostic>,
 }
@@ -257,7 +263,8 @@ impl Links<'_> {
 /// Inverse link functions.
 static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &ops::sigmoid::SIGMOID];
 
-/// Returns the index of the parameter that is the standard deviation: its square is the declared variance.
+/// Returns the index of the parameter that is the standard deviation. Its square is the variance
+/// that the distribution declares.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
     let variance = item.value(DistributionPart::Variance)?;
@@ -276,7 +283,7 @@ fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
             TypedExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
-        // The expression is a call of a function that returns the square of its argument.
+        // For a call, the function may return the square of its argument.
         TypedExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let ([param], [TypedStmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
@@ -292,8 +299,8 @@ fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
     }
 }
 
-/// Returns whether all values provably lie in the support of a type and differ from zero. Zero is excluded because it is a common logit or
-/// log rate.
+/// Returns whether all possible values of an expression lie in the support of a type. Returns
+/// `false` for the constant zero, because zero is a common logit and a common log rate.
 fn lies_in(value: &TypedExpr, (low, high): Range, ty: &Ty) -> bool {
     let Ty::Tensor(Elem::Real(support), _) = ty else {
         return false;

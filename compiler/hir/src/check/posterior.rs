@@ -106,7 +106,7 @@ fn no_type(session: &mut CheckSession<'_>, ty: Option<&ast::TypeExpr>) {
     }
 }
 
-/// Reads the path of a site, such as `hidden[1].w` or `out.*`. Any other expression is reported.
+/// Reads the path of a site, such as `hidden[1].w` or `out.*`. Reports any other expression.
 pub fn path(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
@@ -153,7 +153,8 @@ fn covered(
         return;
     }
     for site in matching {
-        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, but each index may have its own line.
+        // The paths `layers[0].w` and `layers[1].w` both match the site `layers[_].w`, but they may
+        // stand on separate lines.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {
@@ -221,7 +222,8 @@ fn fixed_site(session: &mut CheckSession<'_>, value: &ast::Expr) -> Option<Poste
     }
 }
 
-/// Checks that the source of a line with `=` has the sites that the line fixes.
+/// Checks a line such as `w = other.w`: the other inference block must have the sites that the line
+/// fixes.
 fn same_sites(
     session: &mut CheckSession<'_>,
     target: (&str, &[String]),
@@ -324,7 +326,8 @@ fn starts(
     })
 }
 
-/// Reads a start value: a number, `fixed(number)`, or a distribution from which it is drawn.
+/// Reads a start value: a number, `fixed(number)`, or a distribution from which the start value is
+/// drawn.
 fn start(
     body: &mut super::body::Checker<'_>,
     wanted: &Ty,

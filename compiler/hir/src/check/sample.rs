@@ -21,7 +21,7 @@ use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// The parts of a `~` statement apart from its targets.
+/// The parts of a `~` statement other than its left-hand side.
 #[derive(Clone, Copy)]
 pub struct Tilde<'w> {
     /// The declared type.
@@ -91,7 +91,8 @@ impl Checker<'_> {
         let before = self.diagnostics.len();
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
-        // A discrete site has no gradient, which inference needs. The REPL does not run inference.
+        // Inference needs gradients with respect to sites, so a discrete site is an error. The REPL
+        // accepts it, because the REPL does not run inference.
         if self.place != BodyKind::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {
@@ -127,8 +128,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Drops the warnings about the arguments of a discrete distribution. The distribution itself is an error. The dropped warnings are those from
-    /// index `since` on.
+    /// Drops warnings about the arguments of a discrete distribution, because the discrete site
+    /// itself is reported as an error. Only diagnostics from index `since` on are dropped.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -167,8 +168,9 @@ impl Checker<'_> {
         dist
     }
 
-    /// Narrows reals to the ends that a distribution declares. For example, `Uniform(0, 10)` is defined on the reals, but a site with this
-    /// distribution has the type `real(0, 10)`. The unconstrained scale of this site has no boundaries.
+    /// Narrows an element type to the ends that a distribution declares. For example,
+    /// `Uniform(0, 10)` is defined on the reals, but a site with this distribution gets the type
+    /// `real(0, 10)`. A bijection then maps the site to the whole real line.
     fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
@@ -184,8 +186,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the type of the drawn value: the declared type, which must lie within the support of the distribution, or, without a declaration, the
-    /// type of the distribution's values.
+    /// Returns the type of a site. A declared type must lie within the support of the distribution.
+    /// Without a declared type, the site has the type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -216,7 +218,8 @@ impl Checker<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        // If one value of a distribution is a simplex or an ordered vector, a site may be an array of independent values.
+        // If the values of a distribution are simplices or ordered vectors, a site may be an array
+        // of several independent vectors.
         let own = match &value.elem {
             Elem::Real(support) if support.is_of_vectors() && !value.elementwise => {
                 &dims[dims.len().saturating_sub(value.dims.len())..]
@@ -343,7 +346,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Suggests how to replace a vector argument of the distribution by a number.
+    /// Suggests a replacement for a vector argument of the distribution: one element of the vector.
     fn of_one_element(&self, dist: &TypedExpr) -> String {
         let is_vector = |part: &&TypedExpr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
         let name_of = |part: &TypedExpr| match &part.kind {

@@ -1,4 +1,5 @@
-//! The sequence of a check: names, the order of items, the items themselves, and then the dependences between inference blocks.
+//! Runs the steps of a check in sequence: it collects names, orders the items, checks each item,
+//! and then checks the dependences between inference blocks.
 
 use super::body::BodyKind;
 use super::names::{Def, ItemNames};
@@ -90,7 +91,8 @@ pub fn check(
 }
 
 impl<'a> CheckSession<'a> {
-    /// Gives every item of a file an identity, and a placeholder in the module.
+    /// Assigns an identity to every item of a file, and adds a placeholder for the item to the
+    /// module.
     fn collect<'m>(&mut self, module: &'m ast::SourceFile, library: bool, entries: &mut Vec<ItemEntry<'m>>) {
         for item in &module.items {
             let Some((def, name)) = self.placeholder(item) else {
@@ -233,8 +235,8 @@ impl<'a> CheckSession<'a> {
         }
     }
 
-    /// Checks `use` items. Each names a folder or file of the library, and an item in this folder or file. The library is visible without
-    /// these items.
+    /// Checks `use` items. A `use` item names a folder or file of the library, and an item in this
+    /// folder or file. Programs can use the library without any `use` items.
     fn imports(&mut self, library: &[ast::SourceFile], module: &ast::SourceFile) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };
@@ -320,8 +322,8 @@ impl<'a> CheckSession<'a> {
         super::body::Checker::new(&self.module, &self.names, library, kind, name)
     }
 
-    /// Looks up a name of the program. Returns `None` if the name does not exist, and an inner `None` if the item with this name has
-    /// errors.
+    /// Looks up a name of the program. Returns `None` if the name does not exist. If the item with
+    /// this name has errors, the `Def` in the result is `None`.
     pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         let found = self.names.find(name, false);
         if found.is_none() && self.names.unread.contains(name) {

@@ -6,8 +6,8 @@ use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
-/// The known dims and static integers of a callee. The variables of the callee become metavariables, so that they cannot be confused with
-/// variables of the caller.
+/// The known dims and static integers of a callee. The solver represents the callee's variables as
+/// metavariables, because the ids of the caller's variables overlap with theirs.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (DimExpr, Span)>,
@@ -15,7 +15,7 @@ pub struct Solver {
 }
 
 impl Solver {
-    /// Creates a solver that compares types of the same item and has no unknowns.
+    /// Creates a solver without unknowns, which compares two types of the same item.
     pub fn rigid() -> Solver {
         Solver {
             found: BTreeMap::new(),
@@ -28,12 +28,13 @@ impl Solver {
         self.found.entry(local.0).or_insert((dim, span));
     }
 
-    /// Returns the value of a variable of the callee, with the position in the program of the argument that determined it.
+    /// Returns the value of a variable of the callee, with the position of the argument that
+    /// determined this value.
     pub fn get(&self, local: LocalId) -> Option<&(DimExpr, Span)> {
         self.found.get(&local.0)
     }
 
-    /// Returns a copy in which one atom of the caller is replaced in all known dims.
+    /// Returns a copy of the solver in which `value` replaces the atom `wanted` in all known dims.
     pub fn replaced(&self, wanted: &Atom, value: &DimExpr) -> Solver {
         let replace = |dim: &DimExpr| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
         let found = self
@@ -81,8 +82,9 @@ impl Solver {
         }
     }
 
-    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If there is exactly one unknown, solves for the
-    /// unknown. An equation with more unknowns is accepted for now.
+    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If the
+    /// equation has exactly one unknown, solves for this unknown. If the equation has several
+    /// unknowns, returns `true`.
     pub fn meet(&mut self, wanted: &DimExpr, actual: &DimExpr, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {

@@ -154,7 +154,8 @@ impl Checker<'_> {
             self.signed.insert(local);
         }
         if output {
-            // The name is reported as bound twice, and it keeps its first meaning.
+            // An error has reported the second binding of this name. The name keeps its first
+            // meaning.
             return None;
         }
         self.statics.extend(dim.map(|dim| (local, dim)));

@@ -19,8 +19,8 @@ pub const NAMES: &[&str] = &[
 ];
 
 impl Checker<'_> {
-    /// Declares the parameters of several lists. All names are declared before any type is read. Types may therefore use names of every
-    /// list and bind dims in any order.
+    /// Declares the parameters of several lists. The function declares all names before it reads
+    /// any type. A type may therefore use a name from any list, whatever the order.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
@@ -68,7 +68,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the default values of parameters, which may refer to the parameters.
+    /// Checks the default values of parameters. A default value may refer to other parameters.
     pub fn defaults(&mut self, params: &[ast::Param], bindings: &mut [ParamBinding]) {
         for (param, binding) in params.iter().zip(bindings) {
             if let Some(default) = &param.default {
@@ -79,7 +79,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a written type. If `bind` is true, undeclared names in brackets become dims.
+    /// Checks a written type. If `bind` is true, an undeclared name in brackets becomes a new dim
+    /// name.
     pub fn ty(&mut self, written: &ast::TypeExpr, bind: bool) -> Ty {
         if bind {
             let dims = written.dims.iter().flatten();
@@ -173,7 +174,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Declares the undeclared names in a written dimension as dims.
+    /// Declares each undeclared name in a dimension as a new dim name.
     fn bind_dims(&mut self, written: &ast::Expr) {
         match &*written.kind {
             ast::ExprKind::Name(name)
@@ -220,7 +221,7 @@ impl Checker<'_> {
         self.static_dim(&value, "a dimension")
     }
 
-    /// Returns the dimension to which an expression is equal, or reports that the expression is not static.
+    /// Returns the dimension that an expression equals. Reports an expression that is not static.
     pub fn static_dim(&mut self, value: &TypedExpr, what: &str) -> Option<DimExpr> {
         if value.ty == Ty::Error {
             return None;
