@@ -137,7 +137,7 @@ pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
     ))
 }
 
-/// A site on two lines.
+/// A site that stands on two lines of a posterior.
 pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &SITE_TWICE,
@@ -174,7 +174,7 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
         .note(format!("the methods are {}", quoted(names)))
 }
 
-/// Arguments of an inference block that are not a target and data.
+/// Arguments of an inference block other than a model or posterior, followed by a data item.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
     if help.is_empty() {
@@ -231,7 +231,7 @@ pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagn
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
 }
 
-/// An option given twice.
+/// An option that is given twice.
 pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &OPTION_TWICE,
@@ -242,7 +242,7 @@ pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     .also(first, "first given here")
 }
 
-/// A `--set` of an unknown item.
+/// An option `--set` for an item that the program does not contain.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let names: Vec<&str> = names.into_iter().collect();
     let items: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -259,7 +259,7 @@ pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Ite
     }
 }
 
-/// A `--data` of an unknown item.
+/// An option `--data` for a data item that the program does not contain.
 pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::usage(
         &UNKNOWN_OVERRIDE,
@@ -268,7 +268,7 @@ pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a
     .suggest(name, names)
 }
 
-/// A format that does not exist.
+/// A data format that does not exist.
 pub fn unknown_format(span: Span, found: &str, formats: &[&str]) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_FORMAT,

@@ -173,7 +173,7 @@ fn on_each_other(circle: &[(String, Span)]) -> String {
     }
 }
 
-/// Adds labels at the first and the last read of a cycle.
+/// Adds labels at the first and the last read in a cycle of dependences.
 fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     let (first, last) = (&circle[0], &circle[circle.len() - 1]);
     let second = &circle[1 % circle.len()];
@@ -190,7 +190,7 @@ fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     }
 }
 
-/// A global site whose distribution depends on an example.
+/// A global site whose distribution depends on the values of one example.
 pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {
     let what = if in_layer {
         "the layer's input"
@@ -295,7 +295,7 @@ pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
     ))
 }
 
-/// A declared type wider than the distribution.
+/// A declared type that is wider than the support of the distribution.
 pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Diagnostic {
     let message = format!("`{site}` is declared {declared}, but its distribution is over {dist}");
     Diagnostic::error(&WIDER, span, message)
@@ -303,7 +303,7 @@ pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Di
         .help(format!("declare it {dist}, or leave the type out"))
 }
 
-/// A layer called in the expression that constructs it.
+/// A layer that is called in the same expression that constructs it.
 pub fn unnamed_layer(span: Span) -> Diagnostic {
     Diagnostic::error(
         &UNNAMED_LAYER,
@@ -313,13 +313,13 @@ pub fn unnamed_layer(span: Span) -> Diagnostic {
     .help("write `name = Layer(..)` on a line of its own and call `name`")
 }
 
-/// A layer without calls (a warning).
+/// A layer that is never called (a warning).
 pub fn never_called(span: Span, name: &str) -> Diagnostic {
     Diagnostic::warning(&NEVER_CALLED, span, format!("the layer `{name}` is never called"))
         .help(format!("call it, `{name}(x)`, or remove it"))
 }
 
-/// A layer called with other dims than before.
+/// A layer whose second call has other input dims than its first call.
 pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str) -> Diagnostic {
     Diagnostic::error(
         &CALLED_DIFFERENTLY,

@@ -239,7 +239,7 @@ pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &
         ))
 }
 
-/// A construct in a place where such constructs are not allowed.
+/// A construct that is not allowed in this kind of item.
 pub fn out_of_place(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&OUT_OF_PLACE, span, format!("{what} does not belong here"))
 }

@@ -73,7 +73,7 @@ code!(
     "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}"
 );
 
-/// A statement in a place where such statements are not allowed.
+/// A statement that is not allowed in this kind of body.
 pub fn wrong_place(span: Span, what: &str, place: &str, help: &str) -> Diagnostic {
     Diagnostic::error(&WRONG_PLACE, span, format!("{what} does not belong in {place}")).help(help)
 }
@@ -123,7 +123,7 @@ pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is set here"))
 }
 
-/// `per_tensor = true` on a distribution that is never joint across several tensors.
+/// The flag `per_tensor = true` on a distribution that is never joint across several tensors.
 pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,

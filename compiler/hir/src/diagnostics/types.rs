@@ -243,7 +243,7 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
     }
 }
 
-/// Argument names that do not occur together in one parameterisation.
+/// Argument names that do not all belong to one parameterisation.
 pub fn mixed_parameters(span: Span, dist: &str, lists: &[String]) -> Diagnostic {
     let message = format!("`{dist}` has no parameterisation with all of these parameters");
     Diagnostic::error(&MIXED_PARAMETERS, span, message)
@@ -288,7 +288,7 @@ pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> Str
     format!("`{callee}` takes {}, in this order", quoted(params))
 }
 
-/// Two arrays of different dims.
+/// An operation on two arrays with different dims.
 pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
     Diagnostic::error(
         &DIMS,
@@ -350,7 +350,7 @@ pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnosti
     .label(format!("this is {found}"))
 }
 
-/// A range that is empty for some values of a counter, in a reduction that needs at least one element.
+/// A reduction that needs at least one element, over a range that is empty for some values of a counter.
 pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
     let message = format!(
         "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter"
@@ -404,7 +404,7 @@ pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
         .also(first, "first given here")
 }
 
-/// A call of a value that cannot be called.
+/// A call of a value that is not a function, layer or distribution.
 pub fn not_callable(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         &NOT_CALLABLE,
@@ -435,7 +435,7 @@ pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
 }
 
-/// An integer that must be known before the run.
+/// An integer that must be known before the run but is not.
 pub fn not_static(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known at compile time"))
         .label("not a compile-time constant")
@@ -451,7 +451,7 @@ pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
     )
 }
 
-/// A part that the value does not have.
+/// A part that a value does not have, such as `.mode` of a distribution.
 pub fn unknown_part<'a>(
     span: Span,
     of: &str,
@@ -461,7 +461,7 @@ pub fn unknown_part<'a>(
     let all = quoted(names.clone());
     let diagnostic = Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`"));
     match all.is_empty() {
-        // Only distributions have parts. A suffix that is an attribute in other languages, such as `beta.T`, is a function here.
+        // Only distributions have parts. Other languages write some functions as attributes, such as `beta.T` for the transpose.
         true => diagnostic.suggest_word(&format!(".{name}"), names),
         false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }
