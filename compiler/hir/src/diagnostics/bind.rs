@@ -28,7 +28,7 @@ pub static WRONG_COLUMN: Code = Code {
               model M(x: real) -> y: real { .. }\n```",
 };
 
-/// A position of an axis that no value of any column selects.
+/// A position of an axis that is not selected by any value of a column.
 pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
@@ -65,7 +65,7 @@ pub static SEVERAL_ENTRIES: Code = Code {
               model M(age: real, log_age: real) -> y: real { .. }\n```",
 };
 
-/// Reports a whole column of data if only some of its rows are training rows.
+/// Reports an input that receives a whole column although only some rows are training rows.
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
     let train = schema.train;
     let all = schema.rows.max(train + schema.validation + schema.test);
@@ -80,7 +80,8 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// Describes an entry of `inputs` that cannot be an element of a real vector; the message includes its column.
+/// Describes an entry of `inputs` that cannot be an element of a real vector, and the entry's
+/// column.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
@@ -106,7 +107,7 @@ fn name_of_input(column: &str) -> String {
     }
 }
 
-/// Reports an input to which several entries could be bound.
+/// Reports an input to which several entries of `inputs` could be bound.
 pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
@@ -142,7 +143,7 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// Reports an input that is declared as a whole column in a model of single rows.
+/// Reports an input that is declared as a whole column in a model whose examples are single rows.
 pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
     let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
     wrong(span, text, schema)
@@ -180,7 +181,7 @@ pub fn unused_position(
         })
 }
 
-/// An axis that an integer column selects from.
+/// An axis from which an integer column selects positions.
 pub struct Selected<'a> {
     /// The column.
     pub column: &'a str,
@@ -281,7 +282,7 @@ impl ForVector {
     }
 }
 
-/// Reports a vector that has no column, in a model with other inputs.
+/// Reports a vector input without a column, in a model that also has other inputs.
 pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
     let text = format!("the data item `{}` has no column for `{input}`", schema.name);
     let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
@@ -324,7 +325,8 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds that the column exists in the shared table. A model takes columns of this table in its first parameter list.
+/// Adds the advice that the column exists in the shared table, whose columns a model receives in
+/// its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "`{input}` is in the `shared` table, as one array for all rows: declare it in the first parameter list, `model {model}({input}: real[n])(..) -> ..`"
@@ -336,7 +338,7 @@ pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
     Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
 }
 
-/// Adds the row in which a column that must contain numbers contains text.
+/// Adds the number of the first row with text to an error about a column that must contain numbers.
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
         Some(row) => diagnostic.note(format!("the first row with text is row {row}")).help(format!(
@@ -347,7 +349,8 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// Reports an output whose value all examples share, in a model with an input that has one value per example.
+/// Reports an output with a single value for all examples, in a model with an input that has one
+/// value per example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =
         format!("`{output}` is one array for all examples, but `{input}` has one value for each example");
@@ -356,7 +359,8 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
         .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
 }
 
-/// Reports an output that would take the last column of the data `data`, although another column has its name.
+/// Reports an output that would be bound to the last column of the data item at `data`, although
+/// another column has the output's name.
 pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
     let text = format!("`{output}` would be the last column `{last}`, but the data have a column `{output}`");
     Diagnostic::error(&WRONG_COLUMN, span, text)

@@ -1,4 +1,4 @@
-//! Binds a model to its data: inputs to columns with the same name, dim names to sizes, outputs to the target.
+//! Binds a model to its data. Inputs are bound to columns with the same name, dim names to sizes, and outputs to the target.
 
 mod bound;
 mod entries;
@@ -58,13 +58,13 @@ struct Binder<'a> {
     bound: DataBindings,
     /// The columns of type `index`.
     selectors: Vec<Selector<'a>>,
-    /// Dim names whose sizes come from scalars of a JSON file.
+    /// Dim names whose sizes are scalars in a JSON file.
     scalars: HashSet<Arc<str>>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Binder<'a> {
-    /// Sets dim names from the integer scalars of a JSON file with the same names.
+    /// Sets each dim name to the integer scalar with the same name in a JSON file.
     fn scalars(&mut self) {
         for local in self
             .model
@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
         self.model.locals[binding.local].span
     }
 
-    /// Returns the ports, each with the parameter that is bound to the port, in the order of the ports.
+    /// Returns the index of each port and the parameter that is bound to the port, in the order of the ports.
     fn bindings(&self) -> Vec<(usize, &'a ParamBinding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
         ports.filter_map(of).collect()
     }
 
-    /// Adds a port. The sizes of the port are filled in when all sizes are known.
+    /// Adds a port. Its sizes are filled in later, when all sizes are known.
     fn port(&mut self, binding: &ParamBinding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
@@ -113,8 +113,8 @@ impl<'a> Binder<'a> {
         });
     }
 
-    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. Sizes that are still unknown at this point
-    /// have already been reported.
+    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. If a size is still unknown, an earlier
+    /// step has already reported an error.
     fn describe(&mut self, port: usize, binding: &ParamBinding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
@@ -145,7 +145,7 @@ impl<'a> Binder<'a> {
         self.schema.fields.iter().find(|field| field.name == name)
     }
 
-    /// Returns the column that the program renames to this name.
+    /// Returns the column that an entry of `inputs` renames to this name.
     fn renamed(&mut self, name: &str) -> Option<&'a Field> {
         let is_meant = |entry: &InputEntry| !entry.computed && entry.name.as_deref() == Some(name);
         let at = self.schema.entries.iter().position(is_meant)?;
@@ -157,7 +157,7 @@ impl<'a> Binder<'a> {
         let name = &*binding.param.name;
         let table = self.schema.shared.iter().find(|field| field.name == name);
         if let Some(field) = table {
-            // A column of a shared table is a vector over the rows of this table.
+            // A column of the shared table is a vector with one element per row of that table.
             self.fit(binding, field, &field.shape);
             return self.port(binding, DataSource::Shared(name.to_owned()));
         }
@@ -181,7 +181,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Whole(field.name.clone()));
     }
 
-    /// Warns about a whole column of data if only some of its rows are training rows.
+    /// Warns if a model receives a whole column although only some of its rows are training rows.
     fn set_apart(&mut self, binding: &ParamBinding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
         let diagnostic = diagnostics::rows_apart(self.span(binding), names, self.schema);
@@ -208,8 +208,8 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column, or an entry computed from such a column, may have the same name as the vector of all inputs (`x`). If the names
-        // are equal, the vector takes precedence.
+        // A scalar column may have the same name as the vector of all inputs (`x`), and so may an entry computed from a scalar column. If the
+        // names are equal, the vector takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
@@ -286,7 +286,7 @@ impl<'a> Binder<'a> {
         self.field(binding, field);
     }
 
-    /// If there are several examples, checks that each example has its own value of every output.
+    /// Checks that each example has its own value of every output, if the data have several examples.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &ParamBinding| {
@@ -327,7 +327,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Field(field.name.clone()));
     }
 
-    /// Fits the axes of a field. The positions that index values select are resolved later, when all sizes are known.
+    /// Matches the axes of a field with the dims of a parameter. Index values are checked later, when all sizes are known.
     fn fit(&mut self, binding: &ParamBinding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
@@ -358,8 +358,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Resolves the position that each value of type `index` selects. If nothing else determines the size of an axis, the columns that select from
-    /// the axis determine the size together.
+    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, all of these columns
+    /// determine the size together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {
@@ -400,7 +400,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Returns the size of a dim name that a scalar of a JSON file sets.
+    /// Returns the size of a dimension that a scalar of a JSON file sets.
     fn scalar_size(&self, dim: &DimExpr) -> Option<usize> {
         let mut terms = dim.terms.iter();
         match (terms.next(), terms.next()) {
@@ -453,7 +453,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Sets the size of a dim name that is unknown so far. A dim that is already known must equal the size.
+    /// Sets the size of a dimension that is not known yet. Reports an error if the dimension is already known and differs from `size`.
     fn fit_size(&mut self, dim: &DimExpr, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {

@@ -5,12 +5,12 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The data that the parameters of a model are bound to.
+/// The data to which the inputs and outputs of a model are bound.
 #[derive(Clone, Debug, Default)]
 pub struct DataBindings {
     /// The sizes of dim names.
     pub dims: HashMap<Arc<str>, usize>,
-    /// The ports, one per input and output.
+    /// The ports: one for each input and one for each output.
     pub ports: Vec<PortBinding>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
@@ -21,7 +21,7 @@ pub struct DataBindings {
 }
 
 impl DataBindings {
-    /// Returns the name of the field that an output is bound to.
+    /// Returns the name of the column to which an output is bound.
     pub fn column(&self, output: &Output) -> Option<&str> {
         let port = self.ports.iter().find(|port| port.port == output.name)?;
         match &port.from {

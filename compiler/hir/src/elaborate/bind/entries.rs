@@ -5,8 +5,8 @@ use bnnc_abi::data::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// Finds the entry that computes an input. The result is the entry with the input's name or, without such an entry, the only entry computed
-/// from the column with that name.
+/// Finds the entry that computes an input. An entry with the input's name takes precedence.
+/// Otherwise, the result is the only entry that is computed from the column with the input's name.
 ///
 /// # Errors
 /// Fails if several entries are computed from the column.

@@ -1,4 +1,5 @@
-//! Warns about positions of an axis that no row selects, if integer columns without the type `index` select from the axis.
+//! Warns about positions of an axis that no row selects. Only axes that are indexed by integer
+//! columns are examined. Columns of the type `index` have another check.
 
 use super::DataBindings;
 use crate::constant::evaluate;
@@ -12,9 +13,10 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about unselected positions. The axes are those of parameters and layers that integer columns index, and each axis gets at
-/// most one warning. The warning names a position that no row selects although a row selects a larger position. An axis that is also indexed in
-/// other ways is skipped.
+/// Returns warnings about positions that no row selects, at most one for each axis. The axes belong
+/// to parameters and layers that integer columns index. The warning names a position that no row
+/// selects although some row selects a larger position. An axis is skipped if something other than
+/// a column also indexes it.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
@@ -54,7 +56,7 @@ struct Search<'a> {
     schema: &'a Schema,
     /// The sizes of dim names.
     known: HashMap<LocalId, f64>,
-    /// The axes, by the parameter or layer and the axis number.
+    /// The axes. The key is the parameter or layer, and the number of the axis.
     axes: BTreeMap<(LocalId, usize), Axis<'a>>,
     /// The number of times that each parameter and layer occurs.
     mentions: HashMap<LocalId, usize>,
@@ -132,7 +134,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integer input that a position expression reads, as a whole or by element, with the column of the input.
+    /// Returns the integer input that an index is, or of which the index is an element. Also
+    /// returns the column of the input.
     fn column(&self, position: &TypedExpr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {
@@ -168,7 +171,7 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|(_, field)| field.integers())
             .collect();
-        // Positions outside the axis are reported as errors by other code.
+        // Other code reports positions outside the axis as errors.
         let is_inside = used.first()? >= &0 && used.last()? < &axis.size;
         let mut pairs = (0_i64..).zip(&used).filter(|_| is_inside);
         let (position, _) = pairs.find(|(position, found)| position != *found)?;

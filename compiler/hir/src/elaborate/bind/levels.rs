@@ -1,4 +1,4 @@
-//! Resolves the positions that integers and text select along an axis whose size the columns determine.
+//! Assigns positions along an axis to the integers or the text in columns of type `index`.
 
 use crate::diagnostics::bind as diagnostics;
 use crate::dims::DimExpr;
@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 /// A column of type `index`.
 pub struct Selector<'a> {
-    /// The index of the port that the column is bound to.
+    /// The index of the port to which the column is bound.
     pub port: usize,
-    /// The name of the input or output that the column is bound to.
+    /// The name of the input or output to which the column is bound.
     pub input: Arc<str>,
     /// The declared size.
     pub size: DimExpr,
     /// The column.
     pub field: &'a Field,
-    /// The position in the program at which the input or output is declared.
+    /// The position of the declaration of the input or output.
     pub span: Span,
-    /// True for an output, whose integers are classes.
+    /// True if the column is an output. Its integers are then classes.
     pub is_class: bool,
     /// True if something other than the columns determines the size.
     pub is_fixed: bool,
@@ -35,11 +35,13 @@ pub struct Joined {
     pub codes: Vec<Codes>,
 }
 
-/// Joins the levels of the columns that select along one axis, which the input at `span` names. Levels that are text are ordered by first appearance, integers in ascending
-/// order.
+/// Joins the levels of all columns that select along one axis. `span` is the position of the input
+/// that names the axis. Text levels are in the order of their first appearance, and integer levels
+/// are in ascending order.
 ///
 /// # Errors
-/// Fails for text mixed with integers, for columns of reals, and for text outputs whose levels differ.
+/// Fails if some columns contain text and others integers, if a column contains reals, or if the
+/// text levels of an output differ from the levels of the other columns.
 pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Joined, Box<Diagnostic>> {
     let wrong = |text: String| Box::new(diagnostics::wrong(span, text, schema));
     let texts: Vec<&[String]> = group
@@ -79,7 +81,8 @@ pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Jo
     }
 }
 
-/// Joins levels that are text. The error is the name of a class output whose levels differ from the others.
+/// Joins text levels. The error is the name of a class output whose levels differ from the levels
+/// of another column.
 fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, &'a str> {
     let alike = texts.windows(2).all(|pair| pair[0] == pair[1]);
     if alike {
@@ -102,8 +105,9 @@ fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, 
     })
 }
 
-/// Assigns codes to integers. The integers of a class output are positions, because a program may compute with them. All other integers are labels,
-/// even if they are exactly `0..=max`, so every level must occur in a training row.
+/// Assigns codes to integers. The integers of a class output are positions, because a program may
+/// compute with them. All other integers are labels, even if they are exactly the integers
+/// `0..=max`. Each label that occurs gets a code.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
@@ -122,11 +126,12 @@ fn of_integers(group: &[&Selector<'_>]) -> Joined {
     }
 }
 
-/// Checks integers that are positions of an axis. Returns a warning for the first position that no value selects. If the program fixes the
-/// number of classes of an output, only a missing position 0 is reported.
+/// Checks integers that are positions of an axis. Returns a warning for the first position that no
+/// value selects. If the program fixes the number of classes of an output, the function warns only
+/// if position 0 is missing.
 ///
 /// # Errors
-/// Fails for values that are not positions of the axis.
+/// Fails if a value is not a position of the axis.
 pub fn positions(
     selector: &Selector<'_>,
     size: usize,
@@ -144,7 +149,8 @@ pub fn positions(
     }
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
-    // Data often lack some of the classes that the program declares, such as images of only some digits.
+    // Data often contain only some of the declared classes: for example, images of only some
+    // digits. Such data do not need a warning.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

@@ -6,7 +6,7 @@ use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;
 
-/// If `inputs` has more entries than this, a suggestion does not list them one by one.
+/// The largest number of entries of `inputs` that a suggestion lists one by one.
 const LISTED: usize = 6;
 
 impl Binder<'_> {

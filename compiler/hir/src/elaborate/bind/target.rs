@@ -1,12 +1,13 @@
-//! The output of a model whose data item does not name its target.
+//! Checks the output of a model if the data item does not name a target.
 
 use crate::diagnostics::bind as diagnostics;
 use crate::tree::ModelItem;
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 
-/// Reports a single output that takes the last column of its data only because the data item does not name a target, although another column has the
-/// name of the output.
+/// Reports the single output of a model if two conditions hold. The output is bound to the last
+/// column only because the data item does not name a target, and another column has the name of the
+/// output.
 pub fn displaced(model: &ModelItem, spec: &DataSpec, schema: &Schema) -> Option<Diagnostic> {
     let ([output], None, Some(target)) = (model.outputs.as_slice(), &spec.target, &schema.target) else {
         return None;
