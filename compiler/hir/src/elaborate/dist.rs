@@ -29,7 +29,8 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. A number of classes that is not constant is given as 0, because its value is not known here.
+/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 instead, because the number is not
+/// known here.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -44,7 +45,7 @@ pub fn support(elem: &Elem) -> Support {
     }
 }
 
-/// Returns the type that represents an element type in the graph. Counts are reals, because programs compute with them.
+/// Returns the type that represents an element type in the graph. Counts become reals, because programs compute with counts.
 pub fn dtype(elem: &Elem) -> DType {
     match elem {
         Elem::Real(_) | Elem::Count => DType::Real,
@@ -62,7 +63,7 @@ pub enum CalledWith {
     Any,
 }
 
-/// A distribution for each element of an array.
+/// A distribution that is repeated for each element of an array, with the element's own parameters.
 pub struct Each {
     /// The distribution with its tensors replaced by their positions in `params`.
     pub dist: DistDatum,
@@ -117,7 +118,7 @@ impl<'a> Elaborator<'a> {
             .map_err(|diagnostic| at_call(diagnostic, span))
     }
 
-    /// Elaborates a part of a distribution used as a value: `first.log_density(x)`, `first.draw`.
+    /// Elaborates a part of a distribution that a program uses as a value, such as `first.log_density(x)` or `first.draw`.
     pub fn dist_part(
         &mut self,
         dist: &Datum,
@@ -237,8 +238,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler. Sites cannot use a truncated
-    /// sampler, because its draws are found by a search and have no gradients.
+    /// Returns the interval to which an observation is truncated. Only observations are drawn with a truncated sampler. Sites cannot use it,
+    /// because it finds a draw by a search, so that the draw has no gradient.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {
@@ -248,7 +249,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// Returns the support of each parameter, with the parameters of component distributions in place of the components.
+    /// Returns the support of each parameter. A component distribution contributes the supports of its own parameters.
     fn param_supports(&self, dist: &DistDatum) -> Vec<Support> {
         let item = &self.elaborator.module.dists[dist.dist];
         let of = |(binding, arg): (&ParamBinding, &Datum)| match (arg, &binding.param.ty) {
@@ -260,7 +261,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         item.params.iter().zip(&dist.args).flat_map(of).collect()
     }
 
-    /// Builds a separate graph function whose parameters are the parameters of the distribution. `body` builds the function.
+    /// Builds a separate graph function whose parameters are the parameters of the distribution. `body` builds its nodes.
     fn function(
         &mut self,
         name: &str,
@@ -304,7 +305,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         body(self, &mut frame)
     }
 
-    /// Returns the number of elements if a joint distribution over vectors must treat the value's tensor as one flat vector.
+    /// Returns the number of elements of the value if a joint distribution over vectors must treat the tensor as one flat vector.
     fn flat(&self, item: &DistItem) -> Option<usize> {
         let Ty::Tensor(_, dims) = &item.on else {
             return None;
@@ -340,7 +341,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.bind_dims(dims, &shape, frame);
     }
 
-    /// Gives a result the shape of the value: scalars are broadcast, and flat vectors are reshaped.
+    /// Converts a result to the shape of the distribution's value: broadcasts a scalar, and reshapes a flat vector.
     fn shaped(&mut self, value: Value) -> Elaborated<Value> {
         let shape = self.value.shape.clone();
         if self.elaborator.ty(value).rank() == 0 {
@@ -353,11 +354,12 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// Adds the parameter for the value. If the caller guarantees that the elements of the value lie in `support`, this bound is recorded.
+    /// Adds the parameter for the value. If the caller guarantees that the elements of the value lie in `support`, the function records this as
+    /// a bound.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {
-            // Integer data are checked when they are read.
+            // Integer data have been checked when they were read, so their bound is known too.
             (CalledWith::Inside, _) | (CalledWith::Any, Support::Integers(_)) => dist::range(support),
             (CalledWith::Any, _) => Interval::REALS,
         };
@@ -389,7 +391,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             return Ok(Some(density));
         };
         if self.is_improper() {
-            // An improper density cannot be normalised.
+            // An improper density is not normalised to an interval, because its integral may be infinite.
             return Ok(Some(density));
         }
         let Some(log_mass) = self.log_mass((low, high), frame)? else {
@@ -411,7 +413,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let elementwise = self.item().elementwise;
         let function = self.function(DistributionPart::LogDensity.name(), |this, frame| {
             let Some(density) = this.density_body(truncate, frame)? else {
-                // A family without a density (a point) gets the log density zero. The KL pass treats such a family separately.
+                // A point family does not have a density, so its log density is set to zero. The KL pass has a separate case for point families.
                 return Ok(Some(this.elaborator.constant(0.0, DType::Real)));
             };
             if !elementwise {
@@ -462,7 +464,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// Treats a part as absent if it needs a part that a component lacks. An example is the mean of a mixture of Cauchy distributions.
+/// Returns `None` if a part cannot be computed because a component lacks a part. For example, a mixture of Cauchy distributions does not have a
+/// mean.
 fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &crate::diagnostics::elaborate::NO_PART) => Ok(None),
@@ -470,7 +473,7 @@ fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     }
 }
 
-/// Returns the shape with these sizes.
+/// Returns the shape with these fixed sizes.
 pub fn fixed_shape(sizes: &[usize]) -> Shape {
     Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
 }

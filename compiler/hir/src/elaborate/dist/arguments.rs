@@ -1,4 +1,5 @@
-//! The arguments of a distribution: names the tensors among them, and converts them to the element types that the parameters declare.
+//! Names the tensors among the arguments of a distribution, and converts arguments to the element
+//! types that the parameters declare.
 
 use super::dtype;
 use crate::elaborate::datum::{Datum, DistDatum};
@@ -13,7 +14,8 @@ use bnnc_graph::ops;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A distribution whose tensor arguments have names, so that an instance of the distribution can be built.
+/// A distribution whose tensor arguments have names. These names become the parameter names of its
+/// instance.
 pub struct NamedArguments {
     /// The distribution with its tensors replaced by their positions in `values`.
     pub dist: DistDatum,
@@ -22,7 +24,8 @@ pub struct NamedArguments {
 }
 
 impl Elaborator<'_> {
-    /// Names the tensors among a distribution's arguments: `loc`, `first.loc`.
+    /// Names the tensors among a distribution's arguments, such as `loc`, or `first.loc` for an
+    /// argument of a component.
     pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<NamedArguments> {
         let mut values = Vec::new();
         let dist = self.name_arguments(dist, "", &mut values, span)?;
@@ -64,7 +67,8 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Converts arguments to the element types that the parameters declare. Every parameter of an instance is a real when it is passed in.
+    /// Converts arguments to the element types that the parameters declare. The functions of an
+    /// instance receive every parameter as a real.
     pub(super) fn typed(
         &mut self,
         params: &[ParamBinding],

@@ -1,5 +1,5 @@
-//! The ends of a distribution's support, and the decay of the density there. The distribution declares both; a mixture takes them from its
-//! components.
+//! Elaborates the ends of a distribution's support and the decay of the density at these ends. The
+//! distribution declares the ends and the decay. For a mixture, its components declare them.
 
 use super::{InstanceBuilder, support};
 use crate::diagnostics::elaborate::limit;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
-    /// Returns the ends and tails of each component.
+    /// Returns the ends of the support and the tails of each component.
     pub(super) fn reach(&mut self) -> Elaborated<Vec<Reach>> {
         let mut found = Vec::new();
         self.components(self.dist, &mut Vec::new(), &mut found)?;
@@ -64,7 +64,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(())
     }
 
-    /// Elaborates a number that the distribution at `path` declares, as a function of the parameters.
+    /// Elaborates a number that the distribution at `path` declares. The result is a function of
+    /// the parameters.
     fn number(
         &mut self,
         item: &'a DistItem,

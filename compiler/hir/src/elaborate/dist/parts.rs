@@ -1,4 +1,5 @@
-//! The parts of a distribution that are functions of a value: their definition outside the support, their derivation from other parts, and the mass
+//! Elaborates the parts of a distribution that are functions of a value, such as `log_density(x)`.
+//! Covers their values outside the support, their derivations from other parts, and the probability
 //! of an interval.
 
 use super::{InstanceBuilder, support};
@@ -51,8 +52,8 @@ impl<'a> Elaborator<'a> {
                 true => self.builder.le(sides[0], sides[1]),
                 false => self.builder.lt(sides[0], sides[1]),
             };
-            // Outside the support, the formula is evaluated at a harmless value, so that neither the formula nor its gradient can become
-            // NaN.
+            // For an `x` outside the support, the formula is evaluated at a value inside the
+            // support instead. Otherwise, the formula or its gradient could become NaN.
             let harmless = self.builder.splat(between(low, high), &shape);
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
@@ -120,7 +121,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// Returns the ends of the support if the values are scalars whose support is checked.
+/// Returns the ends of the support of a distribution over real or count scalars.
 pub(super) fn ends(item: &DistItem) -> Option<(f64, f64)> {
     match &item.on {
         Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {
@@ -173,8 +174,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, DistributionPart::LogSurvival, low),
             (false, true) => at(self, DistributionPart::LogCdf, high),
             (true, true) => {
-                // The computation uses the tail with the smaller probabilities, so that no digits are lost by cancellation. Far above the median, the
-                // smaller probabilities are the survival probabilities.
+                // The difference is computed from the cumulative probabilities or from the survival
+                // probabilities, whichever are smaller, so that cancellation does not lose digits.
+                // Far above the median, the survival probabilities are smaller.
                 let has_upper =
                     item.declares(DistributionPart::Survival) || item.declares(DistributionPart::LogSurvival);
                 let upper = [
@@ -211,8 +213,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(b.select(beyond, nothing, density))
     }
 
-    /// Returns `log(exp(a) - exp(b))`, where `a` and `b` are the first two values. If there are four values and the third is smaller than the
-    /// first, `a` and `b` are the last two.
+    /// Returns `log(exp(a) - exp(b))`. If `logs` has four values and the third is smaller than the
+    /// first, `a` and `b` are the last two values. Otherwise, they are the first two values.
     fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
         let span = self.span;
         let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);

@@ -1,4 +1,4 @@
-//! Distributions whose declared type is narrower than their own support.
+//! Restricts distributions to a declared type that is narrower than their own support.
 
 use super::InstanceBuilder;
 use crate::diagnostics::elaborate::limit;
@@ -8,13 +8,15 @@ use bnnc_graph::function::Value;
 use bnnc_math::special::lgamma;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Returns whether the density is improper. A restriction does not change such a density, because there is no normalising constant.
+    /// Returns whether the density is improper. A restriction does not change an improper density,
+    /// because it does not have a normalising constant.
     pub(super) fn is_improper(&self) -> bool {
         self.item().measure == MeasureKind::Improper
     }
 
-    /// Returns the support of the values. The result is the declared support if it is narrower than the distribution's own support. Fails
-    /// if the probability mass on the support is not known, because the density must be divided by this mass.
+    /// Returns the support of the values: the declared support if it is narrower than the
+    /// distribution's own support, and the own support otherwise. Fails if the probability of a
+    /// narrower support is not known, because the density must be divided by this probability.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);
@@ -49,8 +51,9 @@ impl InstanceBuilder<'_, '_, '_> {
         Err(Box::new(diagnostic.help(help)))
     }
 
-    /// Converts the log density of unordered vectors into the log density of increasing vectors. All `k!` orders of independent,
-    /// identically distributed elements are equally likely, so `log k!` is added for each vector.
+    /// Converts the log density of unordered vectors into the log density of increasing vectors.
+    /// The function adds `log k!` for each vector, because all `k!` orders of independent,
+    /// identically distributed elements are equally likely.
     pub(super) fn of_orders(&mut self, log_density: Value) -> Value {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {

@@ -1,4 +1,5 @@
-//! The parts of a distribution that depend only on its parameters: moments, the entropy, and class probabilities.
+//! Elaborates the parts of a distribution that depend only on its parameters: moments, the entropy,
+//! and class probabilities.
 
 use super::{InstanceBuilder, present};
 use crate::elaborate::datum::Datum;
@@ -11,8 +12,8 @@ use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Elaborates a part as a function of the parameters. If the part has an order (a moment), the order is another argument.
-    /// Returns `None` if the distribution does not declare the part.
+    /// Elaborates a part as a function of the parameters. For a moment, the order is an additional
+    /// argument. Returns `None` if the distribution does not declare the part.
     pub(super) fn summary(&mut self, part: DistributionPart) -> Elaborated<Option<Arc<Function>>> {
         let item = self.item();
         let functions = item.functions.iter();
@@ -38,7 +39,8 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(present(function)?.map(Arc::new))
     }
 
-    /// Gives a summary the shape of the value. Probabilities keep their own shape, and the entropy is the sum over all elements.
+    /// Converts a moment to the shape of the distribution's value. Class probabilities keep their
+    /// own shape. The entropy becomes the sum over all elements.
     fn summary_shaped(&mut self, part: DistributionPart, value: Value) -> Elaborated<Value> {
         match part.result() {
             PartResult::Classes => Ok(value),

@@ -1,11 +1,14 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. Values are represented by the logarithm of their distance from one end of the interval, so that no digits are lost far out in
-//! a tail. A value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured
-//! from `end`. `beyond(y)` is the probability of values further away from this end: a survival function or a cumulative function. In a bounded
-//! interval, `end` is the end outside of which the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm
-//! of a uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand
-//! vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. A value is represented by the logarithm of its distance from one end of the
+//! interval, so that no digits are lost far out in a tail. A value is `end + exp(y)` or
+//! `end - exp(y)`. If the interval is bounded, `sigmoid(y)` is the distance from `end` as a
+//! fraction of the interval's length. `beyond(y)` is the probability of values further away from
+//! `end` than `y`. It is a survival function or a cumulative function. In a bounded interval, `end`
+//! is the end outside of which the distribution has more probability. A draw is the `y` at which
+//! `log beyond(y)` equals the logarithm of a uniform variate. Note \[Root\] describes the search
+//! for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes
+//! at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -23,15 +26,18 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The number of points of the integral for a mean. For an exponential distribution, neighbouring points are 0.2 apart in `y`.
+/// The number of points at which the integral for a mean evaluates its integrand. For an
+/// exponential distribution, the distance between neighbouring points is 0.2 in `y`.
 const POINTS: usize = 128;
-/// The probability that the integral for a mean omits next to the end, and at the other end of a bounded interval.
+/// The integral for a mean omits this probability next to the end from which values are measured.
+/// In a bounded interval, it omits the same probability next to the other end.
 const NEAR: f64 = 1e-9;
-/// The probability that the integral for a mean omits far out in an unbounded interval. A tail `t ^ -1.5` falls to this probability near `t = 2e13`,
-/// where a mean has converged to six digits.
+/// The integral for a mean omits this probability far out in an unbounded interval. For a tail
+/// probability `t ^ -1.5`, the integral ends near `t = 2e13`, where the mean has converged to six
+/// digits.
 const FAR: f64 = 1e-20;
 
-/// An interval that contains a part of a distribution's probability.
+/// The interval to which a distribution is truncated.
 #[derive(Clone, Copy)]
 pub(super) struct Interval {
     pub(super) low: f64,
@@ -46,11 +52,12 @@ impl Interval {
 
 /// The end of the interval from which values are measured.
 pub(super) struct Origin {
-    /// True for the upper end. If the interval has only one finite end, all elements use this end.
+    /// For each element, true if values are measured from the upper end. If the interval has only
+    /// one finite end, all elements use the finite end.
     pub(super) is_upper: Value,
     /// `log beyond` of the whole interval.
     pub(super) whole: Value,
-    /// `log beyond` at the other end minus `whole`; `None` if the interval is unbounded there.
+    /// `log beyond` at the other end, minus `whole`. `None` if the other end is infinite.
     pub(super) rest: Option<Value>,
 }
 
@@ -69,7 +76,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);
             };
-            // The next lines compute `log(1 - uniform (1 - exp(rest)))`.
+            // The next lines compute `log(1 - uniform * (1 - exp(rest)))`.
             let b = &mut this.elaborator.builder;
             let lost = match origin.rest {
                 Some(rest) => b.expm1(rest),
@@ -84,7 +91,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Builds the mean of the distribution inside an interval. Returns `None` if the declarations do not decide whether the mean exists.
+    /// Builds the mean of the distribution inside an interval. Returns `None` if the distribution's
+    /// declarations do not determine whether the mean exists.
     pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
         let inside = Interval { low, high };
         let item = self.item();
@@ -155,7 +163,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.builder.function().params[..self.params.len()].to_vec()
     }
 
-    /// Returns the end from which values are measured, or `None` if there is no cumulative function.
+    /// Returns the end from which values are measured, or `None` if the distribution does not have
+    /// a cumulative function.
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -217,7 +226,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }))
     }
 
-    /// Returns the value at `y`, and its distance from the end.
+    /// Returns the value with the coordinate `y`, and the distance of this value from the end.
     pub(super) fn place(&mut self, inside: Interval, is_upper: Value, y: Value) -> (Value, Value) {
         let b = &mut self.elaborator.builder;
         let distance = match inside.is_bounded() {
@@ -235,7 +244,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         (b.select(is_upper, below, above), distance)
     }
 
-    /// Returns the mean distance from the end, by the trapezoidal rule between `from` and `to`.
+    /// Integrates the distance from the end by the trapezoidal rule between the coordinates `from`
+    /// and `to`, and returns the mean distance.
     fn mean_distance(&mut self, search: &Search, [from, to]: [Value; 2]) -> Value {
         let (ty, inside) = (self.value.clone(), search.inside);
         let integral = |with_distance: bool| {
@@ -276,7 +286,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// Replaces an infinite end by zero. The result is used only if the end is finite.
+/// Replaces an infinite end by zero. Callers use the result only if the end is finite.
 pub(super) fn finite(end: f64) -> f64 {
     if end.is_finite() { end } else { 0.0 }
 }

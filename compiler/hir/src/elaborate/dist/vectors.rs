@@ -1,5 +1,6 @@
-//! Arrays of independent values. The joint distribution of the values follows from the distribution of one value. Such arrays occur at
-//! sites of several simplexes or ordered vectors, and as the elements of an output that a `for` observes.
+//! Builds the joint distribution of an array of independent values from the distribution of one
+//! value. Such an array is a site with several simplexes or ordered vectors, or it contains the
+//! elements of an output that a `for` observes.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -11,7 +12,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// An array of values.
+/// An array of independent values.
 struct Vectors {
     /// The axes of the array that precede the axes of one value.
     leading: Vec<Dim>,
@@ -22,8 +23,8 @@ struct Vectors {
 }
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Builds the instance for an array of vectors. A parameter with the shape of the array has one row per vector; every other parameter is shared
-    /// by the vectors.
+    /// Builds the instance for an array of vectors. A parameter with the shape of the array has one
+    /// row per vector. All vectors share every other parameter.
     pub(super) fn of_vectors(self, declared: Support) -> Elaborated<Instance> {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let Some((last, leading)) = sizes.split_last() else {
@@ -52,7 +53,8 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(vectors.instance(one.build(declared)?, params, value))
     }
 
-    /// Builds the instance for `count` values with separate parameters: every parameter has a first axis of size `count`.
+    /// Builds the instance for `count` values. Each value has its own parameters, so every
+    /// parameter has a first axis of size `count`.
     pub(super) fn of_each(self, declared: Support, count: usize) -> Elaborated<Instance> {
         let first = |ty: &Type| ty.with_shape(ty.shape.prepend(Dim::Fixed(count)));
         let params: Vec<_> = self
@@ -103,8 +105,8 @@ impl Vectors {
         }
     }
 
-    /// Lifts a part of the distribution of one vector to all vectors. The result is the sum over the vectors if `total` is true, and
-    /// otherwise the array of their results.
+    /// Applies a part of one vector's distribution to all vectors. Returns the sum over the vectors
+    /// if `total` is true, and the array of the vectors' results otherwise.
     fn lifted(&self, part: &Function, total: bool) -> Function {
         let mut builder = Builder::new(&part.name);
         let mut body = Builder::new("vector");
