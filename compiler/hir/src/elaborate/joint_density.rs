@@ -1,7 +1,9 @@
 //! Checks that the distributions of output elements define a joint density: no element may depend on itself, directly or through other elements.
 //!
-//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If all reads are of
-//! earlier elements, or all are of later elements, there cannot be a cycle. If there may be a cycle, the elements are visited one by one.
+//! The sizes are known when a model is elaborated, so the check is exact. First, the check analyses
+//! reads with symbolic counters. If every read is of an earlier element, a cycle is impossible. The
+//! same holds if every read is of a later element. Otherwise, the check visits the elements one by
+//! one.
 
 mod reads;
 mod scope;
@@ -23,21 +25,24 @@ use std::sync::Arc;
 /// The analysis with symbolic counters stops after visiting this number of expressions.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The analysis element by element stops after visiting this number of expressions. These visits take about a second.
+/// The analysis of single elements stops after visiting this number of expressions, which takes
+/// about a second.
 const MOST_STEPS: usize = 5_000_000;
 
-/// If the outputs have more elements than this, their elements are not visited one by one.
+/// If the outputs have more elements than this, the check does not visit the elements one by one.
 const MOST_ELEMENTS: i64 = 1_000_000;
 
 /// A statement that assigns a distribution to elements of an output.
 struct Given<'m> {
     sample: &'m SampleStmt,
-    /// The counter, its first and last value, and the statements of the enclosing `for`.
+    /// For a statement in a `for`: the counter, its first and last value, and the statements of the
+    /// `for`.
     repeated: Option<(LocalId, [i64; 2], &'m [TypedStmt])>,
 }
 
-/// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns warnings if elements of one output
-/// depend on each other, or if the dependence is not known. `dims` gives the sizes of the model's dim names.
+/// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns
+/// a warning if the elements of one output depend on each other, and a warning if the check cannot
+/// determine the dependences. `dims` contains the sizes of the model's dim names.
 pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
     let item = &module.models[id];
     let of_size = |local: LocalId| {
@@ -55,7 +60,8 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         .iter()
         .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    // If the step limit was reached, some reads are missing, and any output may depend on any other.
+    // If the analysis reached its step limit, some reads are missing. Each output may then depend
+    // on every other output.
     let is_complete = !reader.is_exhausted();
     let sets = match is_complete {
         true => circles(item, &statements, &symbolic),
@@ -77,7 +83,8 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
     diagnostics
 }
 
-/// Returns the statements that observe outputs, and a warning for each that reads outputs inside a range of unknown size.
+/// Returns the statements that observe outputs. Also returns a warning for each statement that
+/// reads outputs inside a range of unknown size.
 fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<Given<'m>>, Vec<Diagnostic>) {
     let (mut found, mut unknown) = (Vec::new(), Vec::new());
     let scope = ReadScope::model();
@@ -120,7 +127,7 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
     (found, unknown)
 }
 
-/// Returns whether a distribution inside a range of unknown size reads outputs or may read them.
+/// Returns whether a distribution inside a range of unknown size may read outputs.
 fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut ElementReader<'m>) -> bool {
     let scope = ReadScope::model();
     let block = scope.block(body);
@@ -129,17 +136,19 @@ fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut
     !reader.found.is_empty() || reader.is_exhausted()
 }
 
-/// A read of an output in the distribution of an output element, and the distance between the two elements.
+/// A read of an output element in the distribution of another output element, with the distance
+/// between the two elements.
 #[derive(Clone, Copy)]
 struct Step {
     from: LocalId,
     to: LocalId,
-    /// The smallest and the largest distance from the reading element to the element that is read; `None` if they are not known.
+    /// The smallest and the largest distance from the element with the distribution to the element
+    /// that the distribution reads. `None` if the distances are not known.
     distance: Option<(i64, i64)>,
 }
 
-/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution. Each of these
-/// outputs counts as one element.
+/// Returns the reads of a statement, with the counter as a symbol. `joint` contains the outputs
+/// with a joint distribution. Each output in `joint` counts as one element.
 fn symbolic<'m>(
     given: &Given<'m>,
     (module, joint): (&'m Module, &HashSet<LocalId>),
@@ -177,7 +186,8 @@ fn symbolic<'m>(
     steps.collect()
 }
 
-/// Returns the element to which a statement assigns a distribution. For a joint distribution, this is the first element.
+/// Returns the element to which a statement assigns a distribution. For a joint distribution,
+/// returns the first element.
 fn element<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
@@ -194,7 +204,7 @@ fn element<'s, 'm: 's>(
     }
 }
 
-/// Collects the reads of the distribution of an element.
+/// Collects the output elements that the distribution of an element reads.
 fn read<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
@@ -209,7 +219,8 @@ fn read<'s, 'm: 's>(
     }
 }
 
-/// Collects the reads of one element of an array whose distribution has array parameters of the same size.
+/// Collects the reads for one element of an array. The parameters of the array's distribution are
+/// arrays of the same size.
 fn of_element<'s, 'm: 's>(
     dist: &'s TypedExpr,
     element: &AffineExpr,
@@ -241,7 +252,7 @@ fn is_joint(sample: &SampleStmt, module: &Module) -> bool {
     }
 }
 
-/// Returns the sets of outputs that read each other or themselves.
+/// Returns each set of outputs that read each other in a cycle, and each output that reads itself.
 fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> Vec<Vec<LocalId>> {
     let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
     let outputs = item.outputs.iter().map(|output| output.local);
@@ -259,8 +270,9 @@ fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> V
     found
 }
 
-/// Returns whether all reads are of earlier elements, or all are of later elements. Reads of the same element of another output are acyclic if the
-/// outputs can be ordered.
+/// Returns whether every read is of an earlier element, or every read is of a later element. Two
+/// outputs may also read each other at the same position, as long as these reads do not form a
+/// cycle.
 fn is_one_way(steps: &[&Step]) -> bool {
     let is_before = |sign: i64| {
         let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();

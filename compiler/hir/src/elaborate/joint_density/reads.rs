@@ -1,4 +1,5 @@
-//! Collects the elements of outputs that an expression reads, through variables, functions, ranges and `if`.
+//! Collects the elements of outputs that an expression reads. The analysis follows variables,
+//! functions, ranges and `if`.
 
 use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
 use crate::builtin::{Along, BuiltinRule};
@@ -16,37 +17,37 @@ pub struct Read {
     pub output: LocalId,
     /// The first and the last element.
     pub ends: [AffineExpr; 2],
-    /// False if data or a function decide which of these elements are read.
+    /// False if data or a function determine which of these elements the distribution reads.
     pub is_certain: bool,
     /// The position of the read in the program.
     pub span: Span,
 }
 
-/// Collects the reads of a model's expressions.
+/// Collects the output elements that the expressions of a model read.
 pub struct ElementReader<'m> {
     pub(super) module: &'m Module,
     /// The number of elements of each output.
     pub outputs: HashMap<LocalId, i64>,
     pub(super) sizes: HashMap<LocalId, i64>,
     pub(super) lets: HashMap<LocalId, &'m TypedExpr>,
-    /// The counters of ranges that are handled symbolically.
+    /// The linear forms of counters, for ranges that are analysed symbolically.
     pub forms: Forms,
     /// True if each position of a range is visited separately.
     pub enumerates: bool,
     /// The number of expressions visited so far.
     pub steps: usize,
-    /// The step limit. When it is reached, nothing more is visited.
+    /// The largest number of expressions to visit. At this limit, the analysis stops.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
-    /// The cached reads of definitions, in the scope of the current element.
+    /// The cached reads of the definitions in the scope of the current element.
     known: HashMap<LocalId, Vec<Read>>,
-    /// The level of the scope of the current element. Scopes inside that scope have higher levels.
+    /// The level of the current element's scope. Inner scopes have higher levels.
     outer: usize,
 }
 
 impl<'m> ElementReader<'m> {
-    /// Creates a reader for a model whose dim names have these sizes.
+    /// Creates a reader for a model. `sizes` contains the sizes of the model's dim names.
     pub fn new(module: &'m Module, item: &'m ModelItem, sizes: HashMap<LocalId, i64>) -> ElementReader<'m> {
         let mut reader = ElementReader {
             module,
@@ -71,12 +72,13 @@ impl<'m> ElementReader<'m> {
         reader
     }
 
-    /// Returns whether the step limit is reached.
+    /// Returns whether the analysis has stopped at the step limit.
     pub fn is_exhausted(&self) -> bool {
         self.steps > self.most_steps
     }
 
-    /// Collects the reads of an expression. `is_certain` is false if the expression is possibly never evaluated.
+    /// Collects the reads of an expression. `is_certain` is false if a run may not evaluate the
+    /// expression.
     pub fn visit<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,
@@ -124,7 +126,8 @@ impl<'m> ElementReader<'m> {
                     (Some(call), Some(result)) => {
                         let first = self.found.len();
                         self.visit(result, &call, is_certain);
-                        // The read is reported at the program's call, not inside a function of the library.
+                        // The position of a read inside a function is replaced by the position of
+                        // the call, so that errors do not point into the library.
                         self.found[first..]
                             .iter_mut()
                             .for_each(|read| read.span = expr.span);
@@ -140,8 +143,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of a definition in the outermost scope, without duplicates. With duplicates, a chain of definitions could repeat
-    /// reads exponentially often.
+    /// Collects the reads of a definition in the outermost scope, without duplicates. Without this
+    /// step, the number of duplicates could grow exponentially along a chain of definitions.
     fn defined<'s>(
         &mut self,
         (local, own): (LocalId, &'s TypedExpr),
@@ -168,7 +171,8 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Discards all reads, and starts to collect the reads of another element. The definitions of this element are in `scope`.
+    /// Discards all reads, and prepares to collect the reads of another element, whose definitions
+    /// are in `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();
@@ -206,7 +210,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of some elements of an array. `ends` is `None` if it is not known which elements are read.
+    /// Collects the reads of some elements of an array. `ends` contains the first and the last of
+    /// these elements, or `None` if they are not known.
     pub fn elements<'s>(
         &mut self,
         base: &'s TypedExpr,
@@ -241,7 +246,8 @@ impl<'m> ElementReader<'m> {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
                     (Some(TypedIndex::Range(..)), Some([first, _])) => shifted(&ends, &first),
-                    // An index removes the first axis, so the whole remaining element is read.
+                    // The index of the inner access selects one position of the first axis, so
+                    // `outer` applies to the element at that position.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);
@@ -314,8 +320,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of an operand of an elementwise operation. Only some elements of the result are needed. A scalar operand is read
-    /// as a whole.
+    /// Collects the reads of an operand of an elementwise operation, if only some elements of the
+    /// result are needed. A scalar operand is needed as a whole.
     fn elements_of_part<'s>(
         &mut self,
         part: &'s TypedExpr,
@@ -331,7 +337,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of elements of two concatenated arrays.
+    /// Collects the reads of some elements of two concatenated arrays.
     fn joined<'s>(
         &mut self,
         [first, second]: [&'s TypedExpr; 2],
@@ -429,7 +435,7 @@ impl<'m> ElementReader<'m> {
     }
 }
 
-/// Shifts positions by the position from which they are counted.
+/// Adds `from` to positions that are counted from `from`.
 fn shifted(ends: &[AffineExpr; 2], from: &AffineExpr) -> Option<[AffineExpr; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
 }

@@ -8,10 +8,10 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The maximum depth of function calls that are followed.
+/// The maximum depth to which the analysis follows nested function calls.
 pub const DEEPEST: usize = 32;
 
-/// The names of a scope, with a reference to the enclosing scope.
+/// A scope: its names, and a reference to the enclosing scope.
 pub struct ReadScope<'s> {
     names: Names<'s>,
     around: Option<&'s ReadScope<'s>>,
@@ -41,8 +41,8 @@ pub enum Meaning<'s> {
     Output,
     /// An integer that is determined by counters and sizes.
     Integer(AffineExpr),
-    /// An expression. An argument comes with the scope of its call; a definition belongs to the current
-    /// scope.
+    /// An expression. For an argument, the scope is the scope of the call. For a definition, the
+    /// scope is `None`, which means the current scope.
     Expression(&'s TypedExpr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,
@@ -91,7 +91,7 @@ impl<'s> ReadScope<'s> {
     }
 }
 
-/// Returns the definitions that some statements contain.
+/// Returns the variables that statements define, with the expressions assigned to them.
 pub fn lets(body: &[TypedStmt]) -> HashMap<LocalId, &TypedExpr> {
     body.iter()
         .filter_map(|stmt| match stmt {

@@ -17,13 +17,13 @@ struct Edge {
     span: Span,
 }
 
-/// An element of the current path, with the reads that remain to be followed.
+/// An element of the current path, with the reads that the search has not followed yet.
 struct Visit {
     node: usize,
     edges: Vec<Edge>,
-    /// The read that led from this element to the next one on the path.
+    /// The position of the read that leads from this element to the next element of the path.
     taken: Option<Span>,
-    /// The last position on the path at which the output differs from the output at the previous position.
+    /// The last position on the path where the path enters another output.
     changed: usize,
 }
 
@@ -39,7 +39,8 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output: the number of its first element, the number of its elements, and whether all of them count as one.
+    /// For each output: the number assigned to its first element, the count of its elements, and
+    /// true if all of its elements count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
     /// For each element, the index of its statement and the value of its counter.
     owners: Vec<Option<(usize, i64)>>,
@@ -47,8 +48,8 @@ struct Elements<'a, 'm> {
 
 /// The result of a search.
 enum Found {
-    /// A cycle: each element depends on the next, and the last depends on the first. Each element comes with the position of its read in
-    /// the program.
+    /// A cycle: each element depends on the next element, and the last element depends on the
+    /// first. Each entry has an element and the position of its read in the program.
     Circle(Vec<(usize, Span)>),
     /// An element that depends on unknown elements.
     Unknown(usize, Span),
@@ -149,7 +150,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         self.outputs.iter().find(|(known, ..)| *known == output).copied()
     }
 
-    /// Returns the elements of these outputs that an element reads.
+    /// Returns the ranges of elements that an element reads.
     fn edges(&self, node: usize, reader: &mut ElementReader<'m>) -> Vec<Edge> {
         let Some((at, value)) = self.owners[node] else {
             return Vec::new();
@@ -195,8 +196,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Searches for a cycle. The preferred cycle has a single element; the next choice is a cycle through several outputs. The error is the element
-    /// at which the search reached the step limit.
+    /// Searches for a cycle. A cycle of a single element is preferred, and then a cycle through
+    /// several outputs. The error is the element at which the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -204,7 +205,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     ) -> Result<Option<Vec<(usize, Span)>>, usize> {
         let count = self.owners.len();
         let mut unvisited = Unvisited((0..=count).collect());
-        // The elements of the path, each with its position in the path.
+        // The elements of the current path. The value is the position of the element on the path.
         let mut open: BTreeMap<usize, usize> = BTreeMap::new();
         let mut best: Option<(usize, Vec<(usize, Span)>)> = None;
         for root in 0..count {
@@ -260,7 +261,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         Ok(best.map(|(_, circle)| circle))
     }
 
-    /// Returns the last position at which the output changes, on a path followed by one more element.
+    /// Returns the last position where a path enters another output, if `node` is added to the
+    /// path.
     fn changed(&self, path: &[Visit], node: usize) -> usize {
         match path.last() {
             Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
@@ -312,8 +314,8 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// Returns the read by which the last element of a path leads back to the path. A read of the element itself is preferred, then a read of the
-/// previous element on the path, then any other.
+/// Returns the read by which the last element of a path leads back to the path. A read of the
+/// element itself is preferred, and then a read of the previous element on the path.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
     let to = |node: usize| {
@@ -341,7 +343,8 @@ fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     to_itself.or_else(to_parent).or_else(to_open)
 }
 
-/// Ranks the cycle that consists of the elements of a path from a position on. Cycles of one element come first, then those through several outputs.
+/// Ranks the cycle that consists of the elements of a path from the position `start` on. Cycles of
+/// one element come first, and cycles through several outputs come second.
 fn rank(path: &[Visit], start: usize) -> usize {
     match path.last() {
         Some(_) if start + 1 == path.len() => 0,
@@ -350,7 +353,7 @@ fn rank(path: &[Visit], start: usize) -> usize {
     }
 }
 
-/// Returns the cycle that a read closes.
+/// Returns the elements of the cycle that `closing` completes.
 fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
     let steps = path[closing.start..].iter();
     steps
@@ -358,11 +361,13 @@ fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
         .collect()
 }
 
-/// The set of elements that have not been visited. Each visited element has a link to the next one.
+/// The set of elements that have not been visited. Each visited element has a link to a later
+/// element.
 struct Unvisited(Vec<usize>);
 
 impl Unvisited {
-    /// Returns the first unvisited element at or after `from`, and shortens the links on the way.
+    /// Returns the first unvisited element at or after `from`. Also shortens the links that it
+    /// follows.
     fn next(&mut self, from: usize) -> usize {
         let mut root = from;
         while self.0[root] != root {
