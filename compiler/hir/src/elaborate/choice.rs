@@ -1,4 +1,5 @@
-//! Elaborates `if`. Inside a branch, the condition (or its negation) is a known fact about integers.
+//! Elaborates `if`. Inside a branch, the condition or its negation holds, which can narrow the
+//! ranges of integers.
 
 use super::datum::Datum;
 use super::expr::compares_integers;
@@ -34,7 +35,8 @@ impl<'a> Elaborator<'a> {
         self.select_in(chosen, [yes, no], range, span)
     }
 
-    /// Elaborates a branch. If the value of the branch is an integer, its range is returned too.
+    /// Elaborates a branch. Also returns the range of the branch's value, if the value is an
+    /// integer.
     fn branch(
         &mut self,
         branch: &TypedExpr,
@@ -47,8 +49,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations inside and outside the branch share one graph value. The ranges that hold only in the branch are therefore forgotten
-        // afterwards.
+        // Equal operations inside and outside the branch share one graph value. The ranges from the
+        // branch are therefore dropped at its end, because they hold only inside the branch.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -59,7 +61,7 @@ impl<'a> Elaborator<'a> {
         Ok((datum?, range))
     }
 
-    /// Returns linear forms that are not negative, given that the condition is true (if `holds`) or false.
+    /// Returns linear forms that are non-negative if the condition has the value `holds`.
     fn facts(&self, condition: &TypedExpr, holds: bool, frame: &Frame<'a>) -> Vec<AffineExpr> {
         let (op, left, right) = match &condition.kind {
             TypedExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
@@ -67,8 +69,8 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, it is not known which of the
-            // parts holds.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all
+            // other cases, nothing follows about a single part.
             let both = || {
                 [left, right]
                     .into_iter()
@@ -97,7 +99,8 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // If two integers differ and the first is never smaller than the second, the first is larger.
+                // If two integers differ, and the first is at least as large as the second, then
+                // the first is larger.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),
@@ -134,7 +137,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Elaborates an elementwise choice between two tensors.
+    /// Elaborates an elementwise choice between the tensors `yes` and `no`.
     pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
         let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
         self.select_in(condition, [yes, no], range, span)
@@ -168,7 +171,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the smallest and the largest value of an integer, given its known range and the conditions that hold at this place.
+    /// Returns the smallest and the largest value of an integer. The bounds follow from its known
+    /// range and from the conditions of the enclosing branches.
     pub fn range_here(&self, value: Value) -> Option<(i64, i64)> {
         let known = self.ranges.get(&value).copied();
         let by_form = self.forms.ends_of(value);

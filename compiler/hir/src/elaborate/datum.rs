@@ -1,4 +1,4 @@
-//! The values of elaboration: graph values, and objects that exist only at compile time.
+//! The values that elaboration computes: graph values, and objects that exist only at compile time.
 
 use crate::builtin::Builtin;
 use crate::tree::{DistId, FnId, LayerId};
@@ -38,7 +38,8 @@ pub struct LayerDatum {
     pub layer: LayerId,
     /// The parameters of the layer, in declared order.
     pub args: Vec<Datum>,
-    /// The path of its sites, such as `hidden[1]`. Empty until the instance is assigned to a name.
+    /// The prefix of the paths of the layer's sites, such as `hidden[1]`. It is empty until the
+    /// instance is assigned to a name.
     pub path: String,
 }
 
@@ -52,7 +53,7 @@ pub enum Callee {
 }
 
 impl Datum {
-    /// Returns this datum with every graph value replaced by another.
+    /// Returns a copy of this datum in which `replace` maps every graph value.
     pub fn map_values(&self, replace: &mut dyn FnMut(Value) -> Value) -> Datum {
         match self {
             Datum::Tensor(value) => Datum::Tensor(replace(*value)),
@@ -78,7 +79,8 @@ impl Datum {
         }
     }
 
-    /// Sets the path of a layer, or of a list of layers, when it is assigned to a name.
+    /// Sets the path of a layer, or of each layer in a list. Called when the layer or list is
+    /// assigned to a name.
     pub fn at_path(self, path: &str) -> Datum {
         match self {
             Datum::Layer(layer) if layer.path.is_empty() => {

@@ -22,7 +22,8 @@ use std::rc::Rc;
 /// The smallest and the largest value of an integer.
 pub type Integers = (i64, i64);
 
-/// A list of numbers is built as one node per number only if it has at most this number of elements.
+/// The largest length of a list of numbers that becomes one node per number. A longer list becomes
+/// a single constant.
 const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
@@ -130,7 +131,8 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
-        // With one node per number, the time would be quadratic in the length of the list.
+        // A long list of numbers becomes one constant, because with one node per number, the time
+        // would be quadratic in the length.
         let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
             true => values.iter().map(|value| self.number(*value)).collect(),
             false => None,
@@ -248,13 +250,15 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. Returns the range of all integers if the divisor
-    /// may be zero. On overflow, the end of the range becomes the smallest or largest integer, which lies outside every axis.
+    /// Returns the range of a sum, difference, product or quotient of integers with known ranges.
+    /// Returns the range of all integers if the divisor may be zero. On overflow, an end of the
+    /// range becomes the smallest or largest 64-bit integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }
 
-    /// Returns bounds of an integer: its range, or bounds that follow from the largest integers of columns.
+    /// Returns bounds of an integer: its known range, or otherwise bounds that follow from the
+    /// largest integers that columns may contain.
     pub fn extent_of(&self, datum: &Datum) -> (i64, i64) {
         let known = match datum {
             Datum::Tensor(value) => self.extents.get(value).copied(),
@@ -264,7 +268,7 @@ impl<'a> Elaborator<'a> {
         known.unwrap_or((-LARGEST_INTEGER, LARGEST_INTEGER))
     }
 
-    /// Returns bounds of an integer that is one of two others.
+    /// Returns bounds of an integer that equals either `a` or `b`.
     pub fn extent_of_either(&self, a: &Datum, b: &Datum) -> (i64, i64) {
         let ((a, b), (c, d)) = (self.extent_of(a), self.extent_of(b));
         (a.min(c), b.max(d))
@@ -279,7 +283,8 @@ impl<'a> Elaborator<'a> {
             .flatten()
     }
 
-    /// Expands small whole powers into products. Products are exact, and the rewriter treats them as polynomials.
+    /// Expands a power with a small integer exponent into a product. The product is exact, and the
+    /// rewriter can treat it as a polynomial.
     fn power(&mut self, base: Datum, exponent: Datum, span: Span) -> Elaborated<Datum> {
         let x = self.real(&base, span)?;
         if let Datum::Static(n @ 1..=4) = exponent {
@@ -315,8 +320,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// Gives two numbers the same shape and element type. The two numbers stay integers only if both are integers; otherwise they become
-    /// reals.
+    /// Gives two numbers the same shape and element type. If both numbers are integers, they remain
+    /// integers. Otherwise, both become reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
         let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;
@@ -329,7 +334,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Returns the range of an integer computed from two others, if their ranges are known.
+    /// Returns the range of an integer that is computed from two integers, if the ranges of the two
+    /// are known.
     pub fn joint_range(
         &self,
         a: &Datum,
@@ -382,7 +388,8 @@ fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64
         BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
         BinaryOp::Div => {
             let ends = [(a, c), (a, d), (b, c), (b, d)];
-            // A quotient keeps its fraction, so its range extends to the integers on both sides.
+            // Division does not round, so the range of a quotient extends to the next integer on
+            // both sides.
             let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
             let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
             let (_, high) = over(ends.map(ceiling))?;
@@ -411,15 +418,15 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // In a real context, `1 / 2` is one half, so only a whole quotient is an integer here. Dims are divided by `DimExpr::divided`, which rounds
-        // down.
+        // Where a real is expected, `1 / 2` is one half, so the result is an integer only if the
+        // division is exact. In dims, `DimExpr::divided` divides and rounds down.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,
     }
 }
 
-/// Returns whether a condition depends on a variable of integers, such as a counter.
+/// Returns whether a condition depends on an integer variable, such as a counter.
 pub fn compares_integers(condition: &TypedExpr) -> bool {
     let is_integer = |ty: &Ty| matches!(ty, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), _));
     walk::any(condition, &mut |part| {

@@ -16,16 +16,17 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// The maximum number of elements of a tensor. With more elements, the numbers of bytes and operations would overflow their types.
+/// The maximum number of elements of a tensor. Above this limit, the numbers of bytes and
+/// operations would overflow their integer types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
 /// The maximum length of an axis. The limit exists because kernels count positions in 32 bits.
 const LONGEST_AXIS: usize = i32::MAX as usize;
 
-/// The maximum number of operations of a model after every call is expanded.
+/// The maximum number of operations of a model, counted after all calls are expanded.
 const MOST_NODES: usize = 100_000;
 
-/// Returns the limit that the size of a tensor exceeds, if it exceeds one.
+/// Returns the limit that a shape exceeds, or `None` if the shape is within all limits.
 fn excess(shape: &Shape) -> Option<String> {
     let sizes = || shape.dims().iter().filter_map(|dim| dim.fixed());
     if sizes().any(|size| size > LONGEST_AXIS) {
@@ -75,7 +76,7 @@ impl<'a> Frame<'a> {
 /// The meaning of noise in the expression that is being elaborated.
 #[derive(Clone, Debug)]
 pub struct NoiseContext {
-    /// The coordinates of the noise: draw, example and step.
+    /// The coordinates of the noise: the index of the draw, the example and the step.
     pub coordinates: [Value; 3],
     /// The shape of `standard_normal()` without arguments.
     pub shape: Shape,
@@ -93,22 +94,25 @@ pub struct Elaborator<'a> {
     pub noise: Option<NoiseContext>,
     /// The sites of the model so far.
     pub sites: Vec<bnnc_graph::model::Site>,
-    /// The values of sites by path, so that a layer called twice shares its weights.
+    /// The values of sites by path. A layer that is called twice finds its weights here, so both
+    /// calls share them.
     pub site_values: HashMap<String, Value>,
     /// The observations so far.
     pub observed: Vec<Value>,
     /// The ranges of output elements that already have a distribution.
     pub observed_ranges: Vec<super::repeat::ObservedRange>,
-    /// The depth of calls, which is limited so that recursion ends with a diagnostic.
+    /// The current depth of calls. The depth is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls, which is limited because nested calls multiply their number.
+    /// The number of expanded calls so far. The number is limited because it can grow exponentially
+    /// with the depth of nested calls.
     pub calls: usize,
-    /// The smallest and the largest value of each integer that depends on counters. Positions are checked against these values at compile
-    /// time.
+    /// The smallest and the largest value of each integer that depends on counters. An index is
+    /// checked against its axis with these values at compile time.
     pub ranges: HashMap<Value, (i64, i64)>,
-    /// Bounds of integers computed from data; [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER) bounds the elements of a column.
+    /// Bounds of integers that are computed from data. The elements of a column are at most
+    /// [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER).
     pub extents: HashMap<Value, (i64, i64)>,
-    /// The linear forms of these integers in the counters.
+    /// The integers that depend on counters, as linear forms in the counters.
     pub forms: Forms,
     /// Known bounds of the parameters of the function under construction.
     pub inside: HashMap<Value, Interval>,
@@ -149,7 +153,8 @@ impl<'a> Elaborator<'a> {
             Some(why) => Err(limit(format!("this array {why}"))),
             None => Ok(()),
         };
-        // Shapes are checked before the type rule of the op runs, because this rule multiplies sizes.
+        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes
+        // and could overflow.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 holds(shape)?;
@@ -256,7 +261,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Binds those dim names of `dims` that have no value yet to the sizes of `shape`.
+    /// Binds each dim name in `dims` that does not have a value yet to the corresponding size in
+    /// `shape`.
     pub fn bind_dims(&self, dims: &[DimExpr], shape: &Shape, frame: &mut Frame) {
         for (dim, size) in dims.iter().zip(shape.dims()) {
             let Some(size) = size.fixed() else { continue };

@@ -1,8 +1,10 @@
-//! Elaborates image operations. Images are arrays of channels, rows and columns.
+//! Elaborates image operations. The axes of an image are channels, rows and columns.
 //!
-//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel, patches(x))`. The
-//! derivatives of a convolution, and its batched forms over examples and draws, follow from those of the two ops. Most of the time is spent in
-//! the contraction, which becomes a matrix product unless it is tiny (see Note \[Contractions\] in `compiler/lower`).
+//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the
+//! image, `conv = contract(kernel, patches(x))`. The derivatives of a convolution follow from the
+//! derivatives of `contract` and `patches`. The same holds for its batched forms over examples and
+//! draws. Most of the time is spent in the contraction, which becomes a matrix product unless it is
+//! tiny (see Note \[Contractions\] in `compiler/lower`).
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
@@ -52,8 +54,8 @@ impl Elaborator<'_> {
         Ok(self.builder.scale(sum, 1.0 / (size * size) as f64))
     }
 
-    /// Returns all windows of an image. The axes are the channel, the row and the column within the window, and the row and the column of
-    /// the window.
+    /// Returns all windows of an image. The axes of the result are the channel, the row and column
+    /// of a pixel within its window, and the row and column of the window.
     fn windows(
         &mut self,
         name: &str,
@@ -73,7 +75,7 @@ impl Elaborator<'_> {
         self.apply(Operation::patches(x, &sizes, &[stride as usize; 2]), span)
     }
 
-    /// Returns the sizes of the axes.
+    /// Returns the sizes of an image's axes.
     fn lengths(&self, x: Value) -> Vec<i64> {
         let ty = self.ty(x);
         let sizes = ty.dims().iter().map(|dim| dim.fixed().unwrap_or(1) as i64);

@@ -97,7 +97,8 @@ impl<'a> Elaborator<'a> {
             .map_or(0, |size| size as i64)
     }
 
-    /// Checks a position that depends on a counter: for every value of the counter, it must lie inside the axis.
+    /// Checks that an index lies inside its axis for every value of the counters on which the index
+    /// depends.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
         match self.range_here(index) {

@@ -1,8 +1,10 @@
 //! Builds a joint family of several sites. The parameters of the family are assembled from one tensor per site.
 //!
-//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor contains
-//! the rows that belong to the site's elements, and has the same name as if the site had a family of its own. Reports, files, starting values from
-//! other inference runs and fixed sites are therefore the same for joint and for separate families.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is
+//! stored as one tensor per site. The tensor contains the rows that belong to the site's elements.
+//! Its name is the same as if the site had its own family. Joint and separate families therefore
+//! have the same format in reports, in files, in starting values from other inference runs, and in
+//! fixed sites.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
@@ -13,13 +15,15 @@ use std::sync::Arc;
 
 /// The division of one parameter among the members of a group.
 pub enum Share {
-    /// Each member has rows of its own, with these shapes.
+    /// Each member has its own rows of the parameter. The member's tensor has the shape at its
+    /// position.
     Rows(Vec<Shape>),
     /// All members share the whole parameter.
     Whole,
 }
 
-/// Returns how a parameter with this shape is divided among members whose values have these shapes.
+/// Returns the division of a parameter with the shape `shape` among members whose values have the
+/// shapes in `members`.
 pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     let sizes = |shape: &Shape| shape.static_sizes().unwrap_or_default();
     let count = |shape: &Shape| sizes(shape).iter().product::<usize>();
@@ -40,7 +44,8 @@ pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     }
 }
 
-/// Rewrites a family so that its parameters are the parameters of the members.
+/// Rewrites a joint family as a family of the members' parameters, which are assembled into the
+/// parameters of the joint family.
 pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Instance {
     let gather = |function: &Function| Arc::new(of_parts(function, family, shares, params));
     let some = |function: &Option<Arc<Function>>| function.as_deref().map(gather);
@@ -105,7 +110,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
     builder.finish(named)
 }
 
-/// Stacks the parts as the rows of a parameter with this shape.
+/// Stacks the members' tensors, which become the rows of a parameter with the shape `shape`.
 fn rows(builder: &mut Builder, parts: &[Value], shape: &Shape) -> Value {
     let rest = &shape.dims()[1..];
     let stacked: Vec<Value> = parts

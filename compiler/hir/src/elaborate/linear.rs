@@ -1,7 +1,8 @@
-//! Integers that are linear in counters, and their ranges.
+//! Computes the ranges of integers that are linear functions of counters.
 //!
-//! Interval arithmetic loses the correlation between two integers. If `u` lies between `t - 2` and `t`, for example, `t - u` lies between 0 and 2,
-//! although `t` and `u` both have wide ranges.
+//! Interval arithmetic ignores that two integers depend on each other. For example, if `u` lies
+//! between `t - 2` and `t`, then `t - u` lies between 0 and 2, even if the ranges of `t` and `u`
+//! are wide.
 
 use super::datum::Datum;
 use super::frame::Elaborator;
@@ -9,26 +10,28 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of recent facts that are used to bound a form. All pairs of facts are tried for each form, so the time is quadratic in the
-/// number of facts.
+/// The number of most recent facts with which the analysis bounds a form. It tries all pairs of
+/// facts for each form, so the time is quadratic in this number.
 const MOST_FACTS: usize = 16;
 
-/// A constant plus a linear combination of counters. Counters are numbered in the order of their creation, so an inner counter follows the
-/// enclosing ones.
+/// A constant plus a linear combination of counters. Counters are numbered in the order of their
+/// creation, so the number of an inner counter is higher than the numbers of the enclosing
+/// counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AffineExpr {
     constant: i64,
     factors: BTreeMap<usize, i64>,
 }
 
-/// The linear forms of integers. For each counter, the first and the last value are known; they may depend on earlier counters.
+/// The linear forms of integers, and the first and the last value of each counter. These two values
+/// may depend on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     values: HashMap<Value, AffineExpr>,
     counters: Vec<[AffineExpr; 2]>,
     /// The name of each counter, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
-    /// The end of the next range as written in the program.
+    /// The end of the next counter's range as written in the program.
     written: Option<String>,
     /// Forms that are known to be non-negative in the current branch.
     facts: Vec<AffineExpr>,
@@ -60,7 +63,8 @@ impl AffineExpr {
         self.factors.is_empty().then_some(self.constant)
     }
 
-    /// Returns the value at zero and the coefficient of this counter, if the form contains no other counter.
+    /// Returns the value of the form where the counter is zero, and the coefficient of the counter.
+    /// Returns `None` if the form contains another counter.
     pub fn in_counter(&self, counter: &AffineExpr) -> Option<(i64, i64)> {
         let own = counter.factors.keys().next();
         let factor = own.and_then(|own| self.factors.get(own)).copied();
@@ -108,8 +112,9 @@ impl Forms {
         self.written = text;
     }
 
-    /// Suggests a range for the counter in a position, such that the position stays inside an axis. Returns `None` if the position or the
-    /// counter's own range depends on other counters.
+    /// Suggests a range for the counter that an index contains, such that the index stays inside an
+    /// axis of length `size`. Returns `None` if the index or the counter's current range depends on
+    /// other counters.
     pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
         let form = self.values.get(&position)?;
         let (Some((counter, 1)), 1) = (
@@ -136,7 +141,7 @@ impl Forms {
         (from < most.min(last.constant.saturating_add(1))).then(|| format!("{name} in {from}..{to}"))
     }
 
-    /// Replaces the ends of a counter.
+    /// Replaces the first and the last value of a counter.
     pub fn narrow(&mut self, counter: Value, ends: [AffineExpr; 2]) {
         let of_counter = self
             .values
@@ -177,8 +182,10 @@ impl Forms {
         self.ends(self.values.get(&value)?)
     }
 
-    /// Returns the smallest and the largest value of a form. A form minus a non-negative fact bounds the form from below; a form plus such a fact
-    /// bounds it from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
+    /// Returns the smallest and the largest value of a form. Facts are non-negative. A lower bound
+    /// of the form minus a fact is therefore also a lower bound of the form, and an upper bound of
+    /// the form plus a fact is also an upper bound of the form. The function tries each fact and
+    /// each sum of two facts. Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &AffineExpr) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
@@ -196,8 +203,9 @@ impl Forms {
         (low <= high).then_some((low, high))
     }
 
-    /// Returns the smallest or the largest value. A linear form attains this value at an end of the range of its innermost counter, and likewise for
-    /// the enclosing counters.
+    /// Returns the smallest or the largest value of a form. A linear form attains this value where
+    /// each counter is at one end of its range. The function replaces the counters by these ends,
+    /// beginning with the innermost counter.
     fn extreme(&self, form: &AffineExpr, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {
@@ -210,7 +218,7 @@ impl Forms {
 }
 
 impl Elaborator<'_> {
-    /// Returns the linear form of an integer, if it has one.
+    /// Returns the linear form of an integer, or `None` if the integer is not linear in counters.
     pub fn linear(&self, datum: &Datum) -> Option<AffineExpr> {
         match datum {
             Datum::Static(number) => Some(AffineExpr::number(*number)),
@@ -244,7 +252,7 @@ mod tests {
 
     #[test]
     fn ends_account_for_correlated_counters() {
-        // The counters are t in 3..100 and u in t - 3..t.
+        // The counters are `t` in `3..100` and `u` in `t - 3..t`.
         let counters = vec![[of(3, &[]), of(99, &[])], [of(-3, &[(0, 1)]), of(-1, &[(0, 1)])]];
         let forms = Forms {
             counters,

@@ -1,4 +1,5 @@
-//! Elaboration: turns the typed tree into the probabilistic graph. Layers are inlined, dims become numbers, and sites get their paths.
+//! Elaboration: turns the typed tree into the probabilistic graph. Elaboration inlines layers,
+//! replaces dims by numbers, and assigns paths to sites.
 
 pub mod bind;
 pub mod call;

@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// bind.
 ///
 /// # Errors
-/// Fails if sizes do not fit. The checker does not know these sizes, because they come from the data.
+/// Fails if the sizes in the data do not fit together. The checker cannot report such errors,
+/// because it does not read the data.
 pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Elaborated<Model> {
     let item = &module.models[id];
     let mut elaborator = Elaborator::new(module, &item.name);
@@ -68,7 +69,8 @@ fn named(stmt: &TypedStmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<s
     }
 }
 
-/// Returns the declared support of an output. For integers, the distribution determines the support.
+/// Returns the declared support of an output. For an output of integers, this is the real line,
+/// because the distribution determines the support.
 pub fn declared(ty: &Ty) -> Support {
     match ty {
         Ty::Tensor(Elem::Real(support), _) => *support,
@@ -209,8 +211,8 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Observes a value that has a declared type. If this type is narrower than the support, the distribution
-    /// is truncated.
+    /// Observes a value that has a declared type. If this type is narrower than the distribution's
+    /// support, truncates the distribution.
     pub fn observe(
         &mut self,
         dist: &DistDatum,
@@ -226,8 +228,8 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args.collect(), name, span)
     }
 
-    /// Records an observation of the last of `args`. The other arguments are the parameters of the
-    /// distribution.
+    /// Records an observation. The last of `args` is the observed value, and the other arguments
+    /// are the parameters of the distribution.
     pub fn observed_by(
         &mut self,
         instance: Instance,

@@ -1,7 +1,10 @@
-//! Elaborates ranges whose ends depend on counters: reductions over such ranges, and windows of a constant length.
+//! Elaborates ranges whose ends depend on counters. A range may be reduced, or it may be a window
+//! of constant length.
 //!
-//! The size of an array must be known at compile time. A reduction therefore covers every position that its range can reach. At positions outside the
-//! range, it uses its neutral element. A window has the same number of elements for every value of the counter.
+//! The size of an array must be known at compile time. A reduction therefore covers every position
+//! that its range can reach. At positions outside the range, the reduction uses its neutral
+//! element, such as zero for a sum. A window has the same number of elements for every value of the
+//! counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -126,8 +129,9 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Rejects a range that is empty for some values of the counters, if the reduction needs an element. Inside an `if` that compares
-    /// integers, such a range is allowed.
+    /// Rejects a range that is empty for some values of the counters, if the reduction needs at
+    /// least one element. Inside an `if` that compares integers, such a range is allowed, because
+    /// the condition may exclude these values.
     fn has_elements(&self, builtin: &'static Builtin, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let needs_one = match builtin.reduction() {
             Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
@@ -156,7 +160,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Reduces the first axis. Positions outside the range have the neutral element.
+    /// Reduces the first axis. At positions outside the range, the neutral element replaces the
+    /// value.
     fn reduce_all_of(
         &mut self,
         builtin: &'static Builtin,
@@ -175,8 +180,9 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The sum covers every position that the range can reach; outside
-    /// the range, it adds the neutral element.
+    /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The reduction
+    /// covers every position that the range can reach. At positions outside the range, it uses its
+    /// neutral element.
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
@@ -225,7 +231,8 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
 
-    /// Returns the length of an array axis if its range depends on a counter. Returns `None` if both ends of the range are constant.
+    /// Returns the constant length of a range with an end that depends on a counter. Returns `None`
+    /// if both ends of the range are constant.
     ///
     /// # Errors
     /// Fails if the length depends on the counter.

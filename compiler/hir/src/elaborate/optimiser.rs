@@ -1,4 +1,5 @@
-//! Elaborates optimisers. The result is the update of one scalar, which the rewriter maps over tensors.
+//! Elaborates optimisers. The result is the update of one scalar parameter. The rewriter later maps
+//! this update over tensors.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -10,7 +11,8 @@ use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Elaborates an optimiser, whose arguments are constants in declared order. The first argument is the learning rate.
+/// Elaborates an optimiser. Its arguments are constants in declared order, and the first argument
+/// is the learning rate.
 ///
 /// # Errors
 /// Fails if an argument or an initial state is not a constant.

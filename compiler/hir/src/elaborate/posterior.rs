@@ -27,15 +27,15 @@ const MOST_ELEMENTS: usize = 1 << 30;
 /// The rule for sites without a line in the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// A site without a line is an error: every site needs a line.
+    /// Every site needs a line. A site without a line is an error.
     Refused,
-    /// The method handles such sites itself, so each gets a point family.
+    /// Each site without a line gets a point family, because the method approximates these sites itself.
     Method,
 }
 
 const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
-/// Elaborates a posterior for the sites of an elaborated model. `rest` states how sites without a line are handled.
+/// Elaborates a posterior for the sites of an elaborated model. `rest` is the rule for sites without a line.
 ///
 /// # Errors
 /// Fails for a start value that is not a constant, a site without a line, or a family that is too large.
@@ -84,10 +84,10 @@ pub fn elaborate(
     })
 }
 
-/// Builds the posterior for `map` on a model: a point estimate at every site.
+/// Builds the posterior of the method `map` for a model: a point estimate at every site.
 ///
 /// # Errors
-/// Fails only if the library lacks a family of point estimates.
+/// Fails only if the library does not contain a family of point estimates.
 pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<ApproximatePosterior> {
     let dist = point_family(module, span)?;
     let sites = model
@@ -113,7 +113,7 @@ fn covers(line: &PosteriorLine, site: &str) -> bool {
     line.sites.iter().any(|(path, _)| means(path, site))
 }
 
-/// Returns whether a path matches a site; the path may end in `.*`.
+/// Returns whether a path matches a site. A path that ends in `.*` matches all sites below it.
 fn means(path: &str, site: &str) -> bool {
     match path.strip_suffix(".*") {
         Some(prefix) => site
@@ -229,7 +229,7 @@ fn family(
     })
 }
 
-/// A line `~ Family(starts)`.
+/// A line `~ Family(starts)` of a posterior.
 struct Line<'a> {
     module: &'a Module,
     dist: DistId,
@@ -245,7 +245,8 @@ impl<'a> Line<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Returns the type of the family's draws. The draws are values of the site, or unconstrained values that a bijection transforms.
+    /// Returns the type of the family's draws. The draws are either values of the site or unconstrained values. A bijection maps unconstrained
+    /// values to values of the site.
     fn value_of(&self, site: &Site) -> Type {
         let is_point = self.item().measure == MeasureKind::Point;
         match &self.item().on {
@@ -312,7 +313,8 @@ impl<'a> Line<'a> {
         Ok((instance, params))
     }
 
-    /// Returns the shape of a parameter with these dims: the shape of the values, or one size for each dim.
+    /// Returns the shape of a parameter with these dims. A parameter with the same dims as the values has the shape of the values. Otherwise,
+    /// the shape has one size for each dim.
     fn shape(&self, dims: &[DimExpr], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
         let on = match &self.item().on {
             Ty::Tensor(_, on) => on.as_slice(),
@@ -359,8 +361,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether a parameter has one row and one column per element, like the factor of a full covariance. Such a parameter starts at
-    /// zero.
+    /// Returns whether a parameter is a matrix with one row and one column per element of the site, like the factor of a full covariance. Such a
+    /// parameter starts at zero.
     fn is_square(&self, name: &str) -> bool {
         let mut params = self.item().params.iter();
         let param = params.find(|binding| &*binding.param.name == name);
@@ -371,8 +373,8 @@ impl<'a> Line<'a> {
         matches!(dims, Some([rows, columns]) if rows == columns)
     }
 
-    /// Returns whether the values of the family are bounded. The positive parameters of a bounded family are not scales, so they start at
-    /// one. A beta or a Dirichlet family with these parameters is uniform.
+    /// Returns whether the values of the family are bounded. The positive parameters of a bounded family are not scales, so they start at one. A
+    /// beta or Dirichlet family whose parameters are all one is uniform.
     fn is_bounded(&self) -> bool {
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),
@@ -399,8 +401,8 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
 }
 
-/// Evaluates a dim of a family's parameter. The dim of the values is the number of elements; any other dim is an integer parameter of the
-/// family.
+/// Evaluates a dim of a family's parameter. The dim of the family's values equals the number of elements. Any other dim is an integer parameter
+/// of the family.
 fn size_of(
     dim: &DimExpr,
     on: &[DimExpr],
@@ -453,7 +455,7 @@ fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     }
 }
 
-/// Builds the posterior of a site that keeps the result of another inference run: a point with the value from that run.
+/// Builds the posterior of a site that is fixed to the result of another inference run. The posterior is a point at the value from that run.
 fn from(
     module: &Module,
     site: &Site,

@@ -1,7 +1,7 @@
 //! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A range of tensors becomes a single `map`, whose body is elaborated only once. Only lists of layers are unrolled, because each element is a
-//! separate layer instance.
+//! A comprehension of tensors becomes a single `map`, whose body is elaborated only once. A list of
+//! layers is unrolled instead, because each element is a separate layer instance.
 
 use super::datum::Datum;
 use super::dist::Each;
@@ -24,7 +24,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum length of a range. Up to this length, all positions are exact in single precision.
+/// The maximum length of a range. Up to this length, single precision represents all positions
+/// exactly.
 const MOST_POSITIONS: usize = 1 << 24;
 
 /// The maximum length of a list of layers.
@@ -111,8 +112,8 @@ impl<'a> Elaborator<'a> {
         ))
     }
 
-    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range with a single position does not
-    /// need a counter.
+    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns the mapped
+    /// results. `counter` may be `None` if the range has a single position.
     pub fn map(
         &mut self,
         counter: impl Into<Option<LocalId>>,
@@ -128,7 +129,8 @@ impl<'a> Elaborator<'a> {
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
-        // Every tensor in scope becomes a parameter of the body. Later passes drop the parameters that the body does not use.
+        // Every tensor in scope becomes a parameter of the body. Later passes remove the parameters
+        // that the body does not read.
         let mut captured: Vec<Value> = Vec::new();
         let mut inner_of: HashMap<Value, Value> = HashMap::new();
         let mut inner = frame.clone();
@@ -170,7 +172,8 @@ impl<'a> Elaborator<'a> {
                         .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
-            // Each position has its own noise: `example * count + index` replaces the number of the example.
+            // Each position has its own noise, because `example * count + index` replaces the
+            // number of the example.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
@@ -199,7 +202,8 @@ impl<'a> Elaborator<'a> {
         Ok(mapped)
     }
 
-    /// Elaborates `for t in a..b { y[t] ~ D(..) }`. The parameters of `D` are mapped, and then all elements are observed together.
+    /// Elaborates `for t in a..b { y[t] ~ D(..) }`. The parameters of `D` are computed by a `map`
+    /// over the range. Then all elements are observed together.
     pub fn repeat(
         &mut self,
         counter: LocalId,
@@ -233,7 +237,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// Elaborates `y[k] ~ D(..)` outside a `for`, as a range of one element.
+    /// Elaborates `y[k] ~ D(..)` outside a `for`. The statement counts as a range of one element.
     pub fn element(
         &mut self,
         sample: &SampleStmt,
@@ -328,7 +332,8 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args, &name, sample.span)
     }
 
-    /// Returns the position of the observed element for counter zero, and the coefficient of the counter in this position.
+    /// The position of the observed element is a linear function of the counter. Returns the
+    /// position for counter zero, and the coefficient of the counter.
     fn place(
         &mut self,
         counter: LocalId,
@@ -366,7 +371,8 @@ impl<'a> Elaborator<'a> {
         if step == 1 || count == 1 {
             return self.slice(output, 0, low, high.saturating_add(1), span);
         }
-        // A range outside the axis is reported here with its bounds as written.
+        // If the range leaves the axis, this slice reports an error with the bounds from the
+        // program.
         self.slice(output, 0, low, high.saturating_add(1), span)?;
         let size = usize::try_from(count).unwrap_or(0);
         let steps = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -382,10 +388,10 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The elements of an output that a statement observes: a range of elements. The definitions before the statement may use the counter of this range.
+/// The range of output elements that a statement observes.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
-    /// The counter, and the position of the element that is observed for a value of the counter.
+    /// The counter, and the index of the observed element as a function of the counter.
     counter: Option<(LocalId, &'s TypedExpr)>,
     from: i64,
     to: i64,
@@ -438,7 +444,7 @@ fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
     Ok(count)
 }
 
-/// Returns the end of a range as written, if it is a name.
+/// Returns the name at the end of a range, if the end is a name.
 fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
     match &end.kind {
         TypedExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),
