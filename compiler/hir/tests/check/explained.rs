@@ -1,4 +1,5 @@
-//! The long explanation of every code contains a program that raises the code and one that does not.
+//! The long explanation of every code contains a wrong program that raises the code, and a
+//! corrected program that does not.
 #![allow(clippy::unwrap_used)]
 
 use super::{Checked, check};
@@ -15,8 +16,8 @@ fn parts(explain: &str) -> (&str, &str) {
     (blocks.next().unwrap(), blocks.next().unwrap())
 }
 
-/// Returns the codes of a program's diagnostics, including those that depend on the sizes of the data. In these checks, every dimension has
-/// the size six.
+/// Returns the codes of a program's diagnostics. These include diagnostics that depend on the sizes
+/// of the data, for which every dimension is set to six.
 fn with_sizes(found: &Checked) -> Vec<&'static str> {
     let models = found.module.models.ids().flat_map(|id| {
         let locals = found.module.models[id].locals.iter();
@@ -43,7 +44,8 @@ fn the_wrong_program_raises_its_code_and_the_right_one_does_not() {
         if !found.errors().is_empty() || with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} right: {}", code.id, found.text()));
         }
-        // A text in parentheses describes a situation that does not fit into a few lines. Other tests raise the codes of such explanations.
+        // If the wrong program would be too long, the explanation has a description in parentheses
+        // instead. Other tests raise the codes of such explanations.
         let found = check(wrong);
         if !wrong.starts_with('(') && !with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} wrong: {}", code.id, found.text()));

@@ -83,8 +83,8 @@ pub fn check_with(text: &str, context: &CheckContext) -> Checked {
 }
 
 impl Checked {
-    /// Formats the diagnostics, one per line, as `E0207 3:14 message | label | help`. Further labelled places stand between the first label and the
-    /// help.
+    /// Formats the diagnostics, one per line, as `E0207 3:14 message | label | help`. Labels at
+    /// other places stand between the first label and the help.
     pub fn text(&self) -> String {
         let lines: Vec<String> = self.diagnostics.iter().map(|one| self.line(one)).collect();
         lines.join("\n")

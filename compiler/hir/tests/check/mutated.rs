@@ -1,4 +1,4 @@
-//! Randomly damaged programs: the checker reports errors and never panics.
+//! For randomly damaged programs, the checker reports errors and never panics.
 
 use super::accepted::programs;
 use super::check;

@@ -1,10 +1,10 @@
-//! Printed programs can be read back to the same tree.
+//! Parsing a printed program returns the original tree.
 
 use super::{check, context};
 use bnnc_base::source::SourceId;
 use bnnc_hir::print::print;
 
-/// Prints the items of the program itself.
+/// Prints the items of the program, without the items of the library.
 fn own(text: &str) -> String {
     let checked = check(text);
     assert_eq!(checked.errors().len(), 0, "{}\n{text}", checked.text());

@@ -1,4 +1,4 @@
-//! Expressions and statements entered in the REPL.
+//! Tests the checks of expressions and statements that are entered in the REPL.
 
 use super::{LIBRARY, context};
 use bnnc_base::source::SourceMap;

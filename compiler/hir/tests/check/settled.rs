@@ -1,4 +1,5 @@
-//! The results of a check: data specifications, options, sites and the order of inference blocks.
+//! Tests the results of a check: data specifications, options, sites, and the order of inference
+//! blocks.
 #![allow(clippy::unwrap_used)]
 
 use super::{check, check_with, context};
@@ -13,7 +14,8 @@ const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n
 
 fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
     let mut sources = SourceMap::default();
-    // This source may have the same id as a source of the library or the program, which affects only messages.
+    // The id of this source may equal the id of a source of the library or the program. Equal ids
+    // affect only messages.
     let (value, _) = parse_expr(&sources.add("--set", value));
     let mut context = context();
     context.overrides.push(Override {
@@ -96,8 +98,8 @@ fn options_on_the_command_line_take_precedence() {
     assert!(matches!(&infer.options[..], [one] if matches!(one.value, SettingValue::Int(20))));
 }
 
-/// An inference block cannot start from itself, whether the program or the command line requests it. A block that starts from a later block
-/// runs after that block.
+/// An inference block cannot start from itself, neither by an option in the program nor by an
+/// option on the command line. A block that starts from a later block runs after that block.
 #[test]
 fn inference_blocks_run_after_their_starts() {
     let text = format!("{MODEL}infer a = map(M, d)\ninfer b = map(M, d)");
@@ -143,7 +145,7 @@ fn options_on_the_command_line_are_checked() {
     assert_eq!(codes(overridden(&text, "a", "epoch", "20")), ["E0257"]);
     assert_eq!(codes(overridden(&text, "a", "epochs", "few")), ["E0258"]);
     assert_eq!(codes(overridden(&text, "d", "split", "3")), ["E0258"]);
-    // A number that is too large has been reported by the parser.
+    // The parser has already reported the number that is too large.
     assert_eq!(
         codes(overridden(&text, "a", "epochs", "99999999999999999999")),
         [] as [&str; 0]
