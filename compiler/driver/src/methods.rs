@@ -1,5 +1,6 @@
-//! The compiler's part of each method: one trait, one registry, and one folder per method. The folder of a method imports from no other method's
-//! folder except `train`.
+//! The compiler's part of each method: one trait, one registry, and one folder per method. The
+//! folder of a method may import from the folder `train`, but not from the folders of other
+//! methods.
 
 #[cfg(feature = "collapsed")]
 mod collapsed;
@@ -33,13 +34,13 @@ pub(crate) struct Parts<'a> {
     pub backend: &'a dyn Backend,
 }
 
-/// The programs of an inference block, and the properties that all methods report.
+/// The programs of an inference block, and the properties that every method reports.
 pub(crate) struct Programs {
-    /// The inference itself.
+    /// The programs and settings that are specific to the method.
     pub work: Work,
-    /// Predictions for rows.
+    /// Computes predictions for rows.
     pub predict: Function,
-    /// Draws of the sites.
+    /// Draws the sites from the posterior.
     pub sites: Function,
     /// The states: parameters, and the optimiser's own states.
     pub states: Vec<State>,
@@ -52,7 +53,7 @@ pub(crate) struct Programs {
 /// The programs of an inference block, or the reason why they cannot be built.
 pub(crate) type BuiltPrograms = Result<Programs, CompileFailure>;
 
-/// The part of a method of inference that belongs to the compiler.
+/// The compiler's part of an inference method.
 pub(crate) trait Method {
     /// Builds the programs of an inference.
     ///
@@ -65,19 +66,20 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns whether training minimises a fixed loss. If it does, a gradient descent from the final parameters can check whether training has
-    /// converged.
+    /// Returns whether training minimises a fixed loss. For a fixed loss, a gradient descent from
+    /// the final parameters can check whether training has converged.
     fn minimises_loss(&self) -> bool {
         false
     }
 
-    /// Returns the reason why predictions are not means over draws of all parameters; `None` if they are such means. The reason is the predicate of a
-    /// sentence about the method.
+    /// Returns the reason why predictions are not means over draws of all parameters, or `None` if
+    /// they are such means. The reason is the predicate of a sentence whose subject is the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Returns the reason why training rows cannot be left out of the posterior; `None` if they can.
+    /// Returns the reason why training rows cannot be left out of the posterior, or `None` if they
+    /// can be left out.
     fn keeps_rows(&self, _: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         None
     }
@@ -85,13 +87,14 @@ pub(crate) trait Method {
 
 /// The reason why training rows cannot be left out of the posterior.
 pub(crate) enum Kept {
-    /// A reason that holds for every setting of the options: a sentence without a full stop.
+    /// The reason does not depend on the options. The field is a sentence without a full stop.
     Always(String),
-    /// The reason is the value of an option. The fields are a sentence without a full stop, and a help that gives the value to set.
+    /// The reason is the value of an option. The fields are a sentence without a full stop, and a
+    /// help with a value that avoids the problem.
     TurnedOff(String, String),
 }
 
-/// Returns the method that finds a posterior in this way.
+/// Returns the compiler's part of the methods of the kind `finds`.
 pub(crate) fn of(finds: Finds) -> Box<dyn Method> {
     match finds {
         Finds::Chains(sampler) => Box::new(sample::Samples(sampler)),

@@ -1,4 +1,5 @@
-//! Inferences that integrate over some weights (`collapsed`): their programs and options.
+//! Builds the programs of the method `collapsed`, which integrates over some weights, and checks
+//! its options.
 
 mod treated;
 
@@ -23,10 +24,11 @@ use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use bnnc_rewrite::methods::likelihood::choice::covers;
 
-/// The radius of the triangle in the published code, in standard deviations of the noise.
+/// The radius of the triangular density in the published code, in standard deviations of the noise.
 const ALPHA_PUBLISHED: f64 = 2.45;
 
-/// The default number of draws per iterate: 10 if all weights are drawn from their box, 1000 if only the weights of individual rows are drawn.
+/// The default numbers of draws per iterate. The default is 10 if all weights are drawn from their
+/// box, and 1000 if only the weights of individual rows are drawn.
 const DRAWS: [usize; 2] = [10, 1000];
 
 /// The options that keep the iterates themselves instead of fitting a Gaussian to them.
@@ -35,10 +37,11 @@ const SNAPSHOTS: SwagOptions = SwagOptions {
     scale: 1.0,
 };
 
-/// An option that conflicts with other options, the message, and the help.
+/// An option that conflicts with other options, followed by the message and the help of the error.
 type Apart = (OptionName, String, &'static str);
 
-/// The method `collapsed`: iterates, and at each iterate integrals over some weights.
+/// The method `collapsed`: iterates of a training run, and, at each iterate, integrals over some
+/// weights.
 pub(crate) struct Collapses;
 
 impl Method for Collapses {
@@ -82,8 +85,9 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, SNAPSHOTS)?;
-        // The integral is a sum over the pieces between kinks. The sign of a number near zero decides on which side of a kink a piece lies, and
-        // rounding in single precision can change this sign.
+        // These programs run in double precision. The integral is a sum over the pieces between
+        // kinks, and the sign of a number near zero determines on which side of a kink a piece
+        // lies. Rounding in single precision could change this sign.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
                 let program = self.lower(name, function, &[], Precision::F64)?;
@@ -117,7 +121,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Returns the functions of collapsing.
+    /// Derives the functions that integrate over the weights.
     ///
     /// # Errors
     /// Fails in the same cases as [`collapse`].
@@ -201,7 +205,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// Returns an option that is set but has no effect, with the message and the help.
+    /// Returns an option that is set but does not have any effect, with the message and the help of
+    /// the error.
     fn idle(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         const OF_INTEGRALS: [OptionName; 7] = [
             CollapsedOptions::weights(),
@@ -240,7 +245,9 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns an option that conflicts with the published density or applies only to this density, with the message and the help.
+    /// Returns an option that conflicts with the published density, or that applies only to this
+    /// density although another density is chosen. Also returns the message and the help of the
+    /// error.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
@@ -283,7 +290,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns the sites that are integrated over in every row, as indices into `found.weights`.
+    /// Returns the sites over whose weights every row integrates, as indices into `found.weights`.
     fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, CompileFailure> {
         let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
@@ -307,13 +314,13 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the number of weights to integrate over per row and output; 0 means all.
+/// Returns the number of weights to integrate over, per row and output. 0 means all weights.
 fn weights(asked: &CollapsedOptions, found: &Collapse) -> usize {
     let default = usize::from(found.likelihood == Likelihood::Categorical);
     asked.weights.unwrap_or(default)
 }
 
-/// Returns the radius of a triangular noise in standard deviations.
+/// Returns the radius of the triangular noise density, in standard deviations.
 fn alpha(asked: &CollapsedOptions) -> f64 {
     match (asked.alpha, asked.compat) {
         (Some(Radius::Given(alpha)), _) => alpha,
@@ -323,7 +330,8 @@ fn alpha(asked: &CollapsedOptions) -> f64 {
     }
 }
 
-/// Adapts the report on a site: its family, and the sentence about its likelihood.
+/// Replaces two texts in the report of a site: the family, and the description of the likelihood's
+/// gradient estimator.
 fn report(site: SiteReport, found: &Collapse, options: &CollapsedSettings) -> SiteReport {
     let is_moved = found
         .moved

@@ -1,4 +1,5 @@
-//! Inference blocks that train under random masks. Predictions draw masks too.
+//! Builds the programs of the method `dropout`, which trains under random masks. Predictions draw
+//! random masks, too.
 
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{BuiltPrograms, Method, Parts};
@@ -27,7 +28,8 @@ impl Method for Drops {
 }
 
 impl Compilation<'_> {
-    /// Returns the model with the masks that `dropout` sets, and the probability that an input is dropped; `None` for other methods.
+    /// Returns the model with random masks, and the probability that an input is dropped. Returns
+    /// `None` for methods other than `dropout`.
     pub(crate) fn dropped(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -49,7 +51,7 @@ impl Compilation<'_> {
         Ok(Some((dropped, options.rate)))
     }
 
-    /// States in the reports which sites have masked inputs.
+    /// Adds to the report of each site with masked inputs a sentence about the masks.
     pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
         let sentence = format!("inputs dropped with probability {rate}");
         for report in &mut objective.reports {

@@ -1,5 +1,6 @@
-//! Inference blocks whose posterior consists of the iterates of one training run (`swag`) or of the results of several training runs
-//! (`ensemble`).
+//! Builds the programs of `swag` and `ensemble`. The posterior of `swag` consists of the iterates
+//! of one training run, and the posterior of `ensemble` consists of the results of several training
+//! runs.
 
 pub(crate) mod diagnostics;
 pub(crate) mod taken;
@@ -33,7 +34,7 @@ impl Method for Averages {
     }
 }
 
-/// The method `ensemble`: several maxima.
+/// The method `ensemble`: the maxima that several training runs find.
 pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
@@ -56,9 +57,10 @@ impl Method for Ensembles {
 }
 
 impl Compilation<'_> {
-    /// Builds the programs of an inference that collects iterates or members: the training step of `map`, and predictions and sites at many
-    /// positions, as for samplers. The arguments of `made` are the training and the names of the moving states. `made` returns the work,
-    /// and the name of the family that the reports give for the sites.
+    /// Builds the programs of an inference that collects iterates or ensemble members. The training
+    /// step is the same as for `map`, and the programs of predictions and sites evaluate many
+    /// positions, as for samplers. `made` receives the training and the names of the states that
+    /// training changes. It returns the work and the family name for the reports of the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
@@ -114,8 +116,8 @@ impl Compilation<'_> {
     /// Returns the part of the manifest that collects iterates.
     ///
     /// # Errors
-    /// Fails if options of a training run are set although the iterates come from another inference, and for a low-rank covariance of fewer
-    /// than two deviations.
+    /// Fails if options of a training run are set although the iterates come from another
+    /// inference, or if a low-rank covariance has fewer than two deviations.
     pub(crate) fn iterates(
         &self,
         train: Train,

@@ -1,4 +1,5 @@
-//! Inferences that approximate the posterior by a Gaussian around a maximum (`laplace`): their programs and options.
+//! Builds the programs of the method `laplace`, which approximates the posterior by a Gaussian
+//! around a maximum, and checks its options.
 
 pub mod beforehand;
 
@@ -116,8 +117,9 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Returns the log prior of the weights, and the factor by which the options multiply it; `None` if the search maximises the density
-    /// under the model's own prior.
+    /// Returns the log prior of the weights, and the factor by which the options multiply it.
+    /// Returns `None` if the options do not change the prior, so that the search maximises the
+    /// density under the model's own prior.
     ///
     /// # Errors
     /// Fails in the same cases as [`laplace::approximation`].
@@ -144,7 +146,7 @@ impl Compilation<'_> {
         Ok(Some((log_prior, factor)))
     }
 
-    /// Compiles the functions of the approximation.
+    /// Compiles the functions of the Laplace approximation.
     fn approximating(
         &mut self,
         found: &Approximation,
@@ -167,8 +169,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// Plans the programs of a smaller approximation. The error about insufficient memory recommends a smaller approximation only if its programs fit
-    /// into memory.
+    /// Plans the programs of a smaller approximation. If memory is insufficient, the error
+    /// recommends the smaller approximation only if its programs fit into memory.
     fn smaller(
         &mut self,
         found: Option<laplace::SmallerPrograms>,
@@ -232,9 +234,9 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood that lacks a derivative from which the curvature of the weights is computed. Derivatives are needed with respect to the
-    /// arguments that the weights affect. Also checks that a subnetwork is not larger than the number of weights that affect an output with
-    /// curvature.
+    /// Rejects a likelihood whose curvature cannot be computed, because a derivative is zero with
+    /// respect to an argument that the weights affect. Also rejects a subnetwork that is larger
+    /// than the number of weights that affect an output with curvature.
     fn curved(
         &self,
         options: &GaussianOptions,
@@ -249,8 +251,8 @@ impl Compilation<'_> {
         };
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
-        // One output is enough if its log-likelihood has curvature in every argument that the weights affect, because this output determines the
-        // precision.
+        // One output is enough if its log-likelihood has curvature in every argument that the
+        // weights affect. This output then determines the precision matrix.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
             same.any(|other| flat(other).is_some())
@@ -269,7 +271,7 @@ impl Compilation<'_> {
         self.choosable(options, found, curved.map(|(weights, _)| weights.elements).sum())
     }
 
-    /// Rejects a link that does not apply to the likelihood.
+    /// Rejects an option `link` that does not apply to the likelihood.
     fn linked(&self, options: &GaussianOptions, found: &Approximation) -> Result<(), CompileFailure> {
         let serves = match (options.link, found.likelihood) {
             (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
@@ -300,10 +302,10 @@ impl Compilation<'_> {
     }
 }
 
-/// The option that the diagnostic points at, the message, and the help.
+/// The option at which the diagnostic points, the message, and the help.
 type Apart = (OptionName, &'static str, &'static str);
 
-/// Returns an option that another option excludes.
+/// Returns an option that is set although another option excludes it.
 fn apart(options: &GaussianOptions) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
@@ -365,7 +367,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
     }
 }
 
-/// Returns the programs that the options need.
+/// Returns the optional programs that the options need.
 fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
@@ -379,7 +381,8 @@ fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     OptionalPrograms {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
-        // The sums of squares are needed to find weights that do not affect the outputs: their sums are zero.
+        // The sums of squares identify weights that do not affect the outputs, because the sums of
+        // such weights are zero.
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,

@@ -1,4 +1,4 @@
-//! Inferences by Markov chains: their programs, and the options of their chains.
+//! Builds the programs of methods that run Markov chains, and checks the options of the chains.
 
 mod abreast;
 
@@ -25,9 +25,11 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
-/// For a model without layers, `dense` is the default metric if the dimension of a position is at most this. Up to this dimension, a dense metric
-/// costs little compared with the gradient, and a warm-up of the usual length suffices to learn it. A dense metric then gives at least as many
-/// effective samples per gradient as a diagonal metric, and many times more if parameters are correlated.
+/// For a model without layers, `dense` is the default metric if a position has at most this
+/// dimension. Up to this dimension, a dense metric costs little compared with the gradient, and a
+/// warm-up of the usual length is long enough to learn the metric. The effective sample size per
+/// gradient is then at least as high as with a diagonal metric, and many times higher if parameters
+/// are correlated.
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.
@@ -54,10 +56,11 @@ impl Method for Samples {
 }
 
 impl Compilation<'_> {
-    /// Derives the functions that the sampler of the inference evaluates.
+    /// Derives the functions that the inference's sampler evaluates.
     ///
     /// # Errors
-    /// Fails if a non-centred parameterisation is requested for a site that does not have one, or if an op has no derivative.
+    /// Fails if the options request a non-centred parameterisation for a site that does not have
+    /// one, or if an op cannot be differentiated.
     pub fn sampled(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -132,7 +135,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program of values that stay the same in all iterations; `None` if all values change.
+    /// Compiles the program that computes the values that are the same in all iterations. Returns
+    /// `None` if every value changes between iterations.
     fn prepare(
         &mut self,
         sampled: &SamplingPrograms,
@@ -199,12 +203,14 @@ impl Compilation<'_> {
         Ok(transition)
     }
 
-    /// Returns the failure for options that cannot be used together. The diagnostic points at `option`.
+    /// Creates the error for options that cannot be used together. The diagnostic points at
+    /// `option`.
     pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> CompileFailure {
         CompileFailure::Program(vec![diagnostics::options_apart(self.item, option, message, help)])
     }
 
-    /// Returns the failure for an option that the checks shared with `--set` reject; see [`Compilation::apart`].
+    /// Creates the error for a conflict of options that a check shared with `--set` has found. See
+    /// [`Compilation::apart`].
     pub(crate) fn refused(&self, refusal: &OptionConflict) -> CompileFailure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }

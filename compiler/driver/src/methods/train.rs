@@ -1,4 +1,5 @@
-//! Inferences by training: their programs, the options of their run, and the programs behind a pruning table.
+//! Builds the programs of methods that train with an optimiser, and the programs of the pruning
+//! table. Also reads the options of the training run.
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
@@ -11,7 +12,8 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// With more optimised scalars than this, no gradient descent checks whether a training run has converged.
+/// The largest number of optimised scalars for which a gradient descent checks whether a training
+/// run has converged.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.
@@ -84,7 +86,8 @@ impl Compilation<'_> {
             ..Cost::default()
         };
         let step = self.code(step, backend)?;
-        // With many rows, relevant differences between losses can be smaller than the rounding errors of single precision.
+        // The check runs in double precision: with many rows, relevant differences between losses
+        // can be smaller than the rounding errors of single precision.
         let gradient = match &objective.gradient {
             Some(function) => {
                 let gradient = self.lower("gradient", function, &[], Precision::F64)?;
@@ -104,7 +107,7 @@ impl Compilation<'_> {
         Ok((train, cost))
     }
 
-    /// Compiles the programs of the pruning table; `None` if `prune` is not set.
+    /// Compiles the programs of the pruning table. Returns `None` if `prune` is not set.
     pub(crate) fn pruning(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -143,7 +146,7 @@ impl Compilation<'_> {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }
 
-    /// The options of a training.
+    /// Returns the options of a training run.
     ///
     /// # Errors
     /// Fails if both `epochs` and `steps` are set.

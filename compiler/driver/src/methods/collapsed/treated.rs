@@ -1,4 +1,5 @@
-//! The sentence with which the report describes sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
+//! Writes the sentence with which the report describes sites that may be collapsed. The sentence
+//! names the weights over which the integral runs, the box, and the accuracy.
 
 use bnnc_abi::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
@@ -6,7 +7,8 @@ use bnnc_abi::collapsed::{
 use bnnc_abi::laplace::Likelihood;
 use bnnc_rewrite::methods::collapse::Collapse;
 
-/// Describes how the sites that may be collapsed are integrated over. The result is a sentence without a full stop.
+/// Describes the integral over the sites that may be collapsed. The result is a sentence without a
+/// full stop.
 pub fn treated(found: &Collapse, options: &CollapsedSettings) -> String {
     let extent = match options.extent {
         BoxExtent::Range => "the range of the iterates",
@@ -26,7 +28,7 @@ pub fn treated(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("{which}, {extent}, {how}{held}: {form}")
 }
 
-/// Describes which weights are integrated over.
+/// Describes the weights over which the integral runs.
 fn which(found: &Collapse, options: &CollapsedSettings) -> String {
     let rows = match options.fixed {
         true => "with the largest mean effect on the training rows",
@@ -77,7 +79,8 @@ fn how(found: &Collapse, options: &CollapsedSettings) -> &'static str {
     }
 }
 
-/// Describes how the location depends on the weights, and where this dependence makes the integral exact.
+/// Describes how the location depends on the weights, and where the integral is exact because of
+/// this dependence.
 fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     let (kinks, direct) = match &found.form {
         LocationForm::Affine => {
@@ -120,9 +123,10 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("the location is affine in the weights between {kinks} kinks; {closed}; {cut}")
 }
 
-/// Returns an upper bound of the number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of
-/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because such a number would
-/// not help the reader.
+/// Returns an upper bound of the number of pieces into which kinks cut a box of `weights`
+/// dimensions. It is the number of regions of an arrangement of hyperplanes (Zaslavsky 1975),
+/// doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100 or more,
+/// because such a number would not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;
@@ -143,15 +147,15 @@ fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Three lines in general position divide the plane into seven regions. With at least as many weights as kinks, there are 2^kinks
-    /// regions.
+    /// Three lines in general position divide the plane into seven regions. If the number of
+    /// weights is at least the number of kinks, the number of regions is 2^kinks.
     #[test]
     fn pieces_are_bounded_by_the_regions_of_an_arrangement() {
         let bound = |kinks, weights| bound(kinks, weights).unwrap_or_default();
         assert_eq!(bound((3, 3), 2), "7");
         assert_eq!(bound((3, 3), 5), "8");
         assert_eq!(bound((4, 4), 1), "5");
-        // One kink is independent of the others, and two depend on it.
+        // One kink is independent of the other kinks, and two kinks depend on it.
         assert_eq!(bound((3, 1), 2), "8");
         assert_eq!(bound((4000, 2000), 2), "");
         assert_eq!(

@@ -1,11 +1,11 @@
-//! Diagnostic codes of approximations that consist of the iterates of a training run.
+//! Diagnostics about inferences that use the iterates of an earlier inference.
 
 use crate::diagnostics::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// An inference that uses iterates of an inference that does not keep any.
+/// An inference uses the iterates of another inference, which does not keep its iterates.
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",
@@ -27,8 +27,8 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
-/// Reports an earlier inference that samples a site in its non-centred parameterisation. The iterates of the site's state are then not values of
-/// the site.
+/// Reports an earlier inference that uses the non-centred parameterisation of a site. The state of
+/// the site then contains noise, so its iterates are not values of the site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
@@ -39,7 +39,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         .help(format!("remove `{site}` from `non_centered` in `{from}`"))
 }
 
-/// Reports iterates of another model: a state is missing or has another size.
+/// Reports iterates that come from another model, because a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(
         "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
@@ -49,7 +49,8 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("use iterates of the same model on data with the same columns")
 }
 
-/// Reports iterates of an inference whose data have too few splits. The two numbers are the existing and the needed number of splits.
+/// Reports iterates of an inference whose data have too few splits. The pair contains the existing
+/// and the needed number of splits.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",

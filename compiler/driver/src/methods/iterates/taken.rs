@@ -1,5 +1,5 @@
-//! Checks the iterates that an inference takes from an earlier inference. The earlier inference must keep iterates, have states with the same names
-//! and sizes, and have at least as many splits.
+//! Checks the iterates that an inference receives from an earlier inference. The earlier inference
+//! must keep iterates, have states with the same names and sizes, and have at least as many splits.
 
 use super::diagnostics;
 use crate::program::CheckedProgram;
@@ -10,7 +10,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use std::collections::HashMap;
 
-/// Returns the errors of inferences that take iterates from earlier inferences.
+/// Returns the errors of inferences that use iterates of earlier inferences.
 pub fn wrong_iterates(
     program: &CheckedProgram,
     schemas: &HashMap<String, Schema>,

@@ -11,7 +11,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, except the length of the search.
+/// The options of the search for a maximum, except those that set the length of the search.
 const OF_SEARCH: [OptionName; 5] = [
     Training::batch(),
     Training::optimiser(),
@@ -21,7 +21,7 @@ const OF_SEARCH: [OptionName; 5] = [
 ];
 
 impl Compilation<'_> {
-    /// Rejects a structure that the prior of the weights does not allow.
+    /// Rejects an option `structure` that cannot be used with the prior of the weights.
     pub(super) fn possible(
         &self,
         options: &GaussianOptions,
@@ -42,7 +42,8 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// Rejects a subnetwork of more weights than the model has, or of more than `curved`, the number of weights that affect an output whose
+    /// Rejects a subnetwork that is larger than the number of weights of the model. Also rejects a
+    /// subnetwork that is larger than `curved`, the number of weights that affect an output whose
     /// log-likelihood has curvature.
     pub(super) fn choosable(
         &self,
@@ -66,7 +67,8 @@ impl Compilation<'_> {
         )]))
     }
 
-    /// Rejects a tuning of the prior during the search, or a factor on the prior, that the model does not allow.
+    /// Rejects options that the model does not allow: tuning of the prior during the search, or a
+    /// factor on the prior.
     pub(super) fn tunable(
         &self,
         options: &GaussianOptions,
@@ -113,7 +115,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Returns whether the maximum is searched for. Otherwise, the start is used as the maximum.
+    /// Returns whether the inference searches for the maximum. If it does not, the start is used as
+    /// the maximum.
     pub(super) fn searches(&self) -> Result<bool, CompileFailure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,
@@ -122,7 +125,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports an earlier inference that does not provide a start for every weight, or that lacks the variances by which weights are ranked.
+/// Reports an earlier inference that does not provide a start for every weight, or that does not
+/// provide the variances for the ranking of weights.
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
@@ -133,7 +137,7 @@ pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagn
     infers.iter().filter_map(of_one).collect()
 }
 
-/// Reports a start that is used as the maximum but lacks a site.
+/// Reports a start that is used as the maximum but does not contain every site.
 fn no_maximum(
     (item, infer): (&InferItem, &InferenceBlock),
     laplace: &Laplace,
@@ -145,7 +149,7 @@ fn no_maximum(
     let start = match &infer.start {
         None => None,
         Some(Start::Infer(name)) => Some(infers.iter().find(|other| other.name == *name)?),
-        // The file is read when the inference runs.
+        // The runtime reads the file, so its content cannot be checked here.
         Some(Start::File(_)) => return None,
     };
     let is_lacking = |weights: &&Weights| {
@@ -161,7 +165,8 @@ fn no_maximum(
     Some(diagnostics::no_maximum(item, &site.site, why))
 }
 
-/// Reports a subnetwork that is ranked by an inference without variances, or by an inference that lacks one of the sites.
+/// Reports a subnetwork whose ranking comes from an inference without variances, or from an
+/// inference without one of the sites.
 fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) -> Option<Diagnostic> {
     let name = laplace.options.over.ranked_by()?;
     let by = infers.iter().find(|other| other.name == name)?;
@@ -176,7 +181,8 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) ->
     Some(diagnostics::no_subnetwork(item, why))
 }
 
-/// Returns whether the site and the weights have the same name. If the weights lie on the reals, the sizes must be equal too.
+/// Returns whether the site and the weights have the same name and, if the weights are real numbers
+/// without constraints, the same size.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

@@ -1,9 +1,12 @@
 //! Chooses how many chains of an inference share one evaluation of the log density.
 //!
-//! Note \[Chains in lockstep\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The gradient
-//! of a small model takes about as long as its kernel launches. If several chains share an evaluation, the product of the data matrix and a position
-//! becomes a product of two matrices, which reads the data only once. The table shows nanoseconds per gradient of a chain on one thread (`cargo bench
-//! -p bnnc-tests --bench chains`, the best of several rounds). The machine was not idle, so the numbers may be off by a third:
+//! Note \[Chains in lockstep\]. Chains run on several threads. In addition, one evaluation of the
+//! density can serve several chains in lockstep. The gradient of a small model takes about as long
+//! as its kernel launches. If several chains share an evaluation, the product of the data matrix
+//! and a position becomes a product of two matrices, which reads the data only once. The table
+//! shows the time per gradient of one chain, in nanoseconds, on one thread. Each time is the best
+//! of several rounds of `cargo bench -p bnnc-tests --bench chains`. The machine was not idle, so
+//! the times may be wrong by a third:
 //!
 //! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -22,13 +25,17 @@
 //! | regression | 22 | 20,000 | 2,720,167 | 374,705 | 264,990 | 155,114 | 102,856 |
 //! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
-//! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), or if the lockstep program
-//! needs matrix products and the program for one chain does not. Chains run separately if most of the time is spent in elementwise functions of rows,
-//! in a recurrence, or in products that are matrix products even for one chain. Sums of products are rounded differently in lockstep. So that results
-//! do not depend on the number of threads, lockstep and the number of lanes depend only on the program, the data and the number of chains. A thread
-//! that has fewer chains than lanes still computes the unused lanes. Compared with separate chains, a gradient in lockstep takes 1.0 to 1.9 times as
-//! long if every chain has its own thread, and 0.5 to 0.9 times as long if two chains share a thread. The number of lanes is therefore small if there
-//! may be a thread for every chain.
+//! Chains therefore run in lockstep in two cases. In the first case, kernel launches take longer
+//! than the arithmetic (up to [`FEW`] operations). In the second case, the lockstep program
+//! contains matrix products and the program for one chain does not. Chains run separately if
+//! elementwise functions of rows, a recurrence, or matrix products that exist even for one chain
+//! take most of the time. Sums of products are rounded differently in lockstep. Results must not
+//! depend on the number of threads. The choice of lockstep and the number of lanes are therefore
+//! functions of the program, the data and the number of chains only. A thread that has fewer chains
+//! than lanes still computes the unused lanes. Compared with separate chains, a gradient in
+//! lockstep takes 1.0 to 1.9 times as long if every chain has its own thread. It takes 0.5 to 0.9
+//! times as long if two chains share a thread. The number of lanes is therefore small if every
+//! chain may have its own thread.
 
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
@@ -43,7 +50,8 @@ use bnnc_rewrite::methods::sample::SamplingPrograms;
 /// Up to this number of operations per gradient, the kernel launches take longer than the arithmetic.
 const FEW: u64 = 5_000;
 
-/// Returns the number of chains that run in lockstep (the lanes) if lockstep saves time, given the number of chains of the inference.
+/// Returns the number of lanes: the number of chains that one lockstep program serves, if lockstep
+/// saves time. `chains` is the number of chains of the inference.
 fn places(chains: usize) -> usize {
     match chains {
         ..4 => 1,
@@ -53,8 +61,9 @@ fn places(chains: usize) -> usize {
 }
 
 impl Compilation<'_> {
-    /// Returns the program of the log density, and the number of chains that one run of the program serves: see Note \[Chains in lockstep\].
-    /// `alone` is the program for one chain, which takes `operations` floating-point operations per gradient.
+    /// Returns the program of the log density, and the number of chains that one run of the program
+    /// serves (see Note \[Chains in lockstep\]). `alone` is the program for one chain. It takes
+    /// `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
         sampled: &SamplingPrograms,
@@ -77,11 +86,11 @@ impl Compilation<'_> {
 }
 
 impl Compilation<'_> {
-    /// Compiles the log density for one chain, or for several chains in lockstep, whether or not lockstep saves time. The benchmark behind Note
-    /// \[Chains in lockstep\] uses this function.
+    /// Compiles the log density for one chain, or for several chains in lockstep even if lockstep
+    /// does not save time. The benchmark behind Note \[Chains in lockstep\] uses this function.
     ///
     /// # Errors
-    /// The errors of lowering and of the backend.
+    /// Fails if lowering or the backend fails.
     pub fn density_code(
         &mut self,
         sampled: &SamplingPrograms,
@@ -98,7 +107,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the number of matrix products in a plan. The body of a loop is counted once.
+/// Returns the number of matrix products in a plan. The products in the body of a loop count once.
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[PlanStep]) -> usize {
         let one = |step: &PlanStep| match step {
