@@ -1,4 +1,4 @@
-//! Every diagnostic code of the compiler, with the codes of the command line.
+//! Every diagnostic code of the compiler and of the command line.
 
 pub mod compare;
 pub mod draws;
@@ -22,7 +22,7 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
 
-/// `--backend` names a backend that this build does not have.
+/// The backend in `--backend` does not exist or is not part of this build.
 pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
@@ -39,7 +39,7 @@ pub static NO_FILE: Code = Code {
     explain: "The program file named on the command line does not exist or is not readable UTF-8 text.",
 };
 
-/// The program has no inference block.
+/// The program does not contain an inference block.
 pub static NO_INFERS: Code = Code {
     id: "E0606",
     title: "nothing to run",
@@ -47,7 +47,7 @@ pub static NO_INFERS: Code = Code {
               `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
-/// A command of the REPL that does not exist or is used wrongly.
+/// A command of the REPL does not exist or is used wrongly.
 pub static BAD_COMMAND: Code = Code {
     id: "E0607",
     title: "bad command",
@@ -62,7 +62,7 @@ pub static NO_REWRITE: Code = Code {
     explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names of the rewrites that are applied.",
 };
 
-/// `patience` without validation rows.
+/// The option `patience` is set, but the data have no validation rows.
 pub static NO_VALIDATION: Code = Code {
     id: "E0609",
     title: "patience without validation rows",
@@ -71,7 +71,7 @@ pub static NO_VALIDATION: Code = Code {
               Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
 };
 
-/// `prune` without a site whose weights can be pruned.
+/// The option `prune` is set, but the posterior does not have a site whose weights can be pruned.
 pub static NOTHING_TO_PRUNE: Code = Code {
     id: "E0610",
     title: "nothing to prune",
@@ -81,7 +81,7 @@ pub static NOTHING_TO_PRUNE: Code = Code {
               Right: `w ~ Normal(0, 0.1)`.",
 };
 
-/// A port that `bnnc explore` cannot serve on.
+/// `bnnc explore` cannot listen on the requested port.
 pub static NO_PORT: Code = Code {
     id: "E0611",
     title: "no such port",
@@ -116,7 +116,7 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
-/// `start` from a file of values, for a site whose state is not the value of the site.
+/// The option `start` names a file of values, but the state of a site is not the value of the site.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
@@ -126,7 +126,7 @@ pub static NO_STATE_FOR_VALUE: Code = Code {
               safetensors(\"w.safetensors\") }`, and `start = fit` in later inferences.",
 };
 
-/// `start` from an inference that has no site in common with this one.
+/// The option `start` names an inference that does not have any site in common with this one.
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common parameters",
@@ -148,7 +148,7 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
               Exact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
-/// Outliers for data whose predictions are not classes.
+/// The data item has outliers, but the model does not predict classes.
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
@@ -203,7 +203,7 @@ static OWN: &[&Code] = &[
     &draws::NO_DRAWS,
 ];
 
-/// Returns every code that this crate and those below it can raise, sorted.
+/// Returns every code that this crate and the crates below it can raise, sorted.
 pub fn all() -> Vec<&'static Code> {
     let lists = [
         bnnc_grammar::diagnostics::CODES,
@@ -246,7 +246,7 @@ pub fn no_cuda() -> Diagnostic {
         ))
 }
 
-/// Reports a method that this build leaves out.
+/// Reports a method that is not part of this build.
 #[cfg(not(feature = "collapsed"))]
 pub fn absent_method(infer: &InferItem) -> Diagnostic {
     let name = infer.method.name;
@@ -260,8 +260,7 @@ pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 
-/// Returns the span of the one option of `options` that is set. If none or several of the options are set, returns the span of the
-/// inference block.
+/// Returns the span of an option if exactly one of `options` is set. Otherwise, returns the span of the inference block.
 pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     let set = |setting: &&CheckedSetting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);
@@ -271,7 +270,7 @@ pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     }
 }
 
-/// Reports an inference whose sites are all fixed, or whose model has no sites (`no_sites`).
+/// Reports an inference without free sites. If `no_sites` is true, the model does not have any sites. Otherwise, all sites are fixed.
 pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     let (why, help) = match no_sites {
         true => (
@@ -287,7 +286,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// Warns that a start does not give a value to any site.
+/// Warns that a start does not provide a value for any site.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     let text = format!(
@@ -314,14 +313,13 @@ pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&s
     diagnostic.note(format!("the model has {}", quoted.join(", ")))
 }
 
-/// Reports options that cannot be used together; the diagnostic points at `option`.
+/// Reports options that cannot be used together. The diagnostic points at `option`.
 pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str) -> Diagnostic {
     let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
-/// Reports that a derivative of the log likelihood is zero wherever it exists. The derivative is with respect to an argument of the
-/// distribution of an observation.
+/// Reports that a derivative of the log likelihood with respect to an argument of an observation's distribution is zero wherever it exists.
 pub fn no_second_derivative(
     infer: &InferItem,
     (distribution, argument): (&str, &str),
@@ -351,14 +349,14 @@ pub fn no_second_derivative(
 /// The reason why the weights of a subnetwork cannot be ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRanking<'a> {
-    /// More weights are requested than exist. The fields are the number requested and the number that exist.
+    /// The subnetwork is larger than the number of weights. The fields are the requested size and the number of weights.
     TooMany(usize, usize),
-    /// More weights are requested than affect an output whose log-likelihood has curvature. The fields are the number requested and the number of
-    /// such weights.
+    /// The subnetwork is larger than the number of weights that affect an output whose log-likelihood has curvature. The fields are the
+    /// requested size and this number.
     TooFewCurved(usize, usize),
-    /// The inference with this name finds a point, so it has no variances.
+    /// The named inference finds a point, so it does not provide the variances that rank the weights.
     Point(&'a str),
-    /// The inference (first name) has no site (second name) of the size of the weights.
+    /// The named inference does not have the site, or its site has another size. The fields are the names of the inference and of the site.
     Lacks(&'a str, &'a str),
 }
 
@@ -395,16 +393,16 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     .help(help)
 }
 
-/// The reason why a start cannot be used as the maximum.
+/// The reason why the values of `start` cannot be used as the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMaximum<'a> {
-    /// A start is missing.
+    /// The option `start` is missing.
     NoStart,
-    /// The start comes from the inference with this name, which lacks the site.
+    /// The option `start` names this inference, but the inference does not have the site.
     Lacks(&'a str),
 }
 
-/// Reports a start that gives no value to the weights of `site`.
+/// Reports a start that does not provide values for the weights of `site`.
 pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnostic {
     let name = &infer.name;
     let (option, text) = match why {
@@ -423,7 +421,7 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
-/// Warns that a `collapsed` inference draws its weights from their box; `reason` is a clause with the reason.
+/// Warns that a `collapsed` inference draws its weights from their box instead of integrating over them. `reason` is a clause with the reason.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
     let text = format!(
@@ -443,7 +441,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
 }
 
-/// Reports that no site of the posterior can be pruned. `untouched` has the sites of the posterior, each with the reason why it cannot be
+/// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, and the reason why this site cannot be
 /// pruned.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = span_of(infer, ViOptions::prune());
@@ -454,7 +452,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// Reports a site whose state is not the value of the site. `why` is a sentence about the site.
+/// Reports a site whose state is not the value of the site. `why` is a sentence with the reason.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())

@@ -14,7 +14,7 @@ pub static METRIC_DOES_NOT_APPLY: Code = Code {
               accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
 };
 
-/// Reports a metric that does not apply to an inference, with the reason and a help.
+/// Reports a metric that does not apply to an inference. `why` contains the reason and the help.
 pub fn metric_does_not_apply(
     measure: &ComparedMetric,
     item: &InferItem,

@@ -1,4 +1,4 @@
-//! The diagnostic for posterior values of the REPL that are not known or not usable.
+//! Diagnostics about posterior values in the REPL that are not known or cannot be used.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
@@ -19,7 +19,7 @@ pub fn not_run(span: Span, infer: &str) -> Diagnostic {
         .help(format!("`:run {infer}` runs it"))
 }
 
-/// Reports the name of an inference block where one of its parameters is needed.
+/// Reports the name of an inference block in a place where one of its parameters is needed.
 pub fn whole_posterior(span: Span, infer: &str, parameters: &[&str]) -> Diagnostic {
     let text = format!("`{infer}` is a posterior, not a number");
     Diagnostic::error(&NO_DRAWS, span, text)
@@ -49,7 +49,7 @@ fn listed(infer: &str, parameters: &[&str]) -> String {
     format!("its parameters are {}", names.join(", "))
 }
 
-/// Reports a posterior without draws.
+/// Reports a posterior that does not consist of draws.
 pub fn integrated(span: Span, infer: &str) -> Diagnostic {
     let text = format!("the posterior of `{infer}` does not have draws");
     Diagnostic::error(&NO_DRAWS, span, text)
@@ -57,7 +57,7 @@ pub fn integrated(span: Span, infer: &str) -> Diagnostic {
         .note("its predictions are integrals over some weights")
 }
 
-/// Reports an expression of posterior values where a single value is needed.
+/// Reports an expression with posterior values in a place where a single value is needed.
 pub fn one_value(span: Span) -> Diagnostic {
     Diagnostic::error(
         &NO_DRAWS,

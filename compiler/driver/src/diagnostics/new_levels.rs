@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// A new level without a prior of its own.
+/// A new level that does not have its own prior.
 pub static NO_NEW_LEVELS: Code = Code {
     id: "E0574",
     title: "new levels cannot be predicted from the prior",
@@ -15,7 +15,7 @@ pub static NO_NEW_LEVELS: Code = Code {
               Right: `alpha: real[J] ~ Normal(mu, tau)` and `y ~ Normal(alpha[g], 1)`.",
 };
 
-/// Reports why new levels of an inference cannot be predicted.
+/// Reports an inference that cannot predict for new levels, with the reason.
 pub fn no_new_levels(item: &InferItem, why: &str) -> Diagnostic {
     let text = format!("`{}` cannot predict new levels: {why}", item.name);
     Diagnostic::error(&NO_NEW_LEVELS, item.span, text)

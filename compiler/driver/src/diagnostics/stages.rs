@@ -16,7 +16,7 @@ pub static NO_STAGE: Code = Code {
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };
 
-/// A text that is not valid at its stage.
+/// A file that does not contain a valid text of its stage.
 pub static BAD_TEXT: Code = Code {
     id: "E0615",
     title: "not the text of a stage",
@@ -26,7 +26,7 @@ pub static BAD_TEXT: Code = Code {
               Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
 };
 
-/// Reports a name that no stage has.
+/// Reports a stage name that does not exist.
 pub fn no_stage(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_STAGE, format!("there is no stage `{name}`")).suggest(name, Stage::names())
 }
@@ -38,8 +38,8 @@ pub fn no_clif(backend: &str) -> Diagnostic {
         .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`")
 }
 
-/// Reports a pass that an inference does not run. `ran` has the passes that the inference runs; a pass that runs several times is listed
-/// several times.
+/// Reports a pass that an inference does not run. `ran` contains the passes that the inference
+/// runs. A pass that runs several times occurs several times in `ran`.
 pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
     let mut names: Vec<&str> = Vec::new();
     for name in ran {
@@ -53,7 +53,7 @@ pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
         .help(format!("its passes are {}", names.join(", ")))
 }
 
-/// Reports a requested stage that comes before the stage in the file.
+/// Reports a requested stage that comes before the stage that the file contains.
 pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     let (stage, held) = (stage.name(), held.name());
     Diagnostic::usage(
@@ -63,7 +63,7 @@ pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
-/// Reports a text that cannot be read back.
+/// Reports a file with the text of a stage that cannot be read back.
 pub fn bad_text(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(&BAD_TEXT, span, message)
         .label("not the text of `bnnc emit training` or `bnnc emit loops`")

@@ -1,4 +1,4 @@
-//! The diagnostic for a run with several inferences if a command needs one of them.
+//! The diagnostic for a command that needs one inference of a run with several inferences.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 
@@ -10,7 +10,7 @@ pub static WHICH_INFER: Code = Code {
               ```\nbnnc predict folder --data new.csv --infer fit\n```",
 };
 
-/// Reports a run of several inferences when `--infer` names none of them.
+/// Reports a run with several inferences if `--infer` is not given.
 pub fn which_infer(names: &[&str]) -> Diagnostic {
     let text = format!(
         "the run holds results of {} inferences: {}",
