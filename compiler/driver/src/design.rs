@@ -1,8 +1,8 @@
-//! The linear part of a model: the parameters that are multiplied by columns of the data.
+//! Finds the linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! The coefficients of linearly dependent columns are not identifiable if the model uses them only as factors of these columns in sums. The analysis
-//! therefore follows the model element by element. The analysis starts from the values that some operation uses non-linearly, and goes back through
-//! sums and products with data.
+//! If columns are linearly dependent, and the model uses their coefficients only in sums of coefficients times columns, then the coefficients
+//! are not identifiable. To find such sums, the analysis follows the model element by element. It starts from the values that some operation
+//! uses non-linearly, and goes back through sums and through products with data.
 
 mod elements;
 
@@ -19,16 +19,17 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The analysis gives up at a value with more elements than this.
+/// The analysis ignores sums with a value that has more elements than this.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The analysis gives up at a sum with more terms than this. Checks of columns compare at most this number of terms.
+/// The analysis ignores a sum with more terms than this, because the checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The analysis gives up after following this number of operations, over all sums together. Following them takes some tenths of a second.
+/// The analysis stops after following this number of operations, counted over all sums. This number takes a few tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
-/// An element of a parameter. If data select the element along an axis, `selected_by` is the value that selects, and the index along this axis is 0.
+/// An element of a parameter. If data select the element along an axis, `selected_by` is the value with the selected positions, and the index
+/// along this axis is 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Coefficient {
     site: Arc<str>,
@@ -36,10 +37,11 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// The terms of a sum: each coefficient with the formula of its factor; `None` if the factor does not have a formula.
+/// The terms of a sum. Each term has a coefficient and the formula of the factor of the coefficient. `None` stands for a factor without a
+/// formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
-/// The analysis reached one of its limits, or a size is not known.
+/// The error of an analysis that reached one of its limits, or that needs an unknown size.
 struct TooLong;
 
 /// Returns the sums of a model that are linear in parameters.
@@ -58,7 +60,7 @@ pub fn design(model: &Model) -> Design {
         let of_args = function.args(value).iter().any(|arg| found.depends(*arg));
         found.is_random[value.index()] = of_args || found.is(value, &[&ops::sample::SAMPLE]);
     }
-    // Each example has its own element of these parameters.
+    // Parameters declared `local` are left out, because each example has its own element of them.
     let local = model.sites.iter().filter(|site| site.local);
     found.left_out.extend(local.map(|site| site.name.clone()));
     let mut sums: Vec<Terms> = Vec::new();
@@ -71,7 +73,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// Returns, for each value, whether an observation needs the value. Values that are used only to compute the parameters of priors are not needed.
+/// Returns, for each value, whether an observation depends on the value. `false` means that only the parameters of priors depend on it.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -88,7 +90,7 @@ fn used(function: &Function) -> Vec<bool> {
     used
 }
 
-/// Returns, for each value, whether the value depends neither on data nor on parameters.
+/// Returns, for each value, whether it is independent of data and of parameters.
 fn constants(function: &Function) -> Vec<bool> {
     let mut is_constant = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -106,7 +108,7 @@ struct Linear<'f> {
     /// For each value, whether the value depends on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
-    /// Parameters that the model also uses in other ways, through which the data may identify them.
+    /// Parameters that the model also uses outside such sums. The data may identify these parameters through the other uses.
     left_out: BTreeSet<Arc<str>>,
     steps: usize,
 }
@@ -131,7 +133,7 @@ impl Linear<'_> {
         self.function.ty(value).shape.static_sizes()
     }
 
-    /// Returns whether a value is linear in operand `at`, all other operands being data.
+    /// Returns whether a value is linear in its operand `at` while all other operands are data.
     fn is_linear_in(&self, user: Value, at: usize) -> bool {
         let args = self.function.args(user);
         if self.is(user, &SUMS) || self.is(user, &VIEWS) {
@@ -141,7 +143,7 @@ impl Linear<'_> {
         } else if self.is(user, &[&ops::div::DIV]) {
             at == 0 && !self.depends(args[1])
         } else {
-            // In each row, data select one element of the parameter.
+            // A selection by data is linear: in each row, the data select one element of the parameter.
             let is_selection = || self.is(args[0], &[&ops::sample::SAMPLE]) && !self.depends(args[1]);
             at == 0
                 && self.is(user, &[&ops::gather::GATHER])
@@ -149,7 +151,7 @@ impl Linear<'_> {
         }
     }
 
-    /// Returns the values that some operation uses in a way that is not linear.
+    /// Returns the values that some operation uses non-linearly.
     fn roots(&self) -> Vec<Value> {
         let mut roots = BTreeSet::new();
         let is_sample = |value: &Value| self.is(*value, &[&ops::sample::SAMPLE]);
@@ -164,7 +166,7 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// Leaves out all parameters in which a root is linear.
+    /// Marks all parameters in which a root is linear as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -181,7 +183,7 @@ impl Linear<'_> {
     /// Returns the linear terms of each element of a root.
     ///
     /// # Errors
-    /// Fails for a root that is a parameter itself or a view of a whole parameter, for an unknown size, and at the limits of this analysis.
+    /// Fails if the root is a parameter or a view of a whole parameter, if a size is not known, or if the analysis reaches one of its limits.
     fn sums(&mut self, root: Value) -> Result<Vec<Terms>, TooLong> {
         let mut whole = root;
         while self.is(whole, &VIEWS) && self.function.args(whole).len() == 1 && !self.is(whole, &PARTS) {
@@ -208,7 +210,7 @@ impl Linear<'_> {
         Ok(sums)
     }
 
-    /// Adds the terms of an element, each multiplied by a factor. `None` stands for a factor without a formula.
+    /// Multiplies the terms of an element by a factor, and adds them to the sum. `None` stands for a factor without a formula.
     fn collect(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -261,7 +263,7 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // The operands of any other operation are roots.
+        // Any other operation is not linear, so its operands are roots of their own.
         Ok(())
     }
 
@@ -306,7 +308,7 @@ impl Linear<'_> {
         Ok(())
     }
 
-    /// Adds the products that an element of a contraction sums.
+    /// Adds the products whose sum is an element of a contraction.
     fn collect_products(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -364,7 +366,7 @@ impl Linear<'_> {
         }
     }
 
-    /// Adds a term to the existing term with the same coefficient.
+    /// Adds a term to a sum, or to the sum's existing term with the same coefficient.
     fn term(
         &mut self,
         coefficient: Coefficient,
@@ -384,16 +386,16 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. A sum whose coefficients occur in no other sum is also dropped if it has only one term or
-    /// repeats the factors of an earlier sum.
+    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
+    /// one term or has the same factors as an earlier sum.
     fn finish(mut self, sums: Vec<Terms>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flatten();
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // Leaves out each parameter whose elements are selected by two columns, or by a column although the parameter is also used as a whole. For
-        // such a parameter, it depends on the row which elements two terms have in common.
+        // Leaves out each parameter whose elements are selected by two columns. Also leaves out each parameter that is used as a whole although
+        // a column selects its elements. In both cases, the row determines which elements two terms have in common.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -438,7 +440,7 @@ impl Linear<'_> {
     }
 }
 
-/// The operations that add elements: the same element of several operands, or several elements of one operand.
+/// The operations that add elements. Some add elements of several operands, and others add elements of one operand.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,
@@ -446,10 +448,10 @@ static SUMS: [&OpDef; 4] = [
     &ops::reduce_sum::REDUCE_SUM,
 ];
 
-/// The views that drop elements.
+/// The views that contain only a part of their operand's elements.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
-/// Removes a factor of -1 from a product, because it only changes the sign of the coefficient.
+/// Removes a factor of -1 from a product, because this factor only changes the sign of the coefficient.
 fn unsigned(formula: ColumnFormula) -> ColumnFormula {
     match formula {
         ColumnFormula::Apply(Scalar::Mul, mut args) if args.len() == 2 => {

@@ -1,4 +1,5 @@
-//! Finds the elements of values that depend on data alone, and follows the elements of views back to the operands.
+//! Finds formulas for elements of values that depend only on data, and follows the elements of
+//! views back to their operands.
 
 use super::{Linear, TooLong};
 use bnnc_abi::design::ColumnFormula;
@@ -8,7 +9,7 @@ use bnnc_graph::op::{Lower, OpDef};
 use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
-/// Operations whose elements are elements of their operands at other positions.
+/// Operations that only copy elements of their operands to other positions.
 pub(super) static VIEWS: [&OpDef; 5] = [
     &ops::broadcast::BROADCAST,
     &ops::reshape::RESHAPE,
@@ -18,7 +19,8 @@ pub(super) static VIEWS: [&OpDef; 5] = [
 ];
 
 impl Linear<'_> {
-    /// Returns the operand that an element of a view comes from, and the index in that operand; `None` if a size is not known.
+    /// Returns the operand that contains an element of a view, and the element's index in this
+    /// operand. Returns `None` if a size is not known.
     pub(super) fn viewed(&self, value: Value, mut index: Vec<usize>) -> Option<(Value, Vec<usize>)> {
         let (args, attrs) = (self.function.args(value), self.attrs(value));
         if self.is(value, &[&ops::broadcast::BROADCAST]) {
@@ -55,8 +57,9 @@ impl Linear<'_> {
         None
     }
 
-    /// Returns the operand from which a selection at constant positions takes an element, and the index in that operand. Returns `None` if
-    /// the position has no formula.
+    /// For an element of a selection at constant positions, returns the operand that contains the
+    /// element, and the element's index in this operand. Returns `None` if the position does not
+    /// have a formula.
     pub(super) fn selected(
         &mut self,
         (value, mut index): (Value, Vec<usize>),
@@ -74,7 +77,8 @@ impl Linear<'_> {
         Ok(Some((args[0], index)))
     }
 
-    /// Returns the formula of an element that depends on data alone; `None` if it has no formula.
+    /// Returns the formula of an element that depends only on data, or `None` if the element does
+    /// not have a formula.
     pub(super) fn formula(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -130,7 +134,8 @@ impl Linear<'_> {
                 None => return Ok(None),
             }
         }
-        // The elements of inputs and outputs are read as reals.
+        // A conversion to reals does not change the formula, because the elements of inputs and
+        // outputs are read as reals.
         let is_cast = scalar == Scalar::ToReal;
         Ok(match (is_cast, args.pop()) {
             (true, operand) => operand,
@@ -142,7 +147,7 @@ impl Linear<'_> {
     }
 }
 
-/// Returns the position of an element in row-major order, the last axis fastest.
+/// Returns the position of an element in row-major order: the last index varies fastest.
 fn flat(index: &[usize], sizes: &[usize]) -> usize {
     index
         .iter()
