@@ -16,7 +16,8 @@ pub const DEFAULT: &str = "cranelift";
 /// The backend for NVIDIA GPUs.
 pub const DEVICE: &str = "cuda";
 
-/// Every backend of this build, with the default first. In a build without a worker process for MLIR, `mlir` and `cuda` are listed but not available.
+/// Every backend of this build. The default backend comes first. A build without a worker process
+/// for MLIR lists `mlir` and `cuda`, but cannot use them.
 pub static ALL: &[&(dyn Backend + Sync)] = &[
     &Cranelift,
     &Reference,
@@ -25,7 +26,7 @@ pub static ALL: &[&(dyn Backend + Sync)] = &[
     &CUDA,
 ];
 
-/// The backend that compiles through MLIR, also for GPUs.
+/// The backend that compiles with MLIR. It also generates the code for GPUs.
 pub(crate) static MLIR: Mlir = Mlir::new();
 #[cfg(feature = "cuda")]
 static CUDA: Cuda = Cuda(Mlir::new());
@@ -33,7 +34,7 @@ static CUDA: Cuda = Cuda(Mlir::new());
 /// Returns the backend of a compilation.
 ///
 /// # Errors
-/// Fails for an unknown name, and for a backend that is not available in this build.
+/// Fails if the name is unknown, or if the backend is not available in this build.
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     #[cfg(not(feature = "cuda"))]
     if name == DEVICE {

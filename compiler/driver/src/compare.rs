@@ -1,4 +1,4 @@
-//! Comparisons: checks whether each metric applies to each inference.
+//! Checks whether each metric of a comparison applies to each of its inferences.
 
 use crate::diagnostics::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
@@ -9,7 +9,7 @@ use bnnc_abi::metrics::{self, Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
-/// Returns the comparisons, each restricted to the chosen inferences.
+/// Returns the comparisons of the program. Each comparison is restricted to the chosen inferences.
 pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBlock> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| CompareBlock {
@@ -25,8 +25,8 @@ pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBloc
     all.filter(|compare| !compare.infers.is_empty()).collect()
 }
 
-/// Returns the metrics that do not apply to an inference, in the order of the program. Each metric is reported once, for the first
-/// inference to which it does not apply.
+/// Returns the metrics that do not apply to an inference, in the order of the program. Each metric
+/// is reported at most once: for the first inference to which it does not apply.
 pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for compare in &manifest.compares {
@@ -55,10 +55,10 @@ fn outliers<'m>(manifest: &'m Manifest, infer: &InferenceBlock) -> Option<&'m Ou
     data.find(|spec| spec.name == infer.data)?.outliers.as_ref()
 }
 
-/// The reason why a metric does not apply, and the help.
+/// The reason why a metric does not apply, and a help that states what to write instead.
 pub type Why = (String, String);
 
-/// An inference that takes part in a comparison.
+/// An inference in a comparison, with the information that decides which metrics apply.
 struct Applied<'a> {
     infer: &'a InferenceBlock,
     item: &'a InferItem,
@@ -81,7 +81,8 @@ impl Applied<'_> {
         }
     }
 
-    /// Returns the output that a metric is about; `None` if the metric is about all outputs.
+    /// Returns the output that a metric measures, or `None` if the metric measures all outputs
+    /// together.
     fn output(&self, measure: &ComparedMetric) -> Result<Option<&Output>, Why> {
         let Some(name) = &measure.output else {
             return Ok(self.infer.only_output());
@@ -114,7 +115,8 @@ impl Applied<'_> {
         (text, format!("name the output: {}", named.join(", ")))
     }
 
-    /// Returns the reason why the predictions of an output do not have the quantity that a metric needs; `None` if they have the quantity.
+    /// Returns the reason why the predictions of an output lack the quantity that a metric needs.
+    /// Returns `None` if they have this quantity.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
             let port = self.infer.port_of(output, basis.port(output)?);
@@ -151,8 +153,9 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, if there is one. Leave-one-out estimates require draws
-    /// of a posterior given all rows.
+    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, or
+    /// `None` if they can be computed. Leave-one-out estimates require draws from the posterior
+    /// given all rows.
     fn left_out(&self) -> Option<Why> {
         let help =
             "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data item".to_owned();

@@ -1,4 +1,5 @@
-//! The compilation of a program as one readable function: from a checked module and schemas to a manifest.
+//! Compiles a checked program and the schemas of its data to a manifest. One function contains all
+//! steps in order.
 
 use crate::compare::{compares, inapplicable};
 use crate::infer::{Compilation, CompileFailure, Timings};
@@ -23,14 +24,15 @@ pub struct Compiled {
     pub timings: Vec<(String, Timings)>,
     /// The rewrites that fired, for each inference, if `--trace-rewrites` is set.
     pub firings: Vec<(String, Vec<Firing>)>,
-    /// Diagnostics that do not stop the compilation.
+    /// Warnings about the program. They do not stop the compilation.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// Returns the data items that the chosen inferences use.
 ///
 /// # Errors
-/// Fails if `--only` or `--without` has a name that does not exist, or if the program has no inference blocks.
+/// Fails if a name in `--only` or `--without` does not exist, or if the program does not contain an
+/// inference block.
 pub fn data(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
     let chosen = chosen(program, options)?;
     let mut specs: Vec<DataSpec> = Vec::new();
@@ -43,7 +45,8 @@ pub fn data(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<Da
     Ok(specs)
 }
 
-/// Returns the inferences to run, in order: those in `--only` with their dependencies, or all if `--only` is not given.
+/// Returns the inferences to run, in order. With `--only`, these are the named inferences and their
+/// dependencies. Without `--only`, these are all inferences.
 pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
@@ -88,8 +91,8 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
         .collect())
 }
 
-/// Returns the inferences whose results an inference uses: as its start, as its iterates, as the ranking of a subnetwork, or as the values
-/// of fixed sites.
+/// Returns the inferences on which an inference depends. It may use their results as its start, as
+/// its iterates, as the ranking of a subnetwork, or as the values of fixed sites.
 fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
     let item = &program.module.infers[id];
     let mut needs: Vec<InferId> = item
@@ -113,7 +116,8 @@ fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
 /// Compiles the chosen inferences.
 ///
 /// # Errors
-/// Returns every diagnostic of the program, or the first limit or bug.
+/// Returns every diagnostic of the program, or the first error from a limit or a bug of the
+/// compiler.
 pub fn compile(
     program: &CheckedProgram,
     schemas: &HashMap<String, Schema>,
@@ -148,8 +152,8 @@ pub fn compile(
             Err(CompileFailure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        // Inferences with the same model and data item have the same warnings. A warning with a position in the program is therefore reported only
-        // once.
+        // Inferences with the same model and the same data item have equal warnings. If a warning
+        // has a position in the program, it is therefore kept only once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);
@@ -181,7 +185,8 @@ pub fn compile(
     }
 }
 
-/// Warns about an inference that starts from another inference but shares no state with it.
+/// Warns about an inference that starts from another inference, although the two do not have any
+/// state in common.
 fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {
@@ -199,7 +204,8 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
     infers.iter().filter_map(warning).collect()
 }
 
-/// Warns about outliers in the data of inferences whose predictions are not classes and therefore have no entropy.
+/// Warns about outliers in the data of an inference that does not predict classes. Outliers are
+/// detected by the entropy of predicted classes.
 fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let item = program
@@ -218,7 +224,7 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
     infers.iter().filter_map(warning).collect()
 }
 
-/// Reports parameters that are fixed to parameters of another inference but differ from them in shape.
+/// Reports a parameter that is fixed to a parameter of another inference but has a different shape.
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {

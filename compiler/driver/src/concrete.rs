@@ -1,4 +1,4 @@
-//! A distribution whose parameters are numbers: its draws and its density.
+//! Evaluates distributions whose parameters are numbers: draws and densities.
 
 use bnnc_base::shape::{Dim, Sizes};
 use bnnc_graph::dist::{Instance, Support};
@@ -11,18 +11,19 @@ use bnnc_rewrite::density::prefix_noise;
 use std::fmt;
 use std::sync::Arc;
 
-/// The probabilities of a discrete distribution without a largest value are tabulated for at most this number of values.
+/// The largest number of values in a table of probabilities, for a discrete distribution without a
+/// largest value.
 const LONGEST_TABLE: usize = 1 << 20;
 
-/// The probability that a table may omit.
+/// The largest total probability of the values that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
 
-/// The reason why draws of the named distribution are not possible.
+/// The reason why a distribution cannot be sampled, with the name of the distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoDraws {
     /// The distribution does not define a sampler.
     NoSampler(String),
-    /// The distribution is discrete, and has too many values for a table of their probabilities.
+    /// The distribution is discrete and has too many values for a table of probabilities.
     TooWide(String),
 }
 
@@ -38,27 +39,28 @@ impl fmt::Display for NoDraws {
     }
 }
 
-/// A distribution whose parameters have values.
+/// A distribution with the values of its parameters.
 #[derive(Clone, Debug)]
 pub struct Concrete {
     /// The distribution, instantiated for the shapes of the parameters.
     pub instance: Instance,
-    /// The values of the parameters, in the instance's order.
+    /// The values of the parameters, in the order of the instance's parameters.
     pub params: Vec<Tensor>,
 }
 
 impl Concrete {
-    /// Returns the sizes of a value.
+    /// Returns the sizes of the axes of one value.
     pub fn sizes(&self) -> Vec<usize> {
         self.instance.value.shape.resolve(&Sizes::default())
     }
 
-    /// Returns the draw with index `number` of the stream.
+    /// Returns one draw of the stream, with `number` as the first noise coordinate.
     pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, NoDraws> {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Returns `count` draws of the stream, `[count, ..]`. All draws use `number` as the first noise coordinate.
+    /// Returns `count` draws of the stream, `[count, ..]`. The first noise coordinate of every draw
+    /// is `number`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =
@@ -77,7 +79,7 @@ impl Concrete {
         }
     }
 
-    /// Returns the log densities of values, `[count, ..]`.
+    /// Returns the log density of each of `count` values, `[count, ..]`.
     pub fn log_densities(&self, values: &Tensor) -> Vec<f64> {
         self.many(&self.instance.log_density, vec![values.clone()], values.shape[0])
             .data
@@ -123,7 +125,7 @@ impl Concrete {
         first(evaluate(function, &inputs, &Sizes::default()))
     }
 
-    /// Evaluates a function at `count` arguments at once.
+    /// Evaluates a function at `count` arguments at once, `[count, ..]`.
     fn many(&self, function: &Function, arguments: Vec<Tensor>, count: usize) -> Tensor {
         let mut mapped = vec![false; self.params.len()];
         mapped.extend(arguments.iter().map(|_| true));
@@ -154,11 +156,12 @@ impl Concrete {
         whole && value.data.iter().all(within)
     }
 
-    /// Returns the probabilities of 0, 1, 2, .. for each element, up to a value beyond which the probability is at most
-    /// `LEFT_OUT`.
+    /// Returns the probabilities of 0, 1, 2, .. for each element. The table ends when the
+    /// probability of all larger values is at most `LEFT_OUT`.
     ///
     /// # Errors
-    /// Fails if 1e-6 or more of the probability is missing after `LONGEST_TABLE` values.
+    /// Fails if the values beyond the first `LONGEST_TABLE` values have a probability of 1e-6 or
+    /// more.
     pub fn table(&self) -> Result<Vec<Tensor>, NoDraws> {
         if let Some(probabilities) = &self.instance.probabilities {
             let all = self.call(probabilities, None);
@@ -222,7 +225,7 @@ fn first(results: Vec<Tensor>) -> Tensor {
         .unwrap_or_else(|| unreachable!("a function of a distribution has one result"))
 }
 
-/// The mean, the standard deviation and the standard error of the mean of a sample.
+/// A summary of a sample: the mean, its standard error, and the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleSummary {
     /// The mean.
@@ -234,7 +237,7 @@ pub struct SampleSummary {
 }
 
 impl SampleSummary {
-    /// Computes the mean, the standard deviation and the standard error of the mean of some numbers.
+    /// Computes the summary of a sample.
     pub fn of(numbers: &[f64]) -> SampleSummary {
         let count = numbers.len() as f64;
         let mean = numbers.iter().sum::<f64>() / count;

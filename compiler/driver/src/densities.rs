@@ -1,4 +1,4 @@
-//! Derives the densities of a model, and merges sites whose posterior is one joint family.
+//! Derives the densities of a model, and merges sites that share one joint family in the posterior.
 
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_base::fault::Fault;
@@ -11,7 +11,7 @@ impl Compilation<'_> {
     /// Derives the density functions of a model.
     ///
     /// # Errors
-    /// Fails for a model that no method can use.
+    /// Fails for a model for which no method can run.
     pub fn density(&mut self, model: &Model) -> Result<Densities, CompileFailure> {
         let densities = self.timed("density", |this| {
             pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
@@ -24,7 +24,7 @@ impl Compilation<'_> {
     /// Merges sites that share one joint family into one site.
     ///
     /// # Errors
-    /// Fails only if the pass has a bug.
+    /// Fails only because of a bug in the pass.
     pub fn grouped(
         &mut self,
         elaborated: ElaboratedInference,

@@ -1,5 +1,5 @@
-//! Finds the page of the book that describes a word, which may be part of the language, the library
-//! or a method.
+//! Finds the page of the book that describes a word. The word may be part of the language, the
+//! library or a method.
 
 use crate::program::library;
 use bnnc_abi::method::{self, MethodDef};
@@ -19,7 +19,7 @@ pub struct Documented {
     pub has_declaration: bool,
 }
 
-/// Returns the page of the book about a word, if there is one.
+/// Returns the page of the book about a word, or `None` if the book does not describe the word.
 pub fn documented(word: &str) -> Option<Documented> {
     let page = |kind: &str, page: &str| Documented {
         kind: kind.to_owned(),

@@ -1,4 +1,4 @@
-//! `bnnc emit`: prints any stage as text.
+//! Implements `bnnc emit`, which prints any stage of a compilation as text.
 
 mod files;
 
@@ -19,7 +19,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::pipelines;
 use std::collections::HashMap;
 
-/// Prints a stage that needs no data; `None` for all others.
+/// Prints a stage that is independent of the data. Returns `None` for all other stages.
 pub fn syntactic(program: &CheckedProgram, stage: Stage) -> Option<String> {
     match stage {
         Stage::Tokens => Some(tokens(program)),
@@ -40,10 +40,11 @@ pub fn syntactic(program: &CheckedProgram, stage: Stage) -> Option<String> {
     }
 }
 
-/// Prints a stage of the inference that `infer` names; without a name, of the first inference that was chosen.
+/// Prints a stage of the inference with the name `infer`. Without a name, prints the stage of the
+/// first chosen inference.
 ///
 /// # Errors
-/// The errors of the compilation up to the stage.
+/// Fails if the compilation fails before this stage is complete.
 pub fn emit(
     program: &CheckedProgram,
     stage: Stage,
@@ -115,8 +116,9 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returned, in order. The pipeline that builds only the KL divergence is not
-/// part of any inference; if its pass is requested, this function runs the pipeline.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. No
+/// inference runs the pipeline that builds only the KL divergence, so this function runs the
+/// pipeline if one of its passes is requested.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,
@@ -129,7 +131,8 @@ fn after(
         let (elaborated, densities) = compilation.grouped(elaborated, densities)?;
         compilation.divergence(&elaborated, &densities)?;
     } else {
-        // All passes run before code is generated, so the backend does not matter. The interpreter does not generate code.
+        // All passes run before the backend, so any backend will do. The reference interpreter
+        // saves time, because it does not generate code.
         compilation.compile(schema, &Reference)?;
     }
     let ran: Vec<&str> = compilation
@@ -160,7 +163,7 @@ fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backe
     Ok(backend)
 }
 
-/// Prints a stage of a loop program.
+/// Prints a stage that is computed from a loop program.
 fn of_loops(
     loops: &ir::LoopProgram,
     stage: Stage,

@@ -1,4 +1,4 @@
-//! One inference: from its checked item to functions, programs and machine code, with the time of each stage.
+//! Compiles one inference from its checked item to functions, programs and machine code, and measures the time of each stage.
 
 pub use crate::failure::CompileFailure;
 
@@ -50,7 +50,7 @@ pub struct Compilation<'a> {
     pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
-    /// The number of programs compiled so far, which makes the symbol prefixes of programs unique.
+    /// The number of programs compiled so far. It makes the symbol prefix of each program unique.
     programs: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct ElaboratedInference {
     pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
-    /// True if hyperparameters are tuned during the search for the maximum.
+    /// True if the search for the maximum also tunes the hyperparameters.
     pub is_online: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Compilation<'a> {
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
-    /// Fails if columns do not fit the model, and for errors that can be found only when sizes are known.
+    /// Fails if columns do not fit the model, or if an error appears that depends on the sizes of the data.
     pub fn elaborate(&mut self, schema: &Schema) -> Result<ElaboratedInference, CompileFailure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
@@ -160,7 +160,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Rejects `patience` without validation rows, where it would have no effect.
+    /// Rejects the option `patience` if the data have no validation rows, because the option would not have any effect.
     fn watched(&self, schema: &Schema) -> Result<(), CompileFailure> {
         let Some(option) = self.item.setting(Training::patience()) else {
             return Ok(());
@@ -187,7 +187,7 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // A sampler does not use an optimiser: this default is elaborated but never used.
+        // A sampler does not have training options. For a sampler, the default optimiser is elaborated but never used.
         let training = self
             .options_if::<Training>()?
             .map_or_else(Training::defaults, Ok)?;
@@ -232,7 +232,7 @@ impl<'a> Compilation<'a> {
     /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
-    /// Fails only because of a bug, if the method does not have these options.
+    /// Fails only because of a bug: if the method does not have these options.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
@@ -250,10 +250,10 @@ impl<'a> Compilation<'a> {
         self.program.module.read(self.item, |source| source.value(option))
     }
 
-    /// Derives the functions of the training.
+    /// Derives the functions that training evaluates.
     ///
     /// # Errors
-    /// Fails for an infinite KL divergence, a family without a sampler, or a path without a derivative.
+    /// Fails if the KL divergence is infinite, if a family does not have a sampler, or if the loss cannot be differentiated.
     pub fn objective(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -279,7 +279,7 @@ impl<'a> Compilation<'a> {
         Ok(objective)
     }
 
-    /// Derives only the KL divergence from the posterior to the prior, and its gradient.
+    /// Derives only the KL divergence of the posterior from the prior, and the gradient of this divergence.
     ///
     /// # Errors
     /// Fails as [`Compilation::objective`] does.
@@ -296,7 +296,7 @@ impl<'a> Compilation<'a> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Converts an error of the rewriter into diagnostics at this inference block.
+    /// Converts an error of the rewriter into diagnostics that point at this inference block.
     pub(crate) fn failure(&self, refusal: Refusal) -> CompileFailure {
         match refusal {
             Refusal::Program(diagnostics) => CompileFailure::Program(self.placed(diagnostics)),
@@ -341,8 +341,8 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Adds a span to diagnostics of the rewriter: the span of the option that the diagnostic is about, if there is only one candidate, otherwise the
-    /// span of the inference block.
+    /// Adds a span to diagnostics of the rewriter. If exactly one of the options that a diagnostic may concern is set, its span is the span of
+    /// this option. Otherwise, it is the span of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
@@ -353,10 +353,11 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// Returns the precision of the run: the backend's fixed precision, else the one on the command line, else the method's option.
+    /// Returns the precision of the run. A fixed precision of the backend comes first, then the precision on the command line, and then the
+    /// method's option.
     ///
     /// # Errors
-    /// Fails only because of a bug, if the method does not have the option.
+    /// Fails only because of a bug: if the method does not have the option.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);
@@ -409,7 +410,7 @@ impl<'a> Compilation<'a> {
     /// Compiles the inference.
     ///
     /// # Errors
-    /// The errors of all stages.
+    /// Fails if one of the stages fails.
     pub fn compile(
         &mut self,
         schema: &Schema,
@@ -435,7 +436,7 @@ impl<'a> Compilation<'a> {
         };
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
-        // The prediction program reads the parameters, but has no states of its own.
+        // The prediction program does not change any states, so its list of states is empty.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
@@ -478,7 +479,7 @@ impl<'a> Compilation<'a> {
         Ok(infer)
     }
 
-    /// Returns whether the method draws from the posterior by Markov chains.
+    /// Returns whether the method samples the posterior with Markov chains.
     pub fn samples(&self) -> bool {
         self.item.method.has::<ChainOptions>()
     }

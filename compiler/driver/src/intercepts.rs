@@ -1,4 +1,5 @@
-//! Intercepts: parameters that are added to a weighted sum of an input, as in `a + dot(w, x)`.
+//! Finds intercepts: parameters that are added to a weighted sum of an input, as in
+//! `a + dot(w, x)`.
 
 use bnnc_abi::manifest::Binding;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -9,14 +10,15 @@ use std::sync::Arc;
 
 /// A term of a sum.
 enum Term {
-    /// A parameter, or an element of one.
+    /// A parameter, or an element of a parameter.
     Parameter(Arc<str>),
-    /// The product of a parameter with this input.
+    /// The product of a parameter and this input.
     Weighted(Arc<str>),
 }
 
-/// Records for each input the parameter that the model adds to its weighted sum. If such an input has the same value in all rows, the data
-/// cannot distinguish its weight from that parameter.
+/// Records, for each input, the intercept that the model adds to the weighted input. If the input
+/// has the same value in all rows, the data cannot distinguish the weight of the input from this
+/// intercept.
 pub fn mark(bindings: &mut [Binding], function: &Function) {
     let intercepts = intercepts(function);
     for binding in bindings {
@@ -24,10 +26,12 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// Returns the inputs whose product with a parameter is added to another parameter, each with this other parameter.
+/// Returns the intercept of each input that has one. The intercept is a parameter that is added to
+/// the product of the input and another parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // If one sum is inside another, the outer sum has all terms of both.
+    // If one sum is a term of another sum, only the outer sum counts, because it contains the terms
+    // of both.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {
@@ -60,7 +64,8 @@ fn is_sum(function: &Function, value: Value) -> bool {
     is(function, value, &sums)
 }
 
-/// Returns the terms of a sum that have one of the known forms, in order. A term that is reached in several ways counts once.
+/// Returns the terms of a sum that have one of the known forms, in order. A value that occurs
+/// several times in the sum counts as one term.
 fn terms(function: &Function, sum: Value) -> Vec<Term> {
     let (mut terms, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![sum]);
     while let Some(value) = open.pop() {
@@ -90,7 +95,8 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// Returns the value to which operations that only repeat or reorder elements were applied.
+/// Follows operations that only repeat or reorder elements back to their operand, and returns this
+/// operand.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,
@@ -103,7 +109,7 @@ fn plain(function: &Function, value: Value) -> Value {
     }
 }
 
-/// Returns the name of the parameter if a value is a parameter or an element of a parameter.
+/// Returns the name of a parameter if the value is this parameter or one of its elements.
 fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let value = plain(function, value);
     if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {

@@ -1,4 +1,5 @@
-//! Compiles the text of a program to a manifest that the runtime runs, and prints every intermediate stage as text.
+//! Compiles the text of a program to a manifest, which the runtime executes. Also prints every
+//! intermediate stage as text.
 
 pub mod backends;
 mod compare;

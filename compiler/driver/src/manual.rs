@@ -1,4 +1,5 @@
-//! The manual at the terminal: describes a word of the language or of the library, a method, an option or a metric, from its record.
+//! The manual at the terminal. It describes a word of the language or the library, a method, an
+//! option or a metric. The text comes from the record of the word.
 
 use crate::documented::documented;
 use crate::program::library;
@@ -12,9 +13,10 @@ use bnnc_hir::builtin;
 /// Returns the entry of a word as plain text.
 ///
 /// # Errors
-/// The word has no entry. The error is the most similar word with an entry, if there is one.
+/// Fails if the word does not have an entry. The error is the most similar word with an entry, or
+/// `None`.
 pub fn entry(word: &str) -> Result<String, Option<String>> {
-    // A word may have several meanings: `floor` is a function and an option.
+    // A word may have several meanings: for example, `floor` is both a function and an option.
     let of_metric =
         metrics::find(word).map(|metric| format!("metric {word}\n\n{}.\n", capital(metric.meaning)));
     let all = [
@@ -78,7 +80,8 @@ fn of_method(method: &MethodDef) -> String {
     text
 }
 
-/// Describes an option. If its form differs between methods, there is one description for each form, with the methods that have this form.
+/// Describes an option. If its default, values or effect differ between methods, each form has its
+/// own description, with the names of the methods.
 fn of_option(word: &str) -> Option<String> {
     let mut forms: Vec<(String, Vec<&str>)> = Vec::new();
     for method in method::ALL {

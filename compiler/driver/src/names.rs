@@ -1,4 +1,4 @@
-//! The names that a program and its data give to axes and classes.
+//! Finds names for axes and classes in a program and its data.
 
 mod axes;
 
@@ -15,10 +15,12 @@ use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
 
-/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text column,
-/// its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions along `d`. The names
-/// also apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from it. Axes inside layers
-/// and axes of constant size get names in the same way.
+/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input
+/// or output `school: index(J)` is a text column, its levels name the positions along `J`. If an
+/// input `x: real[d]` is the vector of all input columns, the names of these columns name the
+/// positions along `d`. An axis of another parameter gets the same names if it is multiplied by
+/// such a vector, or if such an index selects from it. This also holds for axes inside layers and
+/// for axes of constant size.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
@@ -54,7 +56,7 @@ pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schem
     names
 }
 
-/// Returns the names that the declarations of a model give.
+/// Returns the names that follow from the declarations of a model.
 fn declared(model: &ModelItem, schema: &Schema, bound: &DataBindings) -> Names {
     let named = |local: &Local| match (&local.ty, local.kind) {
         (Ty::Tensor(_, dims), LocalKind::Site | LocalKind::Assigned) => {
@@ -79,8 +81,9 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &DataBindings) -> Names {
     }
 }
 
-/// Fills in the fields of an output that depend on the model: its dependence on other outputs and on its own elements, its family, whether
-/// its variance is infinite or fixed, and the bounds of its mean.
+/// Fills in the fields of an output that depend on the model. These are: its dependence on other
+/// outputs and on its own elements, its family, whether its variance is infinite or fixed, and the
+/// bounds of its mean.
 pub fn relate(
     output: &mut Output,
     densities: &Densities,
@@ -97,7 +100,8 @@ pub fn relate(
     output.family = densities.family(&output.name);
 }
 
-/// Returns whether a model gives all elements of an output one joint distribution: `y ~ MultivariateNormal(..)`.
+/// Returns whether a model assigns one joint distribution to all elements of an output, as in
+/// `y ~ MultivariateNormal(..)`.
 fn is_joint(model: &ModelItem, module: &Module, output: &str) -> bool {
     let is_vector = |sample: &SampleStmt| match &sample.dist.kind {
         TypedExprKind::MakeDist(dist, _) => {
@@ -114,7 +118,7 @@ fn is_joint(model: &ModelItem, module: &Module, output: &str) -> bool {
     samples.any(|sample| is_own(sample) && is_vector(sample))
 }
 
-/// Returns whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.
+/// Returns whether a model reads one of its outputs, as in `y[t] ~ Normal(b * y[t - 1], s)`.
 fn is_series(model: &ModelItem, output: &str) -> bool {
     let mut is_read = |expr: &TypedExpr| matches!(expr.kind, TypedExprKind::Local(local) if *model.locals[local].name == *output);
     let mut expressions = model.body.iter().flat_map(walk::expressions);
@@ -130,7 +134,8 @@ pub(crate) fn name(model: &ModelItem, dim: &DimExpr) -> Option<String> {
     }
 }
 
-/// Returns the dimension whose positions an input or output names. If the size is a constant, the dimension has the name of the input.
+/// Returns the dimension whose positions an input or output names, with these names. If the size of
+/// the dimension is a constant, the name of the dimension is the name of the input or output.
 fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<PositionLabels> {
     let (Ty::Tensor(elem, dims), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;
@@ -152,7 +157,8 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
     })
 }
 
-/// Returns the levels of a column. An axis that several columns share may have more levels than one of these columns.
+/// Returns the levels of a column. If several columns share an axis, the axis may have more levels
+/// than each of the columns.
 fn levels(column: &str, codes: &Codes) -> LabelSource {
     match codes {
         Codes::Positions => LabelSource::Levels(column.to_owned()),

@@ -1,4 +1,5 @@
-//! Predictions for levels without training rows, by programs whose axes of levels are longer than in the run.
+//! Predicts for levels without training rows. The programs for such predictions have longer axes of
+//! levels than the programs of the run.
 
 use crate::backends;
 use crate::compile::chosen;
@@ -23,7 +24,7 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis from which inputs select positions; each of these inputs is one column.
+/// An axis from which inputs select positions. Each of these inputs is one column.
 #[derive(Clone, Debug)]
 pub struct SelectedAxis {
     /// The name of the dimension.
@@ -34,11 +35,12 @@ pub struct SelectedAxis {
     pub ports: Vec<String>,
 }
 
-/// An offset that makes the sizes that [`apart`] returns larger than all sizes of the run, so that no other axis has the same size by coincidence.
+/// The function [`apart`] adds this offset to sizes. They are then larger than all sizes of the
+/// run, so that they cannot equal the size of another axis by coincidence.
 const APART: usize = 1009;
 
-/// Returns the axes of an inference that may have new levels. Each is a named dimension whose positions are the levels of a column that is bound to
-/// an input.
+/// Returns the axes of an inference that may have new levels. Each axis is a named dimension. Its
+/// positions are the levels of a column that is bound to an input.
 pub fn axes(
     program: &CheckedProgram,
     infer: &str,
@@ -79,12 +81,14 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
     axes
 }
 
-/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference reads the
-/// values of all parameters in each draw from states with the names of the parameters. The parameters of the new levels are drawn from their priors,
-/// regardless of the values in the states.
+/// Returns the inference `infer` with additional levels along some axes. `more` contains each of
+/// these axes and the number of its new levels. For each draw, the returned inference reads the
+/// values of all parameters from states with the names of the parameters. It ignores the state of a
+/// new level's parameters, and draws these parameters from their priors.
 ///
 /// # Errors
-/// Fails for a method without draws, and for a model in which a new level does not have its own prior.
+/// Fails if the method does not keep draws, or if the model does not have a separate prior for each
+/// level.
 pub fn new_levels(
     program: &CheckedProgram,
     schema: &Schema,
@@ -169,7 +173,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the reason why predictions of an inference are not means over draws of all its parameters; `None` if they are such means.
+/// Returns the reason why predictions of an inference are not means over draws of all its
+/// parameters. Returns `None` if they are such means.
 fn no_draws(infer: &InferenceBlock) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;
@@ -179,7 +184,8 @@ fn no_draws(infer: &InferenceBlock) -> Option<String> {
     ))
 }
 
-/// Returns the sizes of a model in which no two axes of levels have the same size. Each axis has `extra` additional levels.
+/// Returns sizes for a model such that no two axes of levels have the same size. Each axis also has
+/// `extra` additional levels.
 fn apart(bound: &DataBindings, more: &[(SelectedAxis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();

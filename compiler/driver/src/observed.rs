@@ -68,8 +68,9 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input of a model for which an entry with another name was probably intended: the input with the name of the entry's only column,
-/// or the input with the most similar name. Inputs that another entry feeds are not considered.
+/// Returns the input that was probably intended for an entry with another name. This is the input
+/// with the name of the entry's only column, or otherwise the input with the most similar name.
+/// Inputs to which another entry is bound do not count.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,
@@ -93,7 +94,8 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Warns about links that are probably applied twice, judging by the values of the untransformed inputs.
+    /// Warns about link functions that the program probably applies twice. The check uses the
+    /// ranges of untransformed inputs in the data.
     fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;
@@ -117,7 +119,8 @@ impl Compilation<'_> {
     /// Checks that the outputs of the model fit the inputs and the target of the data.
     ///
     /// # Errors
-    /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.
+    /// Fails if a standardised target is not real, if an output is also an input, or if an output
+    /// depends on itself.
     pub(crate) fn observes(&mut self, bound: &DataBindings, schema: &Schema) -> Result<(), CompileFailure> {
         let doubled = self.doubled_links(bound, schema);
         self.context.warnings.extend(doubled);
@@ -151,7 +154,9 @@ impl Compilation<'_> {
         Some(diagnostic.help("write `standardise = [inputs]`"))
     }
 
-    /// Reports an output among the inputs: a vector of all columns except the target may contain other outputs of the model.
+    /// Reports an output that is also among the inputs. This can happen if an input is the vector
+    /// of all columns except the target, because this vector may contain another output of the
+    /// model.
     fn observed_input(
         &self,
         bound: &DataBindings,

@@ -16,31 +16,36 @@ use std::sync::Arc;
 pub struct CompileOptions {
     /// The seed of every random number.
     pub seed: u64,
-    /// The precision of reals; `None` for the default of the method.
+    /// The precision of reals. `None` selects the default of the method.
     pub precision: Option<Precision>,
     /// The name of the backend.
     pub backend: String,
-    /// The arguments of `--set`, `ITEM.KEY=VALUE` as given.
+    /// The arguments of `--set`, each of the form `ITEM.KEY=VALUE`.
     pub settings: Vec<String>,
-    /// `NAME=PATH` pairs; several pairs with one name are shards (or inputs and target).
+    /// The `NAME=PATH` pairs of `--data`. Several pairs with one name are shards of one data set,
+    /// or a file of inputs and a file of targets.
     pub data: Vec<(String, PathBuf)>,
-    /// The inferences to run, together with the inferences that they need; empty for all.
+    /// The names of the inferences to run. Inferences on which they depend also run. An empty list
+    /// selects all inferences.
     pub only: Vec<String>,
     /// Rewrites that are disabled.
     pub without: Vec<String>,
-    /// True if the result of every pass is verified. Debug builds always verify.
+    /// True if the compiler verifies the result of every pass. Debug builds always do so.
     pub verify: bool,
     /// True if the rewrites that fire are recorded.
     pub trace: bool,
     /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The oldest GPU that must be able to run the GPU code.
+    /// The oldest GPU on which the GPU code must run.
     pub gpu: Chip,
-    /// The format of object files if code is compiled to objects; `None` compiles into the memory of this process.
+    /// The format of object files. `None` compiles code into the memory of this process instead of
+    /// object files.
     pub objects: Option<ObjectFormat>,
-    /// The function that loads compiled code onto a device, if the code runs on one.
+    /// The function that loads compiled code onto a device. `None` if the code does not run on a
+    /// device.
     pub attach: Option<Attach>,
-    /// True if every Laplace approximation gets the Jacobian program, even if neither the fit nor the predictions need it.
+    /// True if every Laplace approximation includes the Jacobian program, even if neither the fit
+    /// nor the predictions need the Jacobian.
     pub jacobians: bool,
 }
 

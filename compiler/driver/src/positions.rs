@@ -1,5 +1,5 @@
-//! Compiles the program that computes the positions that rows select along axes. Positions are left out if the bounds of the data prove that they lie
-//! inside their axes.
+//! Compiles the program that computes the positions that rows select along axes. A position is left
+//! out if the bounds of the data prove that it lies inside its axis.
 
 use crate::infer::Compilation;
 use bnnc_abi::manifest::{PositionCheck, Positions};
@@ -11,13 +11,15 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Returns the checks of positions that depend on parameters. The program of predictions computes these positions.
+/// Returns the checks of those positions that depend on parameters. The prediction program computes
+/// these positions.
 pub fn reached(densities: &Densities, model: &Model) -> Vec<PositionCheck> {
     positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)
 }
 
 impl Compilation<'_> {
-    /// Compiles the program of selected positions; `None` if there is nothing to check.
+    /// Compiles the program that computes the selected positions. Returns `None` if no position
+    /// needs a check.
     pub(crate) fn row_positions(
         &mut self,
         densities: &Densities,
@@ -32,7 +34,8 @@ impl Compilation<'_> {
                 pipeline::step(&pipelines::POSITIONS, context, |_| Ok::<_, Fault>(found.function))?;
             pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
         })?;
-        // Single precision does not represent odd integers above 2^24.
+        // The program runs in double precision, because single precision does not represent odd
+        // integers above 2^24.
         let program = self.lower("positions", &function, &[], Precision::F64)?;
         Ok(Some(Positions {
             program: self.code(program, backend)?,

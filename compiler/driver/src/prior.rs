@@ -1,4 +1,4 @@
-//! Predictions of a model from its prior, before any row is observed.
+//! Compiles the predictions of a model from its prior, before any row is observed.
 
 use crate::infer::Compilation;
 use bnnc_abi::code::Artifact;
@@ -11,7 +11,8 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Moves inputs that all rows share to the shared inputs, even if the model declares them as inputs of an example.
+/// Moves inputs that have the same value for all rows to the shared inputs, even if the model
+/// declares them as inputs of one example.
 pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =
@@ -21,8 +22,8 @@ pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
 }
 
 impl Compilation<'_> {
-    /// Compiles the predictions from the prior. The inner error is the reason why the model has no such
-    /// predictions.
+    /// Compiles the predictions from the prior. The inner error is the reason why the model cannot
+    /// predict from its prior.
     pub(crate) fn prior(
         &mut self,
         densities: &Densities,

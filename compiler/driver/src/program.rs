@@ -1,4 +1,4 @@
-//! A program and the library, as sources, syntax trees and checked modules.
+//! Reads, parses and checks a program together with the library.
 
 use crate::options::CompileOptions;
 use bnnc_abi::diagnostics::no_setting;
@@ -12,8 +12,8 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// A program of more bytes than this is rejected. Programs that people or generators write are far smaller. Even a text of this size is read in a
-/// moment.
+/// The largest size of a program in bytes. Programs by people or by generators are far smaller, and
+/// a text of this size can still be read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
@@ -24,7 +24,7 @@ pub struct CheckedProgram {
     pub source: Source,
     /// The syntax tree of the program.
     pub ast: ast::SourceFile,
-    /// The resolved and typed program, which is complete only if the program has no errors.
+    /// The resolved and typed program. It is complete only if the program does not contain errors.
     pub module: Module,
     /// The diagnostics of the program.
     pub diagnostics: Vec<Diagnostic>,
@@ -40,8 +40,9 @@ impl CheckedProgram {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// Fails for errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes (a device file may be
-/// endless).
+/// Fails if the operating system reports an error, if the text is not UTF-8, if the path is a pipe
+/// without a writer, or if the text has more than `LARGEST` bytes. A device file, for example, may
+/// be endless.
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?
@@ -63,7 +64,8 @@ pub fn library(sources: &mut SourceMap) -> Vec<ast::SourceFile> {
     bnnc_stdlib::FILES.iter().map(parse).collect()
 }
 
-/// Parses and checks a program. `name` is the path of the program; paths in the program are relative to the program's folder.
+/// Parses and checks a program. `name` is the path of the program. Paths in the program are
+/// relative to the program's folder.
 pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram {
     let mut sources = SourceMap::default();
     let source = sources.add(name, text);
@@ -85,7 +87,8 @@ pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram 
         library_paths,
     };
     let (module, mut found) = check(&library, &ast, &context);
-    // The names on lines with syntax errors are unknown, so warnings about the rest of the program could be wrong.
+    // After a syntax error, warnings are dropped. They could be wrong, because the checker does not
+    // know the names on the erroneous lines.
     if diagnostics.iter().any(Diagnostic::is_error) {
         found.retain(Diagnostic::is_error);
     }

@@ -1,4 +1,5 @@
-//! Renders diagnostics for people, with frames of source lines. No other module uses ariadne.
+//! Renders diagnostics for people, with the source lines that they concern. Only this module uses
+//! the crate ariadne.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -6,7 +7,7 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// A source line of more bytes than this is not shown.
+/// The largest length of a source line, in bytes, that is shown.
 const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in the style of rustc.
@@ -16,7 +17,8 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
             head(diagnostic, colour),
             framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
         ),
-        // The error is in a data file. The labels point at the places in the program that name the file.
+        // The error is in a data file. Its labels point at places in the program where the file is
+        // named.
         Place::File { .. } => (
             render::above(diagnostic, sources, colour),
             named(diagnostic)
@@ -40,8 +42,8 @@ fn paint(severity: Severity) -> Color {
     }
 }
 
-/// Converts a span to ariadne's form: the name of the source and a range of characters. The range is empty only at the end of the text.
-/// `None` for an unknown source.
+/// Converts a span to ariadne's form: the name of the source and a range of characters. The range
+/// is empty only at the end of the text. Returns `None` if the source is unknown.
 fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usize>)> {
     let source = sources.get(span.source)?;
     let characters = |byte: u32| {
@@ -77,8 +79,10 @@ fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
         .any(|line| line.len() > WIDEST)
 }
 
-/// Returns the labels in the order of the text, each as its span, its message, and whether it is the main span. A main span without a label gets the
-/// title of the code, unless another label begins inside the main span: that label describes the error more precisely.
+/// Returns the labels in the order of the source text. Each entry has the span, the message, and
+/// true if the span is the main span. A main span without a label gets the title of the code. If
+/// another label begins inside the main span, the title is left out, because that label describes
+/// the error more precisely.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     let within =
         |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
@@ -99,7 +103,7 @@ fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     labels
 }
 
-/// The labels of a diagnostic about a file: places in the program.
+/// Returns the labels of a diagnostic about a data file. The labels point at places in the program.
 fn named(diagnostic: &Diagnostic) -> Vec<(Span, &str, bool)> {
     let labels = diagnostic.labels.iter();
     labels
@@ -107,7 +111,8 @@ fn named(diagnostic: &Diagnostic) -> Vec<(Span, &str, bool)> {
         .collect()
 }
 
-/// Renders the source lines with their labels. The heading of the report is written separately, in rustc's style.
+/// Renders the source lines with their labels. The heading is not included, because another
+/// function writes it in the style of rustc.
 fn framed(
     diagnostic: &Diagnostic,
     labels: &[(Span, &str, bool)],

@@ -7,7 +7,7 @@ use bnnc_rewrite::pipelines;
 pub enum Stage {
     /// One token per line.
     Tokens,
-    /// The program as parsed, formatted.
+    /// The parsed program, formatted.
     Ast,
     /// The program with every type written out.
     Hir,
@@ -15,15 +15,16 @@ pub enum Stage {
     Graph,
     /// The density functions of each model.
     Density,
-    /// The function of a training step, or of the log density of a sampler, in the form that kernels compute.
+    /// The function of a training step, or of a sampler's log density. It consists only of
+    /// operations that kernels compute.
     Training,
-    /// The loop program of that function.
+    /// The loop program of the function at the stage `training`.
     Loops,
     /// The code of the loop program as Cranelift prints it.
     Clif,
     /// The MLIR module of the loop program.
     Mlir,
-    /// The GPU code, and its launches.
+    /// The GPU code in PTX, and the launches of its kernels.
     Ptx,
     /// The probabilistic graph in the format of Graphviz.
     Dot,

@@ -1,4 +1,4 @@
-//! The starting points of inferences.
+//! Resolves the option `start` of inferences.
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure};
@@ -9,13 +9,14 @@ use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;
 
 impl Compilation<'_> {
-    /// Returns the start that the option names. The path of a file is relative to the program; the file is opened at run time.
+    /// Returns the start that the option names. The path of a file is relative to the program's
+    /// folder, and the runtime opens the file.
     pub(crate) fn start(
         &self,
         model: &Model,
         posterior: &ApproximatePosterior,
     ) -> Result<Option<Start>, CompileFailure> {
-        // For chains and for training, this option has the same name and type.
+        // The option `start` has the same name and type for chains and for training.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
             Some(StartFrom::File(path)) => {

@@ -1,4 +1,5 @@
-//! Reads stages back from files: a function from a `.graph` file, a loop program from a `.loops` file.
+//! Reads stages back from files. A `.graph` file contains a function, and a `.loops` file contains
+//! a loop program.
 
 use super::{backend, of_loops};
 use crate::diagnostics;
@@ -28,7 +29,7 @@ pub enum Text {
     Loops(Box<ir::LoopProgram>),
 }
 
-/// Reads a file whose name ends in `.graph` or `.loops`; `None` for every other name.
+/// Reads a file whose name ends in `.graph` or `.loops`. Returns `None` for every other name.
 pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagnostic>>)> {
     let is_graph = match Path::new(name).extension()?.to_str()? {
         "graph" => true,
@@ -48,7 +49,8 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// The reason why a text is not valid at its stage, with the line if the reason concerns a single line.
+/// The reason why a text cannot be read, and the number of the line if the reason concerns a single
+/// line.
 struct Unread {
     line: Option<usize>,
     message: String,
@@ -103,10 +105,11 @@ fn span_of(source: &Source, line: usize) -> Span {
 }
 
 impl Text {
-    /// Prints this stage, or a later stage that is computed from this one.
+    /// Prints this stage, or a later stage that the compiler computes from it.
     ///
     /// # Errors
-    /// Fails for a stage before the stage in the file, and for errors of lowering and of the backend.
+    /// Fails if the requested stage comes before the stage in the file, or if lowering or the
+    /// backend fails.
     pub fn emit(&self, stage: Stage, options: &CompileOptions) -> Result<String, CompileFailure> {
         let held = match self {
             Text::Graph(_) => Stage::Graph,
@@ -134,8 +137,8 @@ impl Text {
     }
 }
 
-/// Returns the function with only ops that kernels compute. A function that already has this form is
-/// returned unchanged.
+/// Rewrites a function so that it contains only ops that kernels compute. Returns a function that
+/// already has this form unchanged.
 fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());
@@ -143,13 +146,13 @@ fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fa
     pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context(options))
 }
 
-/// Returns whether a pass runs on any function, without the model.
+/// Returns whether a pass can run on any function, even without a model.
 fn runs_on_a_function(pass: &str) -> bool {
     let mut passes = pipelines::BEFORE_LOWERING.iter();
     passes.any(|known| known.name == pass)
 }
 
-/// Returns the function after the pass with this name, and after the passes before it.
+/// Runs the passes up to and including the pass with this name, and returns the resulting function.
 fn run_to(function: &Function, pass: &str, options: &CompileOptions) -> Result<Function, Fault> {
     let passes = pipelines::BEFORE_LOWERING;
     let last = passes.iter().position(|known| known.name == pass);
@@ -166,7 +169,8 @@ fn context(options: &CompileOptions) -> PassContext {
     context
 }
 
-/// Lowers a function to loops. A parameter that is also a result is a state: the result is its next value.
+/// Lowers a function to loops. If a parameter and a result have the same name, the parameter is a
+/// state, and the result is its next value.
 fn program(
     function: &Function,
     backend: &dyn Backend,

@@ -1,26 +1,29 @@
-//! Finds the axes of parameters whose positions correspond to the elements of an input or to the classes of an output. Such an axis is multiplied
-//! with the input, is indexed by the input, or becomes the axis of the class scores.
+//! Finds the axes of parameters whose positions correspond to the elements of an input or to the
+//! classes of an output. Such an axis is contracted with the input, is indexed by the input, or
+//! becomes the axis of the class scores.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// An axis of a parameter whose positions correspond to the elements of an input or to classes.
+/// An axis of a parameter. Its positions correspond to the elements of an input or to the classes
+/// of an output.
 pub struct Met {
     /// The parameter.
     pub site: Arc<str>,
-    /// The number of its axes.
+    /// The number of axes of the parameter.
     pub rank: usize,
-    /// The axis.
+    /// The index of the axis.
     pub axis: usize,
     /// The size of the axis.
     pub size: Dim,
-    /// The input or the output.
+    /// The name of the input or output.
     pub port: Arc<str>,
 }
 
-/// Returns the axes of parameters that are multiplied with an input or directly indexed by an input, and the axes of classes.
+/// Returns the axes of parameters that are contracted with an input or directly indexed by an
+/// input. Also returns the axes that correspond to classes.
 pub fn met(function: &Function) -> Vec<Met> {
     let mut found = Vec::new();
     for value in function.nodes.ids() {
@@ -74,8 +77,8 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-/// Returns an axis of `site` together with the input or output `port`. Returns `None` unless `site` is a parameter of the model and `port` an input
-/// or output.
+/// Returns an axis of `site` together with the input or output `port`. Returns `None` if `site` is
+/// not a parameter of the model, or if `port` is not an input or output.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
         return None;
