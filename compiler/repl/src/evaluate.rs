@@ -1,4 +1,5 @@
-//! Evaluates a checked expression: elaborates the expression with the variables in scope, then runs the reference evaluator.
+//! Evaluates a checked expression. First, it elaborates the expression with the variables in scope.
+//! Then, it runs the reference evaluator.
 
 use super::Session;
 use super::variables::{Variable, VariableValue};
@@ -27,29 +28,32 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
+/// The maximum number of elements of one evaluation. As reals, this number of elements takes a
+/// gibibyte.
 pub const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams. Each entry uses the draw with the number `line`; the sites of named layers keep their draw, so that their weights stay the
-/// same.
+/// The random streams of an entry. The entry uses the draw with the number `line`. The sites of a
+/// named layer always use the draw number of the layer, so that the weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.
     pub seed: u64,
-    /// The number of the current draw.
+    /// The draw number of the current entry.
     pub line: u32,
-    /// The prefix of every site name, which separates the draws of different entries.
+    /// The prefix of every site name. It makes the draws of different entries independent.
     pub prefix: String,
-    /// The draw numbers of layers, by name.
+    /// The draw number of each named layer.
     pub layers: HashMap<String, u32>,
-    /// The index of the current posterior draw and the number of posterior draws, if an expression is evaluated at each of them.
+    /// The index of the current posterior draw and the number of posterior draws, if the expression
+    /// is evaluated at each posterior draw.
     pub posterior: Option<(usize, usize)>,
-    /// Raised if the evaluation should stop.
+    /// A flag that is set when the evaluation should stop.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Streams {
-    /// Returns the streams of one of the draws of a model from its prior. `prefix` separates the draws of different entries.
+    /// Returns the streams of the draw with index `at` of a model from its prior. `prefix` makes
+    /// the draws of different entries independent.
     pub fn of_model(seed: u64, at: usize, prefix: String) -> Streams {
         Streams {
             seed,
@@ -61,7 +65,7 @@ impl Streams {
         }
     }
 
-    /// Returns the name of a site's stream.
+    /// Returns the name of a site's random stream.
     pub fn name(&self, site: &str) -> String {
         format!("prompt/{}/{}{site}", self.seed, self.prefix)
     }
@@ -73,7 +77,7 @@ impl Streams {
     }
 }
 
-/// An elaboration with the REPL's variables in scope.
+/// An elaboration in which the REPL's variables are in scope.
 pub struct VariableScope<'a> {
     /// The function under construction.
     pub elaborator: Elaborator<'a>,
@@ -91,7 +95,7 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<(String, Tensor)>,
-    /// The outputs of a model that are drawn instead of observed, by name.
+    /// The names and the drawn values of a model's outputs, which are drawn instead of observed.
     pub observed: Vec<(String, Tensor)>,
 }
 
@@ -103,7 +107,8 @@ impl Computed {
 }
 
 impl<'a> VariableScope<'a> {
-    /// Creates a scope for expressions over `locals`, in which the variables that the expressions mention are defined.
+    /// Creates a scope for the expressions `exprs`. The scope defines every variable that the
+    /// expressions mention.
     pub fn new(
         module: &'a Module,
         locals: &'a Locals,
@@ -150,7 +155,8 @@ impl<'a> VariableScope<'a> {
         Ok(scene)
     }
 
-    /// Returns the value of `[draws, ..]` at the current posterior draw.
+    /// Returns the element of a posterior value, `[draws, ..]`, that belongs to the current
+    /// posterior draw.
     fn at_draw(&self, draws: &Tensor, exprs: &[&TypedExpr]) -> Elaborated<Tensor> {
         let count = draws.shape.first().copied().unwrap_or(0);
         match (self.streams.posterior, exprs.first()) {
@@ -175,7 +181,7 @@ impl<'a> VariableScope<'a> {
         self.elaborator.expr(expr, &mut self.frame)
     }
 
-    /// Returns the function so far without evaluating it.
+    /// Returns the function built so far without evaluating it.
     pub fn function(self, results: Vec<(&str, Value)>) -> Function {
         let results = results
             .into_iter()
@@ -195,7 +201,8 @@ impl<'a> VariableScope<'a> {
 }
 
 impl Session {
-    /// Calls `one` with each number below `count`, until it fails or the user interrupts the work.
+    /// Calls `one` with each number below `count`, until `one` fails or the user interrupts the
+    /// work.
     pub(super) fn each(&self, count: usize, mut one: impl FnMut(usize) -> Elaborated<()>) -> Elaborated<()> {
         let mut result = Ok(());
         self.world.host.interruptible(&mut |stop| {
@@ -219,7 +226,8 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables that expressions need, directly or through distributions, layers and functions in other variables.
+/// Returns the variables on which expressions depend. An expression may depend on a variable
+/// through another variable that is a distribution, a layer or a function.
 pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
@@ -239,12 +247,14 @@ pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalI
     found
 }
 
-/// Computes every value of a function that was elaborated from the expression at `span`. Sites and outputs are drawn.
+/// Computes every value of a function that was elaborated from the expression at `span`. Sites and
+/// outputs of models are drawn.
 pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams, span: Span) -> Elaborated<Computed> {
     compute_some(function, inputs, streams, span, |_| true)
 }
 
-/// Computes only those values of a function that are needed. All other values are placeholders.
+/// Computes the values of a function for which `is_needed` returns true. All other values are
+/// placeholders.
 pub fn compute_some(
     function: Function,
     inputs: &[Tensor],
@@ -279,7 +289,8 @@ pub fn compute_some(
                 }
                 let (instance, site) = ((**ops::sample::dist(attrs)).clone(), ops::sample::site(attrs));
                 let params = args.into_iter().take(instance.params.len()).cloned().collect();
-                // Several statements may observe elements of the same output. Each statement uses its own stream.
+                // Several statements may observe elements of the same output. Each of these
+                // statements draws from its own random stream.
                 let earlier = observed
                     .iter()
                     .filter(|(name, _): &&(String, Tensor)| name.as_str() == &**site);
@@ -309,7 +320,8 @@ pub fn compute_some(
     })
 }
 
-/// Rejects functions that would not fit into memory, and functions that draw inside loops. The evaluator does not support such draws.
+/// Rejects functions whose values would not fit into memory. Also rejects functions that draw
+/// inside loops, which the evaluator does not support.
 fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool) -> Elaborated<()> {
     let mut elements = 0usize;
     for value in function.nodes.ids().filter(|value| is_needed(*value)) {
@@ -322,7 +334,7 @@ fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool
     check_count(elements, span)
 }
 
-/// Rejects an evaluation with more numbers than fit into memory.
+/// Rejects an evaluation with more than [`MOST_ELEMENTS`] numbers.
 pub fn check_count(elements: usize, span: Span) -> Elaborated<()> {
     match elements > MOST_ELEMENTS {
         true => Err(limit(

@@ -1,4 +1,5 @@
-//! The posteriors of a session: the commands that run inference blocks and read their results, and the values `fit.beta`.
+//! The posteriors of a session. Contains the commands that run inference blocks and read their
+//! results, and resolves posterior values such as `fit.beta`.
 
 use super::commands::{CommandText, refuse, usage};
 use super::host::FittedPosterior;
@@ -86,7 +87,8 @@ impl Session {
         items.filter_map(infer_name).collect()
     }
 
-    /// Returns whether a name is that of an inference block, and not of a variable.
+    /// Returns whether a name refers to an inference block. A variable hides an inference block
+    /// with the same name.
     pub(super) fn is_infer(&self, name: &str) -> bool {
         !self.environment.scope.contains_key(name) && self.infer_names().iter().any(|known| **known == *name)
     }
@@ -96,7 +98,7 @@ impl Session {
         self.fits.iter().find(|fit| fit.name() == name)
     }
 
-    /// Returns the posterior that the first word after a command names.
+    /// Returns the posterior of the inference block that the first word after the command names.
     fn fit_of(&self, line: &CommandText) -> Result<Rc<dyn FittedPosterior>, Refused> {
         let (Some(name), Some(range)) = (line.word(1), line.words.get(1)) else {
             return usage(line);
@@ -122,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Returns the options of a compilation.
+    /// Returns the options with which the session compiles its program.
     pub(super) fn options(&self) -> CompileOptions {
         CompileOptions {
             seed: self.world.seed,
@@ -131,8 +133,9 @@ impl Session {
         }
     }
 
-    /// Runs the named inference blocks and those that they need, or all blocks if no name is given. Their posteriors become values. If a run fails or
-    /// is interrupted, the earlier values remain.
+    /// Runs the named inference blocks and the blocks on which they depend. Without names, runs all
+    /// blocks. The posteriors then become values of the session. If a run fails or is interrupted,
+    /// the posteriors of earlier runs remain.
     pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
         let wanted: Vec<String> = match only.is_empty() {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),
@@ -168,13 +171,14 @@ impl Session {
                 reply.note(&format!("`{name}` keeps the results of its earlier run"));
             }
         }
-        // No variable depends on a posterior that did not exist before.
+        // Variables need to be recomputed only if a posterior replaces an earlier posterior. A
+        // variable cannot depend on a posterior that did not exist before.
         if is_replaced {
             self.recompute(reply);
         }
     }
 
-    /// Reports which inference blocks `:run` runs.
+    /// Adds a note with the names of the inference blocks that `:run` can run.
     pub(super) fn note_infers(&self, reply: &mut Reply) {
         let names: Vec<String> = self
             .infer_names()
@@ -186,7 +190,7 @@ impl Session {
         }
     }
 
-    /// Reports which posteriors come from definitions that have since been replaced.
+    /// Adds a note about posteriors that come from definitions that have since been replaced.
     pub(super) fn note_old_fits(&self, new: &[Item], changes: &[String], reply: &mut Reply) {
         let is_changed = changes.iter().any(|change| change.starts_with("redefined"));
         let is_new = |name: &str| new.iter().filter_map(infer_name).any(|own| *own == *name);
@@ -250,7 +254,8 @@ impl Session {
         })
     }
 
-    /// Returns the variable that holds the draws of a parameter; `None` if the posterior does not have the parameter.
+    /// Returns the name of the variable that contains the draws of a parameter. Returns `None` if
+    /// the posterior does not have this parameter.
     fn parameter(&mut self, infer: &str, name: &str, span: Span) -> Result<Option<Arc<str>>, Refused> {
         let Some(fit) = self.fit(infer).cloned() else {
             return Err(vec![codes::not_run(span, infer)]);
@@ -282,7 +287,8 @@ impl Session {
         Ok(Some(variable))
     }
 
-    /// Adds a variable that is not visible to the user. Its name is not a valid name of the language.
+    /// Adds a variable that is not visible to the user, because its name is not a valid name in the
+    /// language.
     pub(super) fn hide(
         &mut self,
         name: &Arc<str>,

@@ -1,8 +1,10 @@
-//! Paths such as `fit.beta` and `M.layers[0].w` in expressions, and the parts of an expression.
+//! Finds paths such as `fit.beta` and `M.layers[0].w` in expressions, and lists the subexpressions
+//! of an expression.
 
 use bnnc_grammar::ast::{Expr, ExprKind, Index, Stmt, StmtKind};
 
-/// Returns the expression at the start of a path, and the names after it: `fit` and `layers[0].w`.
+/// Returns the expression at the start of a path, and the rest of the path as text. For
+/// `fit.layers[0].w`, the result is `fit` and `layers[0].w`.
 pub fn path(expr: &Expr) -> (&Expr, String) {
     match &*expr.kind {
         ExprKind::Field(base, field) => {
@@ -23,7 +25,7 @@ pub fn path(expr: &Expr) -> (&Expr, String) {
     }
 }
 
-/// Returns the name, if an expression is a single name.
+/// Returns the name if an expression is a single name, and `None` otherwise.
 pub fn name(expr: &Expr) -> Option<&str> {
     match &*expr.kind {
         ExprKind::Name(name) => Some(name),
@@ -31,7 +33,7 @@ pub fn name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Returns the direct subexpressions that are values: the name of a called function is not one of them.
+/// Returns the direct subexpressions that are values. The name of a called function does not count.
 pub fn children(expr: &mut Expr) -> Vec<&mut Expr> {
     match &mut *expr.kind {
         ExprKind::Name(_)
@@ -72,7 +74,7 @@ pub fn children(expr: &mut Expr) -> Vec<&mut Expr> {
     }
 }
 
-/// Returns the value or the distribution of a statement.
+/// Returns the right-hand side of a statement: a value or a distribution.
 pub fn value(stmt: &mut Stmt) -> Option<&mut Expr> {
     match &mut stmt.kind {
         StmtKind::Assign { value, .. } | StmtKind::Return(value) => Some(value),

@@ -1,4 +1,4 @@
-//! An entry that is read line by line.
+//! Reads an entry line by line, and detects its end.
 
 use crate::Session;
 use bnnc_base::source::SourceMap;
@@ -7,8 +7,9 @@ use bnnc_grammar::token::Token;
 
 /// The lines of an entry so far.
 ///
-/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at the end of the last line, prove that the
-/// entry is incomplete. Brackets and operators are checked first, so that a long entry is not parsed again after each line.
+/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at
+/// the end of the last line, prove that the entry is incomplete. These two checks are fast, so they
+/// come first. Most lines of a long entry are then not followed by a parse of the whole entry.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,
@@ -16,34 +17,36 @@ pub struct PendingEntry {
     open: isize,
     /// True after an operator that needs a right-hand side.
     lacks_operand: bool,
-    /// True after a dot, because `hidden.*` is complete.
+    /// True if the last token is a dot. In `hidden.*`, the star after the dot does not need a
+    /// right-hand side.
     is_after_dot: bool,
-    /// True after a lexical error, because a token with an error may continue in the next line.
+    /// True after a lexical error. The erroneous token may continue in the next line.
     has_errors: bool,
     is_unfinished: bool,
 }
 
 impl PendingEntry {
-    /// Returns the lines.
+    /// Returns the text of all lines so far.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Adds a line, including its line end. Returns whether more lines must follow this line.
+    /// Adds a line, which includes its line end. Returns whether the entry needs more lines.
     pub fn push(&mut self, line: &str) -> bool {
         self.text.push_str(line);
         self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);
         self.is_unfinished
     }
 
-    /// Scans the tokens of the last line. Returns `true` if the tokens show that more lines must follow, and `false` if this is not known.
+    /// Scans the tokens of the last line. Returns `true` if the tokens prove that more lines must
+    /// follow, and `false` otherwise.
     fn is_open_after(&mut self, line: &str) -> bool {
         let source = SourceMap::default().add("entry", line);
         let lexed = lexer::lex(&source);
         self.has_errors |= !lexed.diagnostics.is_empty() || line.contains("/*");
         for (_, token, _) in &lexed.tokens {
             let is_glob = self.is_after_dot && *token == Token::Star;
-            // An option may have the name of a keyword.
+            // A keyword does not count as an operator, because it may be the name of an option.
             self.lacks_operand = !(token.ends_value() || token.is_keyword() || is_glob);
             self.is_after_dot = *token == Token::Dot;
             self.open += isize::from(token.is_opener()) - isize::from(token.is_closer());

@@ -1,4 +1,4 @@
-//! The pictures of `:plot`, as data. The command line draws them.
+//! The data of the pictures that `:plot` shows. The command line draws these pictures.
 
 use bnnc_graph::tensor::Tensor;
 
@@ -16,24 +16,24 @@ pub struct Picture {
 /// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureContent {
-    /// Densities by name, in one coordinate system.
+    /// Named densities, which share one coordinate system.
     Densities(Vec<(String, PictureMarks)>),
-    /// The mean and the central 90 % of each element of an array, by name.
+    /// The name of each element of an array, with the element's mean and central 90 % interval.
     Intervals(Vec<(String, IntervalSummary)>),
-    /// The draws of each chain in order.
+    /// The draws of each chain, in the order of the chain.
     Traces(Vec<Vec<f64>>),
 }
 
-/// One density of a picture.
+/// The marks that show one density in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureMarks {
     /// Draws of real numbers.
     Draws(Vec<f64>),
     /// Draws of whole numbers.
     Counts(Vec<f64>),
-    /// Points of a density, from left to right.
+    /// Pairs of a value and its density, from left to right.
     Curve(Vec<(f64, f64)>),
-    /// The probabilities of whole numbers.
+    /// Pairs of a whole number and its probability.
     Masses(Vec<(f64, f64)>),
 }
 
@@ -51,7 +51,7 @@ pub struct IntervalSummary {
 }
 
 impl IntervalSummary {
-    /// Summarises draws.
+    /// Computes the summary of draws.
     pub fn of(draws: &[f64]) -> IntervalSummary {
         let count = draws.len().max(1) as f64;
         let mean = draws.iter().sum::<f64>() / count;
@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn summaries_match_numpy() {
-        // numpy.mean, numpy.std(ddof=1) and numpy.quantile of [3, 1, 4, 1, 5, 9, 2, 6].
+        // The expected values come from `numpy.mean`, `numpy.std(ddof=1)` and `numpy.quantile` of
+        // the same numbers.
         let found = IntervalSummary::of(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]);
         assert_eq!(found.mean, 3.875);
         assert!((found.sd - 2.748_376_143_938_713).abs() < 1e-12);

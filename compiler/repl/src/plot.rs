@@ -1,4 +1,5 @@
-//! The command `:plot`: densities of posterior values, distributions and priors, intervals of arrays, and traces of chains.
+//! The command `:plot`. It shows densities of posterior values, distributions and priors, intervals
+//! of arrays, and traces of chains.
 
 use super::commands::{CommandText, misuse, refuse, usage};
 use super::distribution::ValueSizes;
@@ -18,17 +19,18 @@ use std::path::Path;
 /// The largest number of densities in one picture.
 const MOST: usize = 4;
 
-/// The range of a plotted distribution is determined from this number of draws, and the output of a model is plotted from this
-/// number of draws.
+/// The number of draws that determine the range of a plotted distribution. Plots of a model's
+/// outputs use the same number of draws.
 const DRAWS: usize = 4000;
 
-/// The number of points of the curve of a density.
+/// The number of points at which the curve of a density is evaluated.
 const POINTS: usize = 240;
 
-/// The tails of a discrete distribution are cut off where the probability is below this fraction of the largest probability.
+/// The plot of a discrete distribution leaves out the values in the tails whose probability is
+/// below this fraction of the largest probability.
 const SMALLEST: f64 = 1e-3;
 
-/// One thing to plot.
+/// One subject of a plot: an expression, a prior or a model.
 struct Subject {
     /// The text as the user entered it.
     name: String,
@@ -72,7 +74,7 @@ pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
     Ok(())
 }
 
-/// Returns whether a word is the name of a file of another format.
+/// Returns whether a word is the name of a picture file in a format other than SVG.
 fn is_other_picture(word: &str) -> bool {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
     ending.is_some_and(|ending| {
@@ -80,7 +82,7 @@ fn is_other_picture(word: &str) -> bool {
     })
 }
 
-/// Splits a part of a text at commas outside brackets and quotes.
+/// Splits a part of a text at commas. Commas inside brackets or quotes do not count.
 fn parts(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let (mut depth, mut is_quoted, mut start) = (0usize, false, range.start);
     let mut parts = Vec::new();
@@ -106,7 +108,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + part.trim().len()
 }
 
-/// Combines the things to plot into one picture.
+/// Combines the subjects of a plot into one picture.
 fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
     let title = subjects
         .iter()
@@ -151,7 +153,7 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
 }
 
 impl Session {
-    /// Evaluates one thing to plot.
+    /// Evaluates one subject of a plot.
     fn subject(
         &mut self,
         line: &CommandText,
@@ -221,7 +223,7 @@ impl Session {
         Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
     }
 
-    /// Returns the draws of an expression by chain.
+    /// Returns the draws of an expression, separately for each chain.
     fn traces(&mut self, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
         let checked = self.checked(written, reply)?;
         let (span, draw) = (checked.expr.span, self.next_draw());
@@ -246,7 +248,8 @@ impl Session {
         Ok(PictureContent::Traces(chains))
     }
 
-    /// Returns the lengths of the chains from which the draws of an expression come. Draws of several posteriors count as one chain.
+    /// Returns the lengths of the chains from which the draws of an expression come. If the
+    /// expression depends on several posteriors, its draws count as one chain.
     fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
         let mentioned = evaluate::mentioned(&[&checked.expr], &self.variables);
         let own = self.variables.iter().filter(|variable| {
@@ -270,7 +273,8 @@ impl Session {
         })
     }
 
-    /// Returns the density of a distribution of one number, on a range that contains nearly all of its mass.
+    /// Returns the density of a distribution over numbers, on a range that contains nearly all of
+    /// its probability.
     fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Refused> {
         let span = checked.expr.span;
         let fail = |why: String| vec![misuse(span, why)];
@@ -320,7 +324,7 @@ impl Session {
     }
 }
 
-/// Returns the probabilities of a discrete distribution without its tails.
+/// Returns the values of a discrete distribution and their probabilities, without the tails.
 fn masses(concrete: &Concrete) -> Result<PictureMarks, NoDraws> {
     let table = concrete.table()?;
     let all: Vec<f64> = table.iter().map(|masses| masses.data[0]).collect();
@@ -333,7 +337,8 @@ fn masses(concrete: &Concrete) -> Result<PictureMarks, NoDraws> {
     ))
 }
 
-/// Returns the content of a plot of draws, `[draws, ..]`: a density for a number, intervals for an array.
+/// Returns the content of a plot of draws, `[draws, ..]`. For a number, this is a density. For an
+/// array, it consists of intervals.
 fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Result<PictureContent, Refused> {
     let columns = columns(draws);
     match columns.as_slice() {
@@ -350,7 +355,8 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
     }
 }
 
-/// Returns the content for the outputs of a model that is called `name`. Several outputs are intervals, one for each element.
+/// Returns the content of a plot of a model's outputs. `name` is the name of the model. For several
+/// outputs, the plot has one interval for each element.
 fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<PictureContent, Refused> {
     if let [only] = outputs {
         return of_draws(name, &only.draws, names_of(name, &only.draws), span);
@@ -367,7 +373,7 @@ fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<Pic
     Ok(PictureContent::Intervals(intervals.collect()))
 }
 
-/// Returns the draws of one number as marks.
+/// Returns the marks for the draws of one number.
 fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refused> {
     let sorted = ascending(&draws);
     let is_constant = sorted.first() == sorted.last();
@@ -384,7 +390,7 @@ fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refuse
     })
 }
 
-/// Returns the names of the elements of an array that is called `name`.
+/// Returns the names of the elements of an array. `name` is the name of the array.
 fn names_of(name: &str, draws: &Tensor) -> Vec<String> {
     let sizes = draws.shape.get(1..).unwrap_or_default();
     let elements: usize = sizes.iter().product();

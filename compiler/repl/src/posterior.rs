@@ -1,4 +1,5 @@
-//! Expressions with posterior values: they are computed at each posterior draw, and shown by their mean, standard deviation and interval.
+//! Computes an expression with posterior values at each posterior draw. The REPL shows the mean,
+//! the standard deviation and an interval of the results.
 
 use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
@@ -19,25 +20,28 @@ use bnnc_hir::tree::{Locals, SampleStmt, TypedExpr, TypedExprKind};
 use bnnc_hir::types::Elem;
 use std::sync::Arc;
 
-/// The draws of one expression may have at most this number of reals in total (128 MiB).
+/// The largest number of reals in the draws of one expression (128 MiB in total).
 const MOST_NUMBERS: usize = 1 << 24;
 
-/// Only the first elements of an array are shown, up to this number.
+/// The largest number of elements of an array that are shown. Later elements are left out.
 const SHOWN: usize = 40;
 
-/// The names of the functions that summarise draws by one value. For an array, each element is summarised.
+/// The names of the functions that compute one number from all draws of a number. For an array,
+/// they compute one number for each element.
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
-    /// Returns the number of draws at which an expression is computed; `None` if it does not depend on posterior values. A single value, such as that
-    /// of `map`, is used at every draw of the others.
+    /// Returns the number of posterior draws at which an expression is computed. Returns `None` if
+    /// the expression does not depend on posterior values. A posterior value with a single draw,
+    /// such as a result of `map`, is combined with every draw of the other values.
     pub(super) fn posterior_draws(&self, expr: &TypedExpr) -> Option<usize> {
         let counts: Vec<usize> = self.draw_counts(expr).map(|(_, count)| count).collect();
         let several = counts.iter().copied().filter(|count| *count != 1).min();
         several.or_else(|| counts.first().copied())
     }
 
-    /// Returns [`Session::posterior_draws`], and notes if some draws are left out because the values have different numbers of draws.
+    /// Like [`Session::posterior_draws`]. Also adds a note to the reply if draws are left out
+    /// because the posterior values have different numbers of draws.
     pub(super) fn noted_draws(&self, expr: &TypedExpr, reply: &mut Reply) -> Option<usize> {
         let count = self.posterior_draws(expr)?;
         let most = self.draw_counts(expr).max_by_key(|(_, own)| *own);
@@ -61,7 +65,8 @@ impl Session {
         })
     }
 
-    /// Returns the random streams of one of `count` posterior draws.
+    /// Returns the random streams of the posterior draw with index `at`. The posterior has `count`
+    /// draws.
     pub(super) fn streams_at(&self, draw: u32, at: usize, count: usize) -> Streams {
         Streams {
             prefix: format!("{at}/"),
@@ -95,7 +100,8 @@ impl Session {
         Ok((Tensor::stack(&sizes, &values), kind))
     }
 
-    /// Draws from a distribution with posterior values, once at each posterior draw.
+    /// Draws once at each posterior draw from a distribution whose parameters depend on posterior
+    /// values.
     pub(super) fn drawn_at_draws(
         &self,
         sample: &SampleStmt,
@@ -143,7 +149,8 @@ impl Session {
         let (Some(count), false) = (count, is_hidden) else {
             return Ok(());
         };
-        // The function of the library with the same name averages over elements, not over draws.
+        // An argument that cannot be computed here is an error. Otherwise, the library function
+        // with the same name would average over elements instead of draws.
         if let Some(error) = found.iter().find(|one| one.is_error()) {
             return Err(vec![codes::not_alone(expr.span, function, &error.message)]);
         }
@@ -201,7 +208,8 @@ impl Session {
         })
     }
 
-    /// Returns the names of the elements of an expression: those of a parameter, or positions.
+    /// Returns the names of the elements of an expression. If the expression is a parameter, these
+    /// are the parameter's element names. Otherwise, these are positions.
     pub(super) fn element_names(&self, expr: &TypedExpr, sizes: &[usize]) -> Vec<String> {
         let own = match &expr.kind {
             TypedExprKind::Local(local) => self.variables.iter().find(|variable| variable.local == *local),
@@ -233,7 +241,7 @@ fn check_size(tensor: &Tensor, count: usize, span: Span) -> Elaborated<()> {
     }
 }
 
-/// Formats the position of an element: `[2, 0]`.
+/// Formats the position of an element, such as `[2, 0]`.
 pub fn position(mut at: usize, sizes: &[usize]) -> String {
     let mut indices = Vec::new();
     for size in sizes.iter().rev() {
@@ -247,7 +255,8 @@ pub fn position(mut at: usize, sizes: &[usize]) -> String {
     }
 }
 
-/// Formats posterior values, `[draws, ..]`: in one line for a number, as a table for an array. `names` are the names of the elements.
+/// Formats the draws of a posterior value, `[draws, ..]`. A number takes one line, and an array
+/// becomes a table. `names` are the names of the array's elements.
 pub fn text(draws: &Tensor, dtype: DType, names: &[String]) -> String {
     let count = draws.shape.first().copied().unwrap_or(0);
     let shown = |value: f64| show::number(super::measures::rounded(value));

@@ -1,4 +1,4 @@
-//! The command `:draw Model(inputs)`: draws from the prior predictive distribution of a model.
+//! The command `:draw Model(inputs)`. It draws from the prior predictive distribution of a model.
 
 use super::commands::misuse;
 use super::evaluate::{MOST_ELEMENTS, Streams, compute};
@@ -25,7 +25,8 @@ use bnnc_rewrite::rule::remove_dead;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The maximum number of elements of the draws of one command. The draws are in memory twice: one by one, and as an array.
+/// The maximum number of elements of the draws of one command. The limit is half of
+/// [`MOST_ELEMENTS`], because the draws are in memory twice: one by one, and as an array.
 const MOST_DRAWN: usize = MOST_ELEMENTS / 2;
 
 /// A model applied to inputs.
@@ -42,7 +43,7 @@ pub fn call(module: &Module, text: &Source) -> Option<ModelCall> {
     call_of(module, &written).filter(|_| diagnostics.is_empty())
 }
 
-/// Returns an expression as a call of a model, or `None`.
+/// Returns a call of a model, or `None` if the expression is not such a call.
 pub fn call_of(module: &Module, written: &Expr) -> Option<ModelCall> {
     let (name, args) = match &*written.kind {
         ExprKind::Call(callee, args) => match &*callee.kind {
@@ -98,7 +99,7 @@ impl Session {
         Ok(stacked.collect())
     }
 
-    /// Returns the dims of a model that follow from its inputs.
+    /// Returns the sizes of a model's dim names, as far as they follow from the inputs.
     pub(super) fn dims(&self, call: &ModelCall, given: &[Tensor]) -> HashMap<Arc<str>, usize> {
         let item = &self.module.models[call.model];
         let bindings = item.shared.iter().chain(&item.inputs);
@@ -118,7 +119,8 @@ impl Session {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
-    /// Returns the values of a model's inputs in declared order. The call gives the inputs by position or by name.
+    /// Returns the values of a model's inputs in declared order. The call may pass the inputs by
+    /// position or by name.
     pub(super) fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
@@ -213,13 +215,15 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
     Ok(())
 }
 
-/// The elements of an output that one statement observes, in the order in which the statement draws them.
+/// The elements of an output that one statement observes. The elements are in the order in which
+/// the statement draws them.
 struct Place {
     output: usize,
     elements: Vec<usize>,
 }
 
-/// Returns the observed elements of each observation of a model, in the order of the function.
+/// Returns the observed elements for each observation of a model, in the order of the observations
+/// in the function.
 fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
     let function = &model.function;
     let observations = function.nodes.ids().filter(|node| {
@@ -233,8 +237,8 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
             let param = function.param(&output.name);
             param.is_some_and(|param| needed.contains(&param))
         })?;
-        // The observation of a statement is a selection of elements. Applying this selection to the positions of all elements gives the observed
-        // positions.
+        // Each observation selects elements of an output. The same selection, applied to an array
+        // that contains the position of every element, results in the observed positions.
         let own = Function {
             results: vec![("observed".into(), observed)],
             ..function.clone()
@@ -260,9 +264,11 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
 
 /// Draws the outputs of a model once.
 ///
-/// An output may depend on other outputs and on its own elements, for example on the previous element of a series. The noise of every element is
-/// fixed, and the draw is repeated with the outputs of the previous repetition until the outputs no longer change. Each repetition completes at least
-/// one more element, so the number of repetitions is at most the number of elements, unless an element depends on itself.
+/// An output may depend on other outputs and on its own elements, for example on the previous
+/// element of a series. The function fixes the noise of every element. It then repeats the draw
+/// with the outputs of the previous repetition, until the outputs no longer change. Each repetition
+/// completes at least one more element. The number of repetitions is therefore at most the number
+/// of elements, unless an element depends on itself.
 fn outputs(
     model: &Model,
     given: &[Tensor],
@@ -309,7 +315,7 @@ fn outputs(
     Err(limit(span, why))
 }
 
-/// Returns whether any operation except an observation reads a value.
+/// Returns whether an operation other than an observation reads a value.
 fn is_read(function: &Function, value: Value) -> bool {
     function.nodes.ids().any(|node| {
         let observes = function.op(node).is_some_and(|op| op.is(&ops::observe::OBSERVE));

@@ -19,14 +19,17 @@ use std::sync::Arc;
 /// The number of draws.
 const DRAWS: usize = 4000;
 
-/// If memory allows only fewer draws than this, the command fails: the ends of a 90 % interval would be imprecise.
+/// The smallest number of draws. If memory allows only fewer draws, the command fails, because the
+/// ends of a 90 % interval would be imprecise.
 const FEWEST_DRAWS: usize = 400;
-/// The draws may have at most this number of reals in total (128 MiB). For large parameters, fewer draws are made.
+/// The largest number of reals in all draws together (128 MiB). For a large parameter, the number
+/// of draws is reduced to stay within this limit.
 const MOST_NUMBERS: usize = 1 << 24;
 
 impl Session {
-    /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an inference block (`fit.beta`), with a model (`M.beta`), or
-    /// with a model and inputs that determine its sizes (`M([1, 2]).beta`).
+    /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an
+    /// inference block, as in `fit.beta`, or with a model, as in `M.beta`. A model may have inputs
+    /// that determine sizes, as in `M([1, 2]).beta`.
     pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;
@@ -80,7 +83,8 @@ impl Session {
         Ok(Tensor::stack(&sizes, &draws))
     }
 
-    /// Returns the model at the start of a path, and its dims as far as they are known.
+    /// Returns the model at the start of a path, and the sizes of its dim names, as far as they are
+    /// known.
     fn prior_model(
         &mut self,
         start: &Expr,
@@ -115,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Returns a model with the dims that a data item gives it.
+    /// Returns a model, and the sizes of its dim names in the data of a data item.
     fn bound(
         &self,
         model: ModelId,
@@ -129,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Checks that a prior depends neither on inputs nor on unknown sizes.
+    /// Checks that a prior does not depend on inputs or on unknown sizes.
     fn check_prior(&self, written: &Expr, model: &Model, needed: &HashSet<Value>) -> Result<(), Refused> {
         let function = &model.function;
         for value in function.nodes.ids().filter(|value| needed.contains(value)) {
@@ -145,7 +149,7 @@ impl Session {
     }
 }
 
-/// Reports a model whose parameters have sizes that only data determine.
+/// Reports a model with a parameter whose size only the data determine.
 fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
     misuse(
         written.span,
