@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct ReplCommand {
     /// The name after the colon.
     pub name: &'static str,
-    /// The arguments, for messages.
+    /// The arguments as messages show them.
     pub arguments: &'static str,
     /// One sentence that describes the command.
     pub about: &'static str,
@@ -112,7 +112,7 @@ pub struct CommandText {
 }
 
 impl CommandText {
-    /// Splits a line into words at blanks outside brackets and quotes.
+    /// Splits a line into words at blanks. Blanks inside brackets or quotes do not end a word.
     fn new(source: &Source) -> CommandText {
         let mut words: Vec<Range<usize>> = Vec::new();
         let (mut depth, mut quoted, mut open) = (0usize, false, false);
@@ -149,7 +149,7 @@ impl CommandText {
         Span::new(self.source.id, range.start, range.end)
     }
 
-    /// Returns the word with this index as the path of a file, without quotes.
+    /// Returns the word with this index as the path of a file. Quotes around the path are removed.
     pub fn path(&self, at: usize) -> Option<String> {
         self.word(at).map(|word| word.trim_matches('"').to_owned())
     }
@@ -165,7 +165,8 @@ impl CommandText {
         Some(self.words.get(from)?.start..self.words.last()?.end)
     }
 
-    /// Returns a part of the line as a source with the same spans as the line. Blanks replace everything outside this part.
+    /// Returns a source that contains a part of the line, with blanks in place of the rest. Spans
+    /// in this source are therefore also spans in the line.
     pub fn part(&self, range: Range<usize>) -> Source {
         let blanks = |count: usize| " ".repeat(count);
         let inner = self.source.text.get(range.clone()).unwrap_or_default();
@@ -186,14 +187,14 @@ pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
     Err(vec![Diagnostic::usage(&BAD_COMMAND, message)])
 }
 
-/// Creates the error for a part of a command that the command cannot use.
+/// Creates the error for a part of a command line that the command cannot use.
 pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(&BAD_COMMAND, span, message)
 }
 
 impl Session {
-    /// Returns whether a text is a command: it begins with a colon, or it is a word with which other REPLs end or show their help, unless a variable
-    /// has this name.
+    /// Returns whether a text is a command. A text that begins with a colon is a command. So is a
+    /// word such as `quit` or `help`, which other REPLs accept, unless a variable has this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");
         let is_word = matches!(word, "exit" | "q" | "quit" | "help" | "?");

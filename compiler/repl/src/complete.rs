@@ -6,26 +6,27 @@ use bnnc_driver::stage::Stage;
 use bnnc_hir::builtin;
 use bnnc_hir::check::data_options;
 
-/// The names of a session at one moment, from which an entry is completed.
+/// The names in a session at one moment. They are the candidates for completing an entry.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionTable {
     names: Vec<String>,
     infers: Vec<String>,
-    /// The parameters of the inference blocks that have run: `fit.beta`.
+    /// The parameters of the inference blocks that have run, such as `fit.beta`.
     parameters: Vec<String>,
 }
 
-/// The completions of an entry at its cursor.
+/// The completions of an entry at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completed {
-    /// Words for the text from this byte of the line to the cursor, in sorted order.
+    /// The candidate words in sorted order. They replace the text from this byte of the line to the
+    /// cursor.
     Words(usize, Vec<String>),
-    /// The name of a file.
+    /// The word at the cursor is the name of a file.
     File,
 }
 
 impl Session {
-    /// Returns the names with which entries are completed.
+    /// Returns the names in the session that can complete an entry.
     pub fn completions(&self) -> CompletionTable {
         let mut names: Vec<String> = self.items.names().map(|name| name.to_string()).collect();
         let variables = self.environment.scope.keys().filter(|name| !name.contains('.'));
@@ -45,7 +46,8 @@ impl Session {
 }
 
 impl CompletionTable {
-    /// Completes an entry. `earlier` contains its lines before the line of the cursor; `line` is that line up to the cursor.
+    /// Completes an entry at the cursor. `line` is the line with the cursor, up to the cursor.
+    /// `earlier` contains the lines of the entry before this line.
     pub fn complete(&self, earlier: &str, line: &str) -> Completed {
         let start = start(line);
         let word = &line[start..];
@@ -72,7 +74,7 @@ impl CompletionTable {
         Completed::Words(start, found)
     }
 
-    /// Returns the candidates for a word of a command; `None` for a file.
+    /// Returns the candidates for a word of a command, or `None` if the word is the name of a file.
     fn arguments(&self, line: &str, word: &str) -> Option<Vec<String>> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         if word.is_empty() || line.ends_with(char::is_whitespace) {
@@ -112,7 +114,8 @@ impl CompletionTable {
     }
 }
 
-/// Returns the byte at which the last word of a line starts. A dot can be part of a path such as `fit.beta`, and a colon part of a command name.
+/// Returns the byte at which the last word of a line starts. A word may contain dots, as in the
+/// path `fit.beta`. The word of a command starts at its colon.
 fn start(line: &str) -> usize {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
     let word = line
@@ -127,7 +130,8 @@ fn start(line: &str) -> usize {
     }
 }
 
-/// Returns the options of the `infer` or `data` item if the entry ends inside its braces at a place where an option may stand.
+/// Returns the options of an `infer` or `data` item. Returns `None` unless the entry ends inside
+/// the item's braces at a place where an option may stand.
 fn options(entry: &str) -> Option<Vec<String>> {
     let brace = open_brace(entry)?;
     let inside = &entry[brace + 1..];
@@ -229,7 +233,7 @@ mod tests {
             ["warmup"]
         );
         assert!(words("data d = csv(\"x\") {\n", "  ta").contains(&"target".to_owned()));
-        // A value follows `=`.
+        // After `=`, the candidates are values.
         assert_eq!(words("", "infer fit = vi(Q, d) { epochs = ta"), ["tan", "tanh"]);
     }
 }

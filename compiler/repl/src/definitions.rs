@@ -1,4 +1,5 @@
-//! Definitions: the items of an entry or of a program, and the values of variables that depend on them.
+//! Defines the items of an entry or of a program, and recomputes the variables that depend on these
+//! items.
 
 use super::variables::{Variable, VariableValue};
 use super::{Refused, Reply, Session, fits, items};
@@ -34,8 +35,8 @@ impl Session {
         Ok(())
     }
 
-    /// Adds items to the program, provided the whole program remains free of errors. Returns whether the items were added. New items replace existing
-    /// items with the same names.
+    /// Adds items to the program. New items replace existing items with the same names. If the new
+    /// program would have errors, no item is added. Returns whether the items were added.
     pub(super) fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
         let (program, changes) = self.items.with(&new);
         let (module, mut diagnostics) = self.items.check(&program);
@@ -70,8 +71,9 @@ impl Session {
         true
     }
 
-    /// Returns whether the values of all variables stay as they are when items are added: no item of the same name exists, and no variable is a
-    /// distribution, a layer or a function, which refer to items.
+    /// Returns whether adding items leaves the values of all variables unchanged. It does if the
+    /// new items do not replace existing items, and if no variable is a distribution, a layer or a
+    /// function. Variables of these three kinds refer to items.
     fn keeps_values(&self, new: &[ast::Item]) -> bool {
         let is_known = |item: &ast::Item| {
             let name = item.name();
@@ -81,7 +83,7 @@ impl Session {
         !new.iter().any(is_known) && !self.variables.iter().any(refers)
     }
 
-    /// Recomputes the value of every variable, using the same draws as before.
+    /// Recomputes the value of every variable, with the same draws as before.
     pub(super) fn recompute(&mut self, reply: &mut Reply) {
         let recomputed = self.interruptible(|this| {
             this.recompute_all(reply);
@@ -107,7 +109,7 @@ impl Session {
     }
 }
 
-/// Reports a file for `:load` that is not a program.
+/// Reports a file that `:load` cannot read as a program.
 fn not_a_program(path: &str) -> Diagnostic {
     Diagnostic::usage(
         &bnnc_driver::diagnostics::BAD_COMMAND,

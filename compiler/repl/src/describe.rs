@@ -23,7 +23,7 @@ pub struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    /// Formats a complete response.
+    /// Formats the value of an entry as a complete reply.
     pub fn datum(&self, datum: &Datum) -> String {
         match datum {
             Datum::Dist(dist) => format!("{} on {}", self.argument(datum), self.on(dist)),
@@ -70,7 +70,8 @@ impl Describer<'_> {
         }
     }
 
-    /// Formats arguments. Arguments that are equal to the declared default are omitted. Arguments that follow an omitted one are named.
+    /// Formats arguments. An argument that equals the declared default is omitted. All arguments
+    /// after an omitted argument are named.
     fn arguments(&self, params: &[ParamBinding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;

@@ -1,4 +1,4 @@
-//! Distributions in the REPL: turns an expression into a distribution whose parameters are numbers.
+//! Evaluates an expression in the REPL to a distribution whose parameters are numbers.
 
 use super::evaluate::{self, Streams};
 use super::{Checked, Session, show};
@@ -21,7 +21,8 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// A draw inside a declared type is searched for among at most this number of draws.
+/// The largest number of draws among which the REPL searches for a draw that lies inside a declared
+/// type.
 const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes that the values of a distribution must have.
@@ -46,7 +47,8 @@ impl Session {
         self.concrete_with(checked, wanted, self.streams(draw))
     }
 
-    /// Evaluates an expression to a distribution, with these random streams.
+    /// Evaluates an expression to a distribution. `streams` are the random streams of the draws in
+    /// the expression.
     pub(super) fn concrete_with(
         &self,
         checked: &Checked,
@@ -95,7 +97,8 @@ impl Session {
     }
 }
 
-/// Checks that the arguments of a distribution lie in the supports of its parameters, and that its lowest value is below its highest.
+/// Checks that the arguments of a distribution lie in the supports of its parameters, and that its
+/// lowest value is below its highest value.
 fn check_arguments(concrete: &Concrete, span: Span) -> Elaborated<()> {
     let instance = &concrete.instance;
     let arguments = instance
@@ -207,7 +210,7 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
     Some(found.unwrap_or_default())
 }
 
-/// Returns the variable, if a dim consists of a single name.
+/// Returns the variable to which a dim refers if the dim is a single name.
 fn local(dim: &DimExpr) -> Option<LocalId> {
     let mut terms = dim.terms.iter();
     match (terms.next(), terms.next()) {
@@ -219,7 +222,8 @@ fn local(dim: &DimExpr) -> Option<LocalId> {
     }
 }
 
-/// Draws a value of the type that the statement at `span` declares. Elements outside the type are drawn again.
+/// Draws a value of a declared type. Elements outside the support of the type are drawn again.
+/// `span` is the position of the statement, for errors.
 pub fn draw_declared(
     concrete: &Concrete,
     declared: &Ty,

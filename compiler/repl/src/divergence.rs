@@ -1,5 +1,6 @@
-//! The command `:kl Q P`. The KL divergence is exact if it has a closed form, and otherwise estimated from draws. The output names the method and the
-//! reason for the method.
+//! The command `:kl Q P`. It computes the KL divergence exactly if the divergence has a closed
+//! form, and otherwise estimates it from draws. The output states the method and the reason for its
+//! choice.
 
 use super::show::number;
 use bnnc_base::fault::Fault;
@@ -20,13 +21,13 @@ use std::sync::Arc;
 /// The reason why a KL divergence cannot be computed.
 #[derive(Clone, Debug)]
 pub enum NoDivergence {
-    /// One of the distributions has no draws or no table.
+    /// One of the distributions cannot be sampled, or its probabilities cannot be tabulated.
     Draws(NoDraws),
     /// The second distribution is improper. The field is its name.
     Improper(String),
     /// The log density of one of the distributions is NaN at a draw. The fields are the names of both distributions.
     NotANumber(String, String),
-    /// The search for a closed form fails.
+    /// The search for a closed form failed.
     Search(Fault),
 }
 
@@ -53,7 +54,8 @@ impl fmt::Display for NoDivergence {
     }
 }
 
-/// Computes the KL divergence, and formats it together with the method. `stream` gives the draws, if the method needs draws.
+/// Computes the KL divergence, and formats the result together with the method. `stream` is the
+/// random stream of the draws, if the method needs draws.
 pub fn divergence(
     q: &Concrete,
     p: &Concrete,
@@ -93,8 +95,9 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters. For two intervals, the declared ends of both distributions decide whether the divergence is
-    // finite.
+    // The ends of a uniform distribution are parameters, so the supports of the items do not
+    // contain them. For two distributions on intervals, the declared ends therefore determine
+    // whether the divergence is finite.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
@@ -126,7 +129,7 @@ pub fn divergence(
     }
 }
 
-/// Returns the parameters of a distribution as fixed parameters of a family.
+/// Converts the parameters of a distribution to fixed parameters of a family.
 fn held(concrete: &Concrete) -> Vec<FamilyParam> {
     let named = concrete.instance.params.iter().zip(&concrete.params);
     named
@@ -207,7 +210,7 @@ fn two_digits(error: f64) -> String {
     number(rounded.unwrap_or(error))
 }
 
-/// Computes the divergence as a sum over the values of two discrete distributions.
+/// Computes the KL divergence of two discrete distributions as a sum over their values.
 fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
     let (of_q, of_p) = (q.table()?, p.table()?);
     let mut total = 0.0;
@@ -215,7 +218,8 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // The density of a distribution with unbounded values is known even outside its table.
+                // If the values of a distribution are unbounded, its log density can be evaluated
+                // beyond the end of its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

@@ -1,4 +1,4 @@
-//! The external operations of a session: runs, pictures and files.
+//! The operations of a session that the command line implements: runs, pictures and files.
 
 use crate::picture::Picture;
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,24 +10,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs inference blocks, draws pictures and writes files. The command line implements it.
+/// Runs inference blocks, draws pictures and writes files. The command line implements this trait.
 pub trait RunHost {
-    /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
+    /// Runs the inference blocks in `options.only` and the blocks on which they depend. If
+    /// `options.only` is empty, runs all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
-    /// Does some work. During the work, Ctrl-C raises the flag that the work is given instead of ending the process.
+    /// Calls `work` with a flag. While `work` runs, Ctrl-C sets this flag instead of ending the
+    /// process.
     fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>));
 
-    /// Draws a picture with characters, at most `width` characters wide.
+    /// Draws a picture as text that is at most `width` characters wide.
     fn characters(&self, picture: &Picture, width: usize) -> String;
 
     /// Draws a picture as an SVG document.
     fn svg(&self, picture: &Picture) -> String;
 
-    /// Writes a file. The file must not be `source`, from which the content was computed.
+    /// Writes a file. The content of the file was computed from the file `source`, which must not
+    /// be overwritten.
     ///
     /// # Errors
-    /// Fails if the file cannot be written or is the source.
+    /// Fails if the file cannot be written, or if it is the file `source`.
     fn write(&self, path: &Path, text: &str, source: Option<&Path>) -> Result<(), Diagnostic>;
 }
 
@@ -38,7 +41,7 @@ pub struct RunReport {
     pub diagnostics: Vec<Diagnostic>,
     /// The table of results.
     pub table: String,
-    /// The posteriors of the blocks that finished.
+    /// The posteriors of the inference blocks that finished.
     pub fits: Vec<Rc<dyn FittedPosterior>>,
     /// True if the user stopped the run before its end.
     pub is_interrupted: bool,
@@ -49,10 +52,11 @@ pub trait FittedPosterior {
     /// Returns the name of the inference block.
     fn name(&self) -> &str;
 
-    /// Returns the parameters.
+    /// Returns the parameters of the posterior.
     fn sites(&self) -> &[FittedSite];
 
-    /// Returns the draws of a parameter, given by its position in [`FittedPosterior::sites`]; `None` if the posterior does not have draws.
+    /// Returns the draws of a parameter, or `None` if the posterior does not have draws. `site` is
+    /// the index of the parameter in [`FittedPosterior::sites`].
     ///
     /// # Errors
     /// Fails if there is too little memory, or if a file cannot be read.
@@ -61,7 +65,7 @@ pub trait FittedPosterior {
     /// Returns the table of results.
     fn summary(&self) -> String;
 
-    /// Predicts the rows of a file.
+    /// Predicts the outputs for the rows of a file.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or if its rows do not fit the model.
@@ -71,13 +75,13 @@ pub trait FittedPosterior {
 /// A parameter of a posterior.
 #[derive(Clone, Debug)]
 pub struct FittedSite {
-    /// The name: `beta`, `hidden.w`.
+    /// The name of the parameter, such as `beta` or `hidden.w`.
     pub name: String,
     /// The sizes of its axes.
     pub sizes: Vec<usize>,
     /// The support of its values.
     pub support: Support,
-    /// The name of each element: `beta[age]`.
+    /// The name of each element, such as `beta[age]`.
     pub elements: Vec<String>,
 }
 

@@ -30,7 +30,8 @@ impl Items {
         &self.program
     }
 
-    /// Resolves and types the library and a program.
+    /// Checks the library together with a program, and returns the typed module and the
+    /// diagnostics.
     pub fn check(&self, program: &SourceFile) -> (tree::Module, Vec<Diagnostic>) {
         let library_paths = bnnc_stdlib::FILES
             .iter()
@@ -44,7 +45,8 @@ impl Items {
         check(&self.library, program, &context)
     }
 
-    /// Returns the program with the new items, and a sentence about each new item. A new item replaces an existing item with the same name.
+    /// Returns the program with the items of `new`, and a sentence about each of these items. A new
+    /// item replaces an existing item with the same name.
     pub fn with(&self, new: &[Item]) -> (SourceFile, Vec<String>) {
         let mut program = SourceFile {
             items: self.program.items.clone(),
@@ -70,12 +72,13 @@ impl Items {
         (program, changes)
     }
 
-    /// Replaces the program by another program, which must be free of errors.
+    /// Replaces the program. The new program must not contain errors.
     pub fn set(&mut self, program: SourceFile) {
         self.program = program;
     }
 
-    /// Sets the folder of this file as the folder that relative file names in items refer to. Returns the previous folder.
+    /// From now on, relative file names in items refer to the folder of the file at `path`. Returns
+    /// the previous folder.
     pub fn enter_folder(&mut self, path: &str) -> PathBuf {
         let folder = Path::new(path)
             .parent()
@@ -84,7 +87,7 @@ impl Items {
         std::mem::replace(&mut self.folder, folder)
     }
 
-    /// Restores a previous folder.
+    /// Restores the folder that `enter_folder` returned.
     pub fn leave_folder(&mut self, folder: PathBuf) {
         self.folder = folder;
     }
@@ -145,7 +148,7 @@ pub fn header(item: &Item, sources: &SourceMap) -> String {
     head.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a diagnostic belongs to the text of an item.
+/// Returns whether a diagnostic points into the text of an item.
 pub fn is_about(diagnostic: &Diagnostic, item: &Item) -> bool {
     match &diagnostic.at {
         Place::Span(span) => span.source == item.span.source,

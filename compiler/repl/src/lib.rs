@@ -1,4 +1,4 @@
-//! The REPL: a session that grows by one entry at a time. The command line reads the lines and prints the results of the session.
+//! The REPL. A session processes one entry at a time. The command line reads the entries and prints the replies.
 
 mod commands;
 mod complete;
@@ -50,7 +50,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use variables::{Variable, VariableValue};
 
-/// The external operations that a session needs.
+/// The settings and external operations that a session needs.
 pub struct World {
     /// The seed of all draws.
     pub seed: u64,
@@ -107,7 +107,7 @@ pub struct Session {
     fits: Fits,
     draws: u32,
     entries: usize,
-    /// Raised by Ctrl-C during an evaluation.
+    /// A flag that Ctrl-C sets during an evaluation.
     stop: Arc<AtomicBool>,
 }
 
@@ -117,7 +117,7 @@ struct Checked {
     locals: Locals,
 }
 
-/// The diagnostics of an entry that has no effect.
+/// The diagnostics of an entry that did not change the session, because it failed.
 type Refused = Vec<Diagnostic>;
 
 impl Session {
@@ -152,7 +152,7 @@ impl Session {
     pub fn enter(&mut self, text: &str) -> Reply {
         let mut reply = Reply::default();
         self.entries += 1;
-        // An interruption of an earlier entry does not end this one.
+        // The flag is new, so that an interruption of an earlier entry does not stop this entry.
         self.stop = Arc::default();
         let source = self.sources.add(&format!("entry {}", self.entries), text);
         let outcome = match self.is_command(text) {
@@ -216,7 +216,7 @@ impl Session {
         Ok(())
     }
 
-    /// Evaluates something, which Ctrl-C stops without ending the session.
+    /// Calls `work`, and returns its result. Ctrl-C stops the work without ending the session.
     fn interruptible<T>(
         &mut self,
         mut work: impl FnMut(&mut Session) -> Result<T, Refused>,
@@ -246,7 +246,7 @@ impl Session {
         Ok(())
     }
 
-    /// Binds a name, and returns a text that shows its value.
+    /// Executes a statement that binds a name, and returns a text that shows the value.
     fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
         let resolved = self.resolved_stmt(written, reply)?;
         let mut environment = self.environment.clone();
@@ -322,7 +322,7 @@ impl Session {
         Ok(VariableValue::Tensor(tensor, concrete.instance.value.dtype))
     }
 
-    /// Checks an expression. Warnings about the expression are shown.
+    /// Checks an expression. Adds warnings about the expression to the reply.
     fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
         let written = self.resolved(written, reply)?;
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, &written);
@@ -333,7 +333,7 @@ impl Session {
         Ok(Checked { expr, locals })
     }
 
-    /// Evaluates an expression with the next draw. Returns the value of the expression and the text of this value.
+    /// Evaluates an expression with the next draw number. Returns its value, and the value as text.
     fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(VariableValue, String), Refused> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)
@@ -434,7 +434,7 @@ impl Session {
     }
 }
 
-/// Converts an integer to a real if the name that it is bound to has the type real.
+/// Converts an integer to a real if the statement binds the integer to a name of type `real`.
 fn as_declared(held: VariableValue, text: String, declared: &Ty) -> (VariableValue, String) {
     match (&held, declared) {
         (VariableValue::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {

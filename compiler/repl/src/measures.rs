@@ -112,7 +112,8 @@ pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
     Ok(())
 }
 
-/// Shows the mean and the standard deviation of each element, and the first draws. Exact values are shown too, if they are known.
+/// Shows the mean and the standard deviation of each element, and the first draws. `exact` contains
+/// the exact mean and the exact standard deviation as text, if they are known.
 fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Reply) {
     let elements: usize = sizes.iter().product();
     let of = |at: usize| {
@@ -186,7 +187,7 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
     Ok(())
 }
 
-/// Parses a number of draws, which may be written as `1e6`.
+/// Parses a number of draws. The text may have the form `1e6`.
 fn count(text: &str) -> Result<usize, Refused> {
     let whole = |number: f64| (number.fract() == 0.0 && number < 1e15).then_some(number as usize);
     match text.parse().ok().or_else(|| whole(text.parse().ok()?)) {

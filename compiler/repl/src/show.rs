@@ -1,4 +1,5 @@
-//! Formats values as text: numbers with eight digits, aligned matrices, elided long arrays.
+//! Formats values as text. Numbers have at most eight digits, the columns of matrices are aligned,
+//! and long arrays are shortened.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::tensor::Tensor;
@@ -6,11 +7,11 @@ use bnnc_graph::tensor::Tensor;
 /// The number of significant digits of a printed real.
 const DIGITS: usize = 8;
 
-/// The maximum number of elements printed per axis. For a longer axis, only the elements at its [`ENDS`] are
-/// printed.
+/// The length of the longest axis whose elements are all printed. Of a longer axis, only the
+/// elements at both ends are printed ([`ENDS`]).
 const LONGEST: usize = 16;
 
-/// The numbers of elements printed at the start and at the end of an elided axis.
+/// The numbers of elements that are printed at the start and at the end of a shortened axis.
 const ENDS: (usize, usize) = (6, 3);
 
 /// Formats a real in its shortest form with at most eight significant digits.
@@ -60,8 +61,8 @@ pub fn shape(sizes: &[usize]) -> String {
     format!("[{}]", sizes.join(", "))
 }
 
-/// Formats a tensor as `0.5`, as `[1, 2, 3]`, or as rows below each other. If elements are omitted, the shape
-/// follows at the end.
+/// Formats a tensor. A scalar has the form `0.5`, a vector has the form `[1, 2, 3]`, and a matrix
+/// has one row per line. If elements are omitted, the shape follows at the end.
 pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     let elided = tensor.shape.iter().any(|size| *size > LONGEST);
     let text = match tensor.shape.len() {
@@ -75,7 +76,7 @@ pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     }
 }
 
-/// Returns the positions of an axis that are printed. `None` stands for positions that are omitted.
+/// Returns the positions of an axis that are printed. `None` stands for a gap of omitted positions.
 fn positions(size: usize) -> Vec<Option<usize>> {
     if size <= LONGEST {
         return (0..size).map(Some).collect();

@@ -6,17 +6,18 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_hir::tree::{LocalId, TypedExpr};
 use std::sync::Arc;
 
-/// A variable and its value. A later variable hides an earlier one with the same name.
+/// A variable and its value. A later variable hides an earlier variable with the same name.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// The name.
+    /// The name of the variable.
     pub name: Arc<str>,
     /// The checked variable.
     pub local: LocalId,
-    /// The statement that the user entered. If an item is redefined, the statement is checked and computed again. `None` for values that the session
-    /// adds itself, which are not visible to the user.
+    /// The statement that the user entered. If an item is redefined, the session checks and
+    /// evaluates this statement again. `None` for a variable that the session added itself and that
+    /// the user cannot see.
     pub written: Option<ast::Stmt>,
-    /// The number of the draw that the variable used.
+    /// The draw number with which the variable was computed.
     pub draw: u32,
     /// The value.
     pub held: VariableValue,
@@ -33,6 +34,7 @@ pub enum VariableValue {
     Tensor(Tensor, DType),
     /// A number or an array at each posterior draw, `[draws, ..]`.
     Draws(Tensor, DType),
-    /// A distribution, a layer, a list of layers or a function. Such a value is elaborated again at each use.
+    /// A distribution, a layer, a list of layers or a function. The session elaborates such a value
+    /// again at each use.
     Made(TypedExpr),
 }
