@@ -1,4 +1,5 @@
-//! Serves requests: this module reads and checks the parameters of a request, and the compiler computes the response.
+//! Answers requests. This module reads and checks the parameters of a request, and the compiler
+//! computes the content of the response.
 
 use super::http::{HttpRequest, Response};
 use super::limits;
@@ -31,14 +32,14 @@ const PAGE: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-/// The state that is needed for responses.
+/// The state on which responses depend.
 pub struct ServedAnswers {
     families: Vec<Family>,
     pool: Arc<Pool>,
 }
 
 impl ServedAnswers {
-    /// Creates the state for the families of the library, with a pool of `threads` threads.
+    /// Creates the state with the families of the library and a pool of `threads` threads.
     pub fn new(threads: usize) -> ServedAnswers {
         ServedAnswers {
             families: families(&program::library()),
@@ -103,7 +104,8 @@ impl ServedAnswers {
         })
     }
 
-    /// Computes the properties of a question: the choices of the compiler, its graphs, and the exact value for comparison.
+    /// Computes the properties of a question: the estimator that the compiler chooses, the graph of
+    /// each way to compute the divergence, and the exact value for comparison.
     fn question(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -128,7 +130,8 @@ impl ServedAnswers {
     }
 
     fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
-        // A value that is computed without draws is the same in every evaluation.
+        // If the compiler computes the divergence without draws, the value is the same in every
+        // evaluation, so one evaluation is enough.
         let examined = &compiled.examined;
         let value = match examined.sampled {
             true => None,
@@ -146,7 +149,7 @@ impl ServedAnswers {
         })
     }
 
-    /// Estimates the divergence by repeated evaluation.
+    /// Estimates the divergence repeatedly, with new noise each time.
     fn measurement(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let repetitions = integer(request, "r", limits::REPETITIONS, limits::REPETITIONS.0)?;
@@ -215,7 +218,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// The numbers of draws for which the response gives the size of the graph.
+/// The numbers of draws for which the response contains the size of the graph.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {
@@ -245,7 +248,8 @@ fn graph(drawing: &Drawing, draws: usize) -> Value {
     })
 }
 
-/// Returns the mean and the spread of the estimates. A value that is not finite becomes `null` in the JSON.
+/// Returns the mean and the spread of the estimates as JSON. A value that is not finite becomes
+/// `null`.
 fn summary(measured: &Measured, way: Way, question: &Question) -> Value {
     let count = measured.values.len() as f64;
     let mean = measured.values.iter().sum::<f64>() / count;

@@ -1,6 +1,7 @@
-//! A distribution whose parameters are numbers, in the syntax of the language: `Normal(loc = 0.3, scale = 0.5)`.
+//! Reads a distribution whose parameters are numbers. The text has the syntax of the language, as
+//! in `Normal(loc = 0.3, scale = 0.5)`.
 //!
-//! Only this subset of the language is accepted: names of library distributions, numbers, and nested distributions.
+//! The text may contain only names of library distributions, numbers, and nested distributions.
 
 use super::diagnostics::ExploreError;
 use super::families::{DistributionParameter, Family};
@@ -24,10 +25,10 @@ pub enum ChosenArgument {
     Number {
         /// The value of the number.
         value: f64,
-        /// True for `fixed(2)`: an optimiser does not change the value.
+        /// True for `fixed(2)`: the optimiser does not change the value.
         fixed: bool,
     },
-    /// A distribution.
+    /// A distribution, for example a component of a mixture.
     Family(ChosenDistribution),
 }
 
@@ -72,7 +73,7 @@ impl fmt::Display for ChosenDistribution {
 /// The role for which a distribution is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistributionRole {
-    /// The approximation. Only its parameters may be `fixed(..)`.
+    /// The approximation of the posterior. Only its parameters may be `fixed(..)`.
     Posterior,
     /// The prior, or a component of the prior.
     Prior,
@@ -94,10 +95,11 @@ impl ChosenDistribution {
         }
     }
 
-    /// Parses a text. Parameters without an argument keep their defaults.
+    /// Parses the text of a distribution. Parameters without an argument keep their defaults.
     ///
     /// # Errors
-    /// Returns the reason if the text is not one of `families` in this role.
+    /// Fails with the reason if the text is not a distribution, or if its family cannot have this
+    /// role.
     pub fn read(
         text: &str,
         role: DistributionRole,

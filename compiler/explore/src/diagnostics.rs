@@ -6,14 +6,15 @@ use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::render;
 use std::fmt;
 
-/// The reason why a request has no result.
+/// The reason why a request does not have a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExploreError {
     /// A parameter of the request is missing, wrong or beyond a limit.
     Request(String),
-    /// The program of the question has errors. The text has the diagnostics in the form of the command line, without colours.
+    /// The program of the question has errors. The text contains the diagnostics in the form in
+    /// which the command line shows them, without colours.
     Program(String),
-    /// A limit or a bug in the measurement.
+    /// The compilation or the measurement reached a limit or failed because of a bug.
     Fault(Fault),
 }
 

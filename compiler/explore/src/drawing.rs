@@ -1,4 +1,5 @@
-//! A graph prepared for drawing: its nodes with their kinds, their operands, and whether a gradient flows through them.
+//! Prepares a graph for drawing. Each node has a kind, a list of operands, and a flag that is true
+//! if a gradient flows through the node.
 
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
@@ -22,15 +23,16 @@ pub struct Drawing {
 pub struct DrawnNode {
     /// The name of the operation or of the parameter.
     pub name: String,
-    /// The type of the node's value: `real[kl_draws, 3]`.
+    /// The type of the node's value, such as `real[kl_draws, 3]`.
     pub ty: String,
     /// The kind of node.
     pub kind: DrawnKind,
-    /// The indices of its operands in the drawing.
+    /// The indices of the node's operands in the list of nodes.
     pub operands: Vec<usize>,
     /// True if a gradient flows through the node.
     pub gradient: bool,
-    /// The number of elements of the node's value for one draw, and the additional number for each further draw.
+    /// The number of elements of the node's value if there is one draw, and the number of elements
+    /// that each further draw adds.
     pub count: (usize, usize),
 }
 
@@ -46,11 +48,11 @@ impl DrawnNode {
 pub enum DrawnKind {
     /// A parameter that is optimised.
     State,
-    /// Another input.
+    /// An input that is not optimised.
     Input,
     /// An operation.
     Op,
-    /// The divergence.
+    /// The KL divergence, which is the result of the graph.
     Result,
 }
 
@@ -63,7 +65,8 @@ impl Drawing {
             .count()
     }
 
-    /// Returns the number of elements that the operations with a gradient keep for `draws` draws.
+    /// Returns the number of elements that the gradient computation keeps in memory for `draws`
+    /// draws.
     pub fn gradient_numbers(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -72,7 +75,7 @@ impl Drawing {
             .fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements of the largest value.
+    /// Returns the number of elements of the largest value in the graph, for `draws` draws.
     pub fn largest(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -82,15 +85,15 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. A function uses draws if its results depend on the step number, because the noise of every draw depends on
-/// this number.
+/// Returns whether a function uses draws. It does if its results depend on the step number, because
+/// the noise of every draw depends on the step number.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param(PortName::Step.text())
         .is_some_and(|step| reachable(function).contains(&step))
 }
 
-/// Returns the graph of a divergence.
+/// Returns the drawing of a divergence's graph.
 pub fn draw(divergence: &Divergence) -> Drawing {
     let function = &divergence.value;
     let kept: HashSet<Value> = reachable(function);
@@ -146,8 +149,8 @@ fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     changes
 }
 
-/// Returns the parameters with respect to which the derivative is taken. The gradient function has these derivatives as results, besides
-/// the divergence.
+/// Returns the optimised parameters. The gradient function has one derivative per optimised
+/// parameter among its results.
 fn moved(divergence: &Divergence) -> HashSet<Value> {
     divergence
         .gradient
@@ -177,8 +180,9 @@ fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     }
 }
 
-/// Returns the number of elements for one draw, and the additional number for each further draw. A size is a product in which at most one
-/// factor is the number of draws.
+/// Returns the number of elements of a value if there is one draw, and the number of elements that
+/// each further draw adds. The second number is constant, because a shape contains the number of
+/// draws at most once.
 fn count(function: &Function, value: Value) -> (usize, usize) {
     let shape = &function.ty(value).shape;
     let with = |draws: usize| shape.count(&Sizes::default().with(Symbol::KlDraws, draws));

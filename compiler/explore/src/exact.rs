@@ -1,4 +1,5 @@
-//! Computes the divergence for one weight by quadrature, independently of the compiler's computation.
+//! Computes the KL divergence for one weight by quadrature. The computation is independent of the
+//! compiler's computation.
 
 use super::diagnostics::ExploreError;
 use super::quadrature::{IntegralRange, integrate, marks};
@@ -18,31 +19,36 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// The number of draws from which the range of the integral is found.
+/// The number of draws that determine the range of the integral.
 const DRAWS: usize = 2000;
 
-/// The quantiles of these draws at these probabilities determine the range of the integral.
+/// The probabilities of the quantiles of the draws. These quantiles determine the range of the
+/// integral.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
-/// The number of points of a curve.
+/// The number of points at which a density curve is evaluated.
 const POINTS: usize = 241;
 
-/// The divergence for one weight, and related properties, computed without the compiler's rewrites.
+/// The KL divergence for one weight and the curves of both densities, computed without the
+/// compiler's rewrites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exact {
-    /// The divergence, or `None` if no finite value was found.
+    /// The divergence, or `None` if the quadrature did not find a finite value.
     pub value: Option<f64>,
-    /// True if the approximation is defined on the reals and is transformed to the support of the prior.
+    /// True if the approximation is defined on the reals, and a bijection maps its values to the
+    /// support of the prior.
     pub carried: bool,
-    /// Both densities, in the region that contains most of the approximation's mass and on the scale before the transformation to the support.
-    /// Each entry has the weight, the posterior density and the prior density.
+    /// The curves of both densities in the region with most of the approximation's probability.
+    /// Each entry has the weight, the density of the approximation and the density of the prior. If
+    /// a bijection maps values to the support, the weight and the densities are on the scale before
+    /// the bijection.
     pub curve: Vec<[f64; 3]>,
 }
 
-/// Computes the divergence for one weight, and the two densities.
+/// Computes the KL divergence for one weight, and the curves of both densities.
 ///
 /// # Errors
-/// Fails with the diagnostics of the question.
+/// Fails with the diagnostics of the question's program.
 pub fn exact(question: &Question) -> Result<Exact, ExploreError> {
     let question = Question {
         weights: 1,
@@ -83,7 +89,8 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {
     })
 }
 
-/// Returns points that cover the region with most draws and a small margin. All points lie inside the support.
+/// Returns points that cover the region with most draws, with a margin on both sides. All points
+/// lie inside the support.
 fn grid(shares: &[f64], support: Support) -> Vec<f64> {
     let (Some(first), Some(last)) = (shares.get(1), shares.iter().rev().nth(1)) else {
         return Vec::new();
@@ -110,7 +117,8 @@ fn start(param: &FamilyParam) -> Tensor {
     Tensor::from_fn(sizes, |_| values[0])
 }
 
-/// Builds `(parameters of both.., x) -> log q(x), log p(x)`, vectorised over `x`.
+/// Builds a function of the parameters of both distributions and of `x`. The function returns
+/// `log q(x)` and `log p(x)`, and is vectorised over `x`.
 fn densities(family: &Instance, prior: &Instance, carried: Option<Support>) -> Function {
     let mut builder = Builder::new("densities");
     let of_family = parameters(&mut builder, family, "q");
@@ -152,7 +160,8 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`. The result is zero where the density `q` is zero or NaN, which happens outside the range of double precision.
+/// Returns `q (log q - log p)`, where `q` and `p` are densities. Returns zero if `q` is zero or
+/// NaN, because `x` then lies so far out that `q` underflows or its formula fails.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -162,12 +171,13 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// The region that contains the mass of an approximation.
+/// The region that contains nearly all of an approximation's probability.
 struct Mass {
     range: IntegralRange,
-    /// Quantiles of draws.
+    /// The quantiles of draws from the approximation, at the probabilities in `SHARES`.
     shares: Vec<f64>,
-    /// Points between which the density has no narrow peak.
+    /// Points that surround every narrow peak of the density: between neighbouring points, the
+    /// density does not have a narrow peak.
     marks: Vec<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! The subset of HTTP/1.1 that the page needs: `GET`, with one request per connection.
+//! Implements the subset of HTTP/1.1 that the page needs: `GET` requests, with one request per
+//! connection.
 
 use super::limits;
 use std::io::{Read, Write};
@@ -15,7 +16,7 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// Returns the value of a key, if it is present.
+    /// Returns the value of a parameter, or `None` if the request does not have this parameter.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.query
             .iter()
@@ -64,11 +65,12 @@ impl Response {
     }
 }
 
-/// The content security policy. The page may load only its own contents and connect only to this server, and other pages may not embed it in a frame.
+/// The content security policy. It allows the page to use only its own scripts and styles, and to
+/// connect only to this server. It forbids other pages to embed this page in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Sends a response. A client that has closed the connection is not an error.
+/// Sends a response. If the client has closed the connection, nothing is reported.
 pub fn write(stream: &mut TcpStream, response: &Response) {
     let Response {
         status,
@@ -94,10 +96,11 @@ pub fn write(stream: &mut TcpStream, response: &Response) {
     }
 }
 
-/// Reads a request that names this server as its host. Returns `None` if the client sent nothing.
+/// Reads a request, and checks that it names this server as its host. Returns `None` if the client
+/// did not send anything.
 ///
 /// # Errors
-/// Fails with the response for a client whose request is invalid.
+/// Fails if the request is invalid. The error is the response to the client.
 pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<HttpRequest>, Response> {
     match head(stream)? {
         Some(head) => parse(&head, port).map(Some),
@@ -105,7 +108,7 @@ pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<HttpRequest>, Re
     }
 }
 
-/// Reads the bytes up to the empty line.
+/// Reads the head of a request: the bytes up to the first empty line.
 fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
     let until = Instant::now() + limits::PATIENCE;
     let mut head = Vec::new();
@@ -183,8 +186,9 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     })
 }
 
-/// Rejects requests with another host name (DNS rebinding), requests with a body, and requests from pages of other sites, except for links to this
-/// server.
+/// Rejects requests with another host name, which an attacker could send by DNS rebinding, and
+/// requests with a body. Also rejects requests from pages of other sites, unless the user follows a
+/// link to this server.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()
@@ -225,7 +229,8 @@ fn decoded(text: &str) -> Option<String> {
         match first {
             b'%' => {
                 let (digits, after) = rest.split_at_checked(2)?;
-                // The digits are checked here, because the integer parser would accept a sign.
+                // The parser of integers would also accept a sign in place of the first digit, so
+                // this check accepts only digits.
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }

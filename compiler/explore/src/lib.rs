@@ -1,7 +1,9 @@
-//! The questions of the explorer: the KL divergence between two distributions of the library, computed by the compiler.
+//! Answers the questions of the explorer. A question is a KL divergence between two distributions
+//! of the library, and the compiler computes it.
 //!
-//! A question becomes a small program. This program passes through the same stages as every other program. The stages of its compilation
-//! give the properties that the explorer shows. The caller runs the code.
+//! A question becomes a small program. This program passes through the same stages of compilation
+//! as every other program. The explorer shows the results of these stages. The caller runs the
+//! generated code.
 
 pub mod answers;
 pub mod chosen;
@@ -33,16 +35,16 @@ use diagnostics::ExploreError;
 use drawing::Drawing;
 use std::sync::Arc;
 
-/// A question: the KL divergence from `posterior` to `prior` for this number of independent weights.
+/// A question: the KL divergence of `posterior` from `prior`, for a number of independent weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The approximating family, with the values of its parameters.
     pub posterior: ChosenDistribution,
-    /// The prior.
+    /// The prior of each weight.
     pub prior: ChosenDistribution,
     /// The number of weights.
     pub weights: usize,
-    /// The order of the Taylor series for terms that do not factorise; 0 disables the series.
+    /// The order of the Taylor series for terms that do not factorise. 0 disables the series.
     pub taylor: usize,
     /// The number of draws of one evaluation.
     pub draws: usize,
@@ -53,21 +55,23 @@ pub struct Question {
 /// A way to compute a divergence. Each way corresponds to options of `vi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The choice of the compiler.
+    /// The way that the compiler chooses.
     Best,
-    /// The plain mean over draws.
+    /// The mean of the log density ratio over draws.
     Direct,
-    /// The Monte Carlo estimate with the smallest variance, with summed noise.
+    /// The factorised Monte Carlo estimate. Its averages over noise are computed from draws of the
+    /// noise.
     Sums,
-    /// The same estimate, but sums of noise with a known distribution are drawn from this distribution.
+    /// The factorised Monte Carlo estimate. If the distribution of an average over noise is known,
+    /// the average is drawn directly from this distribution.
     Law,
 }
 
 impl Way {
-    /// Every way.
+    /// Every way to compute a divergence.
     pub const ALL: [Way; 4] = [Way::Best, Way::Direct, Way::Sums, Way::Law];
 
-    /// Returns the name of the way.
+    /// Returns the name of this way.
     pub fn name(self) -> &'static str {
         match self {
             Way::Best => "best",
@@ -93,7 +97,7 @@ impl Way {
     }
 }
 
-/// The compiler's analysis of a divergence.
+/// The results of the compiler's analysis of a divergence.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The text that explains how the divergence is computed and why. The report of a run contains the same text.
@@ -110,11 +114,12 @@ pub struct Examined {
 pub struct CompiledDivergence {
     /// The compiler's analysis.
     pub examined: Examined,
-    /// `(states.., step) -> kl`, and its derivatives as `gradient/STATE`, in double precision.
+    /// The code of the function `(states.., step) -> kl` in double precision. Its further results,
+    /// `gradient/STATE`, are the derivatives of the divergence.
     pub artifact: Artifact,
-    /// The states, which start at the chosen parameters.
+    /// The states. Their start values are the chosen parameters.
     pub states: Vec<State>,
-    /// The time in seconds from the text of the question to machine code.
+    /// The time in seconds for the compilation of the question's program to machine code.
     pub seconds: f64,
 }
 
@@ -128,7 +133,8 @@ struct Prepared<'a> {
 /// Analyses a question in one way.
 ///
 /// # Errors
-/// Fails with the diagnostics of the question, for example for an infinite divergence or a family without a sampler.
+/// Fails with the diagnostics of the question's program, for example if the divergence is infinite
+/// or a family does not have a sampler.
 pub fn examine(question: &Question, way: Way) -> Result<Examined, ExploreError> {
     let program = program::load(question, way)?;
     let options = program::options(question, &[]);
@@ -196,7 +202,8 @@ impl Prepared<'_> {
     }
 
     fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, CompileFailure> {
-        // The port of a result must differ from that of a parameter with the same name.
+        // A derivative has the same name as its parameter, but the names of ports must differ, so
+        // the derivative gets a prefix.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
             *name = format!("gradient/{name}").into();

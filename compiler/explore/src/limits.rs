@@ -8,11 +8,11 @@ pub const WEIGHTS: usize = 100_000;
 /// The maximum number of draws.
 pub const DRAWS: usize = 1 << 20;
 
-/// The maximum number of elements of one value in an evaluation; a value may have, for example, weights times
-/// draws elements.
+/// The maximum number of elements of one value in an evaluation. For example, a value may have one
+/// element for each weight and draw.
 pub const NUMBERS: usize = 1 << 21;
 
-/// The minimum and the maximum number of evaluations. At least two are needed for a variance.
+/// The minimum and the maximum number of evaluations. A variance needs at least two evaluations.
 pub const REPETITIONS: (usize, usize) = (2, 1000);
 
 /// The maximum order of the Taylor series.

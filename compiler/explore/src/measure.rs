@@ -20,12 +20,12 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The size in bytes of the memory arena in which the machine evaluates.
+    /// The size in bytes of the memory in which the machine evaluates the function.
     pub bytes: u64,
 }
 
-/// Evaluates the value and the gradient up to `repetitions` times. At least two evaluations run. After `time`, no further evaluation
-/// starts.
+/// Evaluates the divergence and its gradient up to `repetitions` times, but stops earlier when
+/// `time` has passed. At least two evaluations run.
 ///
 /// # Errors
 /// Fails if there is not enough memory.

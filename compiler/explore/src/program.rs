@@ -1,4 +1,4 @@
-//! The program that represents a question.
+//! Writes and checks the program that represents a question.
 
 use super::diagnostics::ExploreError;
 use super::{Question, Way};
@@ -13,7 +13,7 @@ use bnnc_hir::tree::Module;
 /// The file name used for the text of a program.
 const NAME: &str = "explore.bnn";
 
-/// Returns the options of its compilation.
+/// Returns the options with which the program of a question is compiled.
 pub fn options(question: &Question, symbols: &[Address]) -> CompileOptions {
     CompileOptions {
         seed: question.seed,
@@ -27,7 +27,7 @@ pub fn library() -> Module {
     program::load(NAME, "", &CompileOptions::default()).module
 }
 
-/// Returns the text of the program that answers a question in a given way.
+/// Returns the text of the program that computes the divergence of a question in a given way.
 pub fn text(question: &Question, way: Way) -> String {
     let Question {
         posterior,
@@ -64,7 +64,7 @@ fn on(family: &str) -> String {
 /// Returns the checked program.
 ///
 /// # Errors
-/// Fails with the diagnostics of the question.
+/// Fails with the diagnostics of the program.
 pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, ExploreError> {
     let text = text(question, way);
     let loaded = program::load(NAME, &text, &CompileOptions::default());
@@ -76,7 +76,8 @@ pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, ExploreErro
     Err(ExploreError::of_program(&errors, &loaded))
 }
 
-/// Returns the schema of the data: one row, which no divergence reads.
+/// Returns the schema of the program's data. The data have one row, because a program needs data,
+/// but a divergence does not read them.
 pub fn schema() -> Schema {
     let field = |name: &str| Field {
         name: name.to_owned(),

@@ -1,4 +1,5 @@
-//! Integrals over a line, a ray or a segment, by adaptive Gauss-Kronrod rules after a double-exponential substitution.
+//! Integrates over a line, a ray or a segment, by an adaptive Gauss-Kronrod rule after a
+//! double-exponential substitution.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -34,11 +35,12 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// The transformed coordinate lies between minus and plus this number. Beyond these ends, points overflow double precision.
+/// The largest absolute value of the transformed coordinate. Beyond this value, points overflow
+/// double precision.
 const REACH: f64 = 6.4;
 
-/// Beyond this transformed coordinate, points are more than about 1e50 widths away. If such points still contribute, the integral is treated
-/// as infinite.
+/// At a transformed coordinate beyond this value, the distance of a point is more than about 1e50
+/// widths. If such points still contribute to the integral, the integral counts as infinite.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.
@@ -50,22 +52,24 @@ const ROUNDS: usize = 60;
 /// The number of evaluations after which no further round starts.
 const MOST: usize = 300_000;
 
-/// The required relative error.
+/// The required error, relative to one plus the absolute value of the integral.
 const TOLERANCE: f64 = 1e-12;
 
-/// The substitution that maps the reals to the range of an integral.
+/// The range of an integral. A substitution maps the reals to this range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum IntegralRange {
-    /// All reals, given the location and the width of the relevant region.
+    /// All reals. The numbers are the location and the width of the region that matters.
     Line(f64, f64),
-    /// A ray that goes upwards from an end, or downwards if the width is negative.
+    /// A ray. The numbers are its end and the width of the region that matters. If the width is
+    /// negative, the ray goes downwards.
     Ray(f64, f64),
     /// The segment between two ends.
     Segment(f64, f64),
 }
 
 impl IntegralRange {
-    /// Returns the point at a transformed coordinate, and the derivative of the substitution there.
+    /// Returns the point at the transformed coordinate `t`, and the derivative of the substitution
+    /// at `t`.
     fn point(self, t: f64) -> (f64, f64) {
         let (u, slope) = (FRAC_PI_2 * t.sinh(), FRAC_PI_2 * t.cosh());
         match self {
@@ -98,7 +102,7 @@ impl IntegralRange {
 pub struct BoundedIntegral {
     /// The value.
     pub value: f64,
-    /// The difference between the results of the two rules.
+    /// The estimated error: the difference between the Kronrod rule and the Gauss rule.
     pub error: f64,
 }
 
@@ -110,7 +114,8 @@ struct Interval {
     error: f64,
 }
 
-/// Returns points around the middle of a region that may be narrow, at increasing distances from the middle.
+/// Returns points on both sides of the middle of a region that may be narrow. The distances from
+/// the middle are powers of two times `width`.
 pub fn marks(middle: f64, width: f64) -> Vec<f64> {
     let distances = (-2..40).map(|power| width * 2f64.powi(power));
     distances
@@ -158,7 +163,8 @@ pub fn integrate(
     finished(&settled)
 }
 
-/// Returns the sum of the intervals. Returns `None` if the sum has not converged, or if points far out still contribute.
+/// Returns the sum of the integrals over the intervals. Returns `None` if this sum has not
+/// converged, or if intervals far out still contribute.
 fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     let value: f64 = intervals.iter().map(|interval| interval.value).sum();
     let error: f64 = intervals.iter().map(|interval| interval.error).sum();
@@ -172,7 +178,8 @@ fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     (value.is_finite() && error <= small && tails <= small).then_some(BoundedIntegral { value, error })
 }
 
-/// Applies both rules to each interval. Returns `None` if a value of the function is infinite or not a number.
+/// Applies the Kronrod rule and the Gauss rule to each interval. Returns `None` if a value of the
+/// function is infinite or NaN.
 fn measured(
     range: IntegralRange,
     intervals: &[(f64, f64)],
@@ -195,7 +202,8 @@ fn measured(
         let (mut kronrod, mut gauss) = (0.0, 0.0);
         for node in 0..15 {
             let value = values[15 * at + node];
-            // One of the two factors may overflow where the other is zero.
+            // A factor may overflow where the other factor is zero. The product is zero there, not
+            // NaN.
             let slope = slopes[15 * at + node];
             let term = if value == 0.0 || slope == 0.0 {
                 0.0
@@ -239,7 +247,7 @@ mod tests {
     fn known_integrals_are_found() {
         let root = (2.0 * std::f64::consts::PI).sqrt();
         close(IntegralRange::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
-        // A narrow function that is far from the location given to the range.
+        // The function is narrow, and its peak is far from the location of the range.
         close(
             IntegralRange::Line(0.0, 1.0),
             &marks(5.0, 1e-3),
@@ -259,7 +267,8 @@ mod tests {
         close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
-    /// The integral of the first absolute moment of a Cauchy distribution diverges as slowly as a logarithm.
+    /// The integral is the first absolute moment of a Cauchy distribution. It diverges as slowly as
+    /// a logarithm.
     #[test]
     fn a_divergent_integral_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();

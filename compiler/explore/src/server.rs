@@ -1,4 +1,5 @@
-//! The server accepts connections on the loopback interface and has a single queue for the compiler.
+//! The server of the explorer. It accepts connections on the loopback interface, and has a single
+//! queue of requests for the compiler.
 
 use super::answers::ServedAnswers;
 use super::http::{self, HttpRequest, Response};
@@ -25,7 +26,8 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
     let compiler = answers.clone();
-    // The compiler recurses on deep graphs, so its thread has the same stack size as in the command line.
+    // The compiler recurses on deep graphs, so its thread gets the same stack size as the main
+    // thread of the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
         .stack_size(64 << 20)
@@ -34,7 +36,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     loop {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // Either the client has already closed the connection, or too many files are open.
+            // The client has already closed the connection, or the process has too many open files.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
@@ -61,7 +63,7 @@ fn busy() -> Response {
     Response::refusal("503 Service Unavailable", "too many requests at once; try again")
 }
 
-/// Responds at once, or queues the request for the compiler.
+/// Answers a request at once, or adds the request to the queue for the compiler.
 fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &SyncSender<Job>) {
     let request = match http::read(&mut stream, port) {
         Ok(Some(request)) => request,
@@ -83,7 +85,8 @@ fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &Sy
     }
 }
 
-/// Processes one request at a time, so that requests do not affect each other's timings.
+/// Processes one request at a time, so that simultaneous requests do not distort the measured
+/// times.
 fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     for mut job in jobs {
         if has_gone(&job.stream) {

@@ -1,4 +1,5 @@
-//! Compares values of the explorer with closed forms and with independently computed numbers.
+//! Tests of the explorer. Its values are compared with closed forms and with independently computed
+//! numbers.
 
 use super::chosen::{ChosenDistribution, DistributionRole};
 use super::exact::exact;
@@ -27,8 +28,9 @@ fn refused(text: &str, role: DistributionRole) -> String {
         .to_string()
 }
 
-/// The expected values come from closed forms for normal distributions, from the mean of the folded normal for the Laplace
-/// distribution, and from an independent quadrature for all others.
+/// The expected values have three sources: closed forms for normal distributions, the mean of the
+/// folded normal distribution for the Laplace distribution, and an independent quadrature for all
+/// other distributions.
 #[test]
 fn quadrature_finds_known_divergences() {
     let cases = [
@@ -42,7 +44,8 @@ fn quadrature_finds_known_divergences() {
             "Mixture(0.5, Normal(0, 1), Normal(0, 0.0024787521766663585))",
             1.00889651,
         ),
-        // The exponential of a normal variate is log-normal.
+        // The exponential of a normal variate is log-normal, so both lines have the same
+        // divergence.
         ("Normal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
         ("LogNormal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
     ];
@@ -62,7 +65,7 @@ fn an_infinite_divergence_has_no_value() {
     assert_eq!(found.value, None);
 }
 
-/// The available choices follow from the library.
+/// The explorer derives the available distributions from the library.
 #[test]
 fn every_family_is_offered_with_its_requirements() {
     let all = all();
@@ -154,7 +157,8 @@ fn gradients_flow_only_to_optimised_parameters() {
         gradients("Normal(0.3, fixed(0.5))"),
     );
     assert!(held.gradient_nodes() < free.gradient_nodes());
-    // Before the rewrite, every draw adds numbers that the gradient keeps. No gradient flows through the noise.
+    // Before the rewrite, every draw adds numbers that the gradient computation keeps. The noise
+    // itself does not have a gradient.
     assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
     assert!(
         free.nodes
@@ -163,7 +167,7 @@ fn gradients_flow_only_to_optimised_parameters() {
     );
 }
 
-/// The purpose of the rewrite is that the number of elements with gradients does not depend on the number of draws.
+/// The rewrite makes the number of elements with gradients independent of the number of draws.
 #[test]
 fn after_the_rewrite_draws_need_no_gradients() {
     for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {
