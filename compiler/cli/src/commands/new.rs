@@ -26,7 +26,8 @@ use std::path::{Path, PathBuf};
 /// Errors in the file or the command line.
 type Faults = Vec<Diagnostic>;
 
-/// The largest number of left-out columns that the terminal lists; if there are more, only their number is shown.
+/// The largest number of left-out columns that the terminal output lists. If the program leaves out
+/// more columns, only their number is shown.
 const MOST_LISTED: usize = 10;
 
 /// Runs the command.
@@ -40,13 +41,13 @@ pub fn run(arguments: &New) -> u8 {
     }
 }
 
-/// Returns the canonical text of a program; `None` if it cannot be parsed.
+/// Returns the formatted text of a program, or `None` if the program cannot be parsed.
 fn formatted(text: &str) -> Option<String> {
     let source = SourceMap::default().add("new.bnn", text);
     bnnc_driver::program::format(&source).ok()
 }
 
-/// Writes the program, and returns what the terminal shows.
+/// Writes the program, and returns the text for the terminal.
 fn project(arguments: &New) -> Result<String, Faults> {
     let file = &arguments.file;
     let one = |fault: Diagnostic| vec![fault];
@@ -88,13 +89,15 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
-/// Returns the path of the table of complete rows. It has the name of the program, so that several programs for one table do not share it.
+/// Returns the path of the table of complete rows. Its name contains the name of the program, so
+/// that several programs for one table have separate files.
 fn complete_of(target: &Path) -> PathBuf {
     let program = target.file_stem().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!("{program}-complete.csv"))
 }
 
-/// Checks that no file would be replaced, except with `overwrite` an earlier program and the table of complete rows that it reads.
+/// Checks that the command does not replace existing files. With `overwrite`, it may replace an
+/// earlier program, and the table of complete rows that this program reads.
 fn check_free(
     target: &Path,
     complete: &Path,
@@ -119,10 +122,10 @@ fn check_free(
 /// The format of files with an unknown extension, and of the table of complete rows.
 const TEXT: &str = "csv";
 
-/// Files with these extensions are not tables. Formats that consist of pairs of files are not tables either.
+/// The extensions of files that are known not to be tables.
 const OTHER_FILES: &[&str] = &["bnn", "npz", "xls", "xlsx"];
 
-/// Returns the format of a file by its extension.
+/// Returns the format of a file, determined by its extension.
 fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     let ending = ending(file);
     let is_named = Format::WORDS.contains(&ending.as_str()) || OTHER_FILES.contains(&ending.as_str());
@@ -130,7 +133,7 @@ fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     table_format(word).ok_or_else(|| diagnostics::no_table(file, &ending))
 }
 
-/// Returns the format with this name, if a single file of this format is a table.
+/// Returns the format with this name. Returns `None` if a single file of the format is not a table.
 fn table_format(word: &str) -> Option<Format> {
     Format::read(RawOption::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
 }
@@ -153,7 +156,7 @@ fn ending(file: &Path) -> String {
     ending.to_string_lossy().to_lowercase()
 }
 
-/// Returns the name of a file without its extension: `cars` for `data/cars.csv.gz`.
+/// Returns the name of a file without folder and extension, such as `cars` for `data/cars.csv.gz`.
 fn stem(file: &Path) -> String {
     let name = unpacked_name(file);
     name.file_stem()
@@ -174,7 +177,8 @@ fn target(arguments: &New, stem: &str) -> PathBuf {
     }
 }
 
-/// Returns the path of an existing file, relative to an existing folder. The path is absolute if file and folder have no common ancestor.
+/// Returns the path of an existing file, relative to an existing folder. Returns an absolute path
+/// if the file and the folder do not have a common ancestor.
 fn from_folder(folder: &Path, file: &Path) -> PathBuf {
     let here = match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -199,13 +203,13 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
     up.chain(down).collect()
 }
 
-/// Returns the path as text for a program; `None` if a program cannot contain it.
+/// Returns a path as text for a program, or `None` if a program cannot contain this path.
 fn path_text(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     (!text.contains(['"', '\n', '\r'])).then(|| text.to_owned())
 }
 
-/// Returns what the terminal shows.
+/// Returns the text for the terminal.
 fn summary(plan: &ProgramPlan, columns: &TableColumns, complete: &Path) -> String {
     let plural = |count: usize, one: &str, several: &str| match count {
         0 => None,

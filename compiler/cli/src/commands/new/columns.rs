@@ -1,4 +1,5 @@
-//! Chooses the use of each column of a table (such as output or input), and finds the rows that have values in all columns used.
+//! Chooses the use of each column of a table, such as output or input. Also finds the rows that
+//! have values in all used columns.
 
 use super::diagnostics;
 use super::facts::{ColumnFacts, shown};
@@ -14,25 +15,28 @@ use bnnc_data::write::ResultColumn;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// A column with missing values in more than this fraction of the rows is left out, because its gaps would remove too many rows.
+/// A column is left out if its values are missing in more than this fraction of the rows.
+/// Otherwise, the program would have to leave out all of these rows.
 const MOST_MISSING: f64 = 0.3;
 
-/// With fewer rows than this, all rows are used for the fit: a test set of a fifth of the rows would measure predictions too imprecisely.
+/// If the table has fewer rows than this, all rows are training rows. A fifth of the rows would be
+/// too few test rows to measure the predictions precisely.
 const FEW_ROWS: usize = 40;
 
-/// With at least this number of rows in each group and class, a random fifth of the rows almost never contains all rows of one group or class.
+/// The least number of rows of each group and class for a random test set. With this number of
+/// rows, a random fifth of the rows almost never contains all rows of a group or class.
 const LEAST_ROWS: usize = 5;
 
 /// The columns of a table.
 pub struct TableColumns<'t> {
     table: &'t Table,
     gaps: Gaps,
-    /// The use of each column, and the facts about its values. For the output, these facts are not used.
+    /// The use of each column, and the facts about its values. The entry of the output is not read.
     uses: Vec<(ColumnUse, ColumnFacts)>,
     /// The index of the output.
     output: usize,
     choice: LikelihoodChoice,
-    /// A remark on the choice of the output; `None` if the user chose it.
+    /// A remark on the choice of the output. `None` if the user chose the output.
     remark: Option<String>,
     /// The rows with values in all columns that are used.
     rows: Vec<usize>,
@@ -72,8 +76,8 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
-            // A column that was left out in the first pass, over all rows, stays left out: the remaining rows were chosen without regard to its
-            // gaps.
+            // A column that the first pass left out stays left out. The complete rows were chosen
+            // without regard to the gaps of this column, so it may have gaps in these rows.
             let again = self::uses(table, &columns.gaps, Some(&columns.rows));
             let both = columns.uses.into_iter().zip(again);
             columns.uses = both
@@ -108,8 +112,8 @@ impl<'t> TableColumns<'t> {
         place != self.output && !matches!(self.uses[place].0, ColumnUse::LeftOut(_))
     }
 
-    /// Returns whether the file has a value in every cell. If a cell is empty, the program cannot read the file, even if it does not use the column
-    /// of the cell.
+    /// Returns whether the file has a value in every cell. If a cell is empty, the program cannot
+    /// read the file, even if the program does not use the column with this cell.
     pub fn is_complete(&self) -> bool {
         self.gaps.is_empty()
     }
@@ -119,12 +123,12 @@ impl<'t> TableColumns<'t> {
         (self.rows.len(), self.table.rows)
     }
 
-    /// Returns a remark on the choice of the output; `None` if the user chose it.
+    /// Returns a remark on the choice of the output, or `None` if the user chose the output.
     pub fn choice_of_output(&self) -> Option<&str> {
         self.remark.as_deref()
     }
 
-    /// Returns the columns that are left out, with the reasons.
+    /// Returns the names of the columns that are left out, and the reason for each.
     pub fn left_out(&self) -> Vec<(&str, &str)> {
         let all = self.table.arrays.iter().zip(&self.uses).enumerate();
         all.filter(|(place, _)| *place != self.output)
@@ -135,7 +139,8 @@ impl<'t> TableColumns<'t> {
             .collect()
     }
 
-    /// Returns the columns that the program reads, in the rows that are complete. The output is the last of these columns.
+    /// Returns the columns that the program reads, restricted to the complete rows. The output is
+    /// the last column.
     pub fn complete(&self) -> Vec<(String, ResultColumn)> {
         let inputs = (0..self.table.arrays.len()).filter(|place| self.is_input(*place));
         let column = |place: usize| {
@@ -153,7 +158,7 @@ impl<'t> TableColumns<'t> {
         inputs.chain(std::iter::once(self.output)).map(column).collect()
     }
 
-    /// Returns the plan of a program that reads data in this format.
+    /// Returns the plan of a program that reads data in the format `format`.
     pub fn plan(&self, paths: ProgramPaths, format: Format, stem: &str) -> ProgramPlan {
         let mut items = ProgramNames::new();
         for own in ["Linear", "Network", "MeanField", "fit", "network"] {
@@ -174,7 +179,8 @@ impl<'t> TableColumns<'t> {
                 name: names.claim(&array.name),
                 column: array.name.clone(),
             };
-            // A renamed column is standardised with the other inputs, so its integers cannot serve as positions of groups.
+            // A renamed column is standardised together with the other inputs, so its integers
+            // cannot be positions of groups.
             match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
                 true => groups.push(GroupColumn {
                     named,
@@ -221,7 +227,7 @@ impl<'t> TableColumns<'t> {
         all.map(about).collect()
     }
 
-    /// Returns the reason why no rows are kept for testing; `None` if rows are kept.
+    /// Returns the reason why all rows are training rows, or `None` if some rows are test rows.
     fn untested(&self, has_inputs: bool) -> Option<String> {
         let rows = self.rows.len();
         if !has_inputs {
@@ -254,7 +260,8 @@ impl<'t> TableColumns<'t> {
         ))
     }
 
-    /// Returns the time column by which the rows are sorted, if there is one.
+    /// Returns the name of a time column by which the rows are sorted, or `None` if the rows are
+    /// not sorted by time.
     fn time(&self) -> Option<&str> {
         let is_ordered = |(array, (used, facts)): (&'t Array, &(ColumnUse, ColumnFacts))| {
             let is_kept = *used == ColumnUse::Number || facts.is_dates();
@@ -283,7 +290,8 @@ impl<'t> TableColumns<'t> {
     }
 }
 
-/// Guesses the use of each column from its values in these rows; without `rows`, from all rows in which it has a value.
+/// Guesses the use of each column from its values in the rows `rows`. If `rows` is `None`, the
+/// function uses all rows in which the column has a value.
 fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, ColumnFacts)> {
     let of = |(place, array): (usize, &Array)| {
         let left_out = |why: &str| {
@@ -318,7 +326,8 @@ fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, C
     table.arrays.iter().enumerate().map(of).collect()
 }
 
-/// Returns the index of the output, and a remark on it if the user did not choose it.
+/// Returns the index of the output. If the user did not choose the output, also returns a remark on
+/// its choice.
 fn output(
     path: &Path,
     table: &Table,
@@ -388,8 +397,9 @@ fn output(
     }
 }
 
-/// Returns whether the last column looks like an output that only missing values or the form of its numbers make unusable. Another column is then not
-/// chosen in its place.
+/// Returns whether the last column is probably the output that the user wants to predict, although
+/// missing values or the form of its numbers make it unusable. If so, the command reports an error
+/// instead of choosing another column.
 fn is_probably_output(table: &Table, gaps: &Gaps, facts: &ColumnFacts) -> bool {
     let Some(last) = table.arrays.last().filter(|last| is_writable(&last.name)) else {
         return false;

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Every code, sorted.
 pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSABLE];
 
-/// A file that does not contain a table, or whose path a program cannot contain.
+/// A file that does not contain a table, or a file whose path a program cannot contain.
 static NO_TABLE: Code = Code {
     id: "E0660",
     title: "`bnnc new` cannot use the file",
@@ -51,7 +51,7 @@ static UNUSABLE: Code = Code {
               Wrong: `bnnc new cars.csv --output licence_plate`.\n\nRight: `bnnc new cars.csv --output price`.",
 };
 
-/// Reports a file whose format has no columns.
+/// Reports a file whose format does not have columns.
 pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
     let message = format!("`bnnc new` reads tables, but a file that ends in `.{ending}` is not one");
     Diagnostic::data(&NO_TABLE, path, 0, 0, message)
@@ -107,13 +107,14 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
     }
 }
 
-/// Reports that a file would be replaced.
+/// Reports that the command would replace an existing file.
 pub fn exists(path: &Path) -> Diagnostic {
     Diagnostic::data(&EXISTS, path, 0, 0, "the file exists already")
         .help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace it: `--overwrite`")
 }
 
-/// Reports that the table of complete rows would replace a file that the earlier program does not read.
+/// Reports that the table of complete rows would replace an unrelated file, which the earlier
+/// program does not read.
 pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let message = "the table of complete rows would replace this file";
     let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
@@ -127,7 +128,8 @@ pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     }
 }
 
-/// Reports a column that cannot be the output, at its name in the header. `place` is the position of the column, counted from 1.
+/// Reports a column that cannot be the output. The error points at the name of the column in the
+/// header. `place` is the position of the column, counted from 1.
 pub fn unusable(path: &Path, (place, name): (usize, &str), why: &str, remedy: String) -> Diagnostic {
     let message = format!("`{name}` cannot be the output: {why}");
     Diagnostic::data(&UNUSABLE, path, 1, place, message).help(remedy)

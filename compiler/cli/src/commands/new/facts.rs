@@ -1,11 +1,12 @@
-//! Facts about the values of a column, from which `bnnc new` guesses the use of the column.
+//! Collects facts about the values of a column. `bnnc new` guesses the use of the column from these
+//! facts.
 
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::number::rounded;
 use bnnc_data::table::ArrayValues;
 use std::collections::{HashMap, HashSet};
 
-/// Facts about the values of a column in some rows.
+/// Facts about the values of a column in a set of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnFacts {
     /// The number of rows.
@@ -18,20 +19,21 @@ pub struct ColumnFacts {
     pub commonest: usize,
     /// The different texts in order of first appearance; `None` for a column of numbers.
     pub texts: Option<Vec<String>>,
-    /// The values if they are numbers, in the order of the rows.
+    /// The values in the order of the rows. The list is empty if the values are texts.
     numbers: Vec<f64>,
     /// True if all values are integers.
     pub whole: bool,
-    /// True if some different integers are the same real number.
+    /// True if two different integers in the column have the same double-precision value.
     pub is_rounded: bool,
 }
 
 impl ColumnFacts {
-    /// Collects the facts about a column in these rows.
+    /// Collects the facts about a column in the rows `rows`.
     pub fn of(values: &ArrayValues, rows: &[usize]) -> ColumnFacts {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
-        // Integers beyond 2^53 may differ although they are the same real.
+        // Integers are compared as integers, because different integers beyond 2^53 may have the
+        // same double-precision value.
         let key = |row: usize| match values {
             ArrayValues::Int(values) => values[row] as u64,
             _ => values.real(row).to_bits(),
@@ -98,7 +100,8 @@ impl ColumnFacts {
         self.whole && self.rows > 2 && self.numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
     }
 
-    /// Returns whether numbers never decrease from one row to the next; for texts, whether new texts appear in sorted order.
+    /// Returns whether the values ascend. Numbers ascend if they never decrease from one row to the
+    /// next. Texts ascend if new texts appear in sorted order.
     pub fn ascends(&self) -> bool {
         match &self.texts {
             Some(texts) => texts.is_sorted(),
@@ -106,7 +109,8 @@ impl ColumnFacts {
         }
     }
 
-    /// Returns whether all texts are dates or times that begin with a year, a month and a day: `2024-05-31`, `2024/05/31 12:00`.
+    /// Returns whether all texts are dates or times that begin with a year, a month and a day, such
+    /// as `2024-05-31` or `2024/05/31 12:00`.
     pub fn is_dates(&self) -> bool {
         let is_date = |text: &String| {
             let parts: Vec<&str> = text.splitn(3, ['-', '/']).collect();
@@ -120,7 +124,8 @@ impl ColumnFacts {
         self.texts.as_ref().is_some_and(|texts| texts.iter().all(is_date))
     }
 
-    /// Returns whether all texts look like numbers with a unit, a currency, a decimal comma or separated thousands: `12 %`, `$10.50`, `1,5`.
+    /// Returns whether all texts look like numbers with a unit, a currency, a decimal comma or
+    /// separators of thousands, such as `12 %`, `$10.50` or `1,5`.
     pub fn is_numbers_as_text(&self) -> bool {
         let is_number = |text: &String| {
             let text = text.trim_start_matches(|letter: char| "$\u{20ac}\u{a3}\u{a5}+- ".contains(letter));
@@ -138,8 +143,9 @@ impl ColumnFacts {
         low.abs().max(high.abs()) <= LARGEST_INTEGER as f64
     }
 
-    /// Returns the number of outliers: values whose distance from the nearer quartile is more than three times the interquartile range. For a normal
-    /// distribution, this is true of two values in a million.
+    /// Returns the number of outliers: values whose distance from the nearer quartile is more than
+    /// three times the interquartile range. In a normal distribution, two values in a million are
+    /// outliers in this sense.
     pub fn far_out(&self) -> usize {
         let mut sorted = self.numbers.clone();
         sorted.sort_by(f64::total_cmp);
@@ -147,7 +153,8 @@ impl ColumnFacts {
             return 0;
         };
         let reach = 3.0 * (high - low);
-        // If half of the values are equal, the quartiles do not measure the spread.
+        // If half of the values are equal, the interquartile range may be zero. It then does not
+        // measure the spread, so no value counts as an outlier.
         if reach == 0.0 {
             return 0;
         }
@@ -174,14 +181,15 @@ impl ColumnFacts {
     }
 }
 
-/// Moments of a column.
+/// The moments of a function of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnMoments {
     /// The mean.
     pub mean: f64,
     /// The variance, with the number of rows as its divisor.
     pub variance: f64,
-    /// The third central moment in units of the standard deviation; NaN for a constant column.
+    /// The third central moment, divided by the cube of the standard deviation. NaN for a constant
+    /// column.
     pub skewness: f64,
 }
 
@@ -192,7 +200,8 @@ impl ColumnMoments {
     }
 }
 
-/// Shortens a text of the file for a comment, to one line of at most 30 characters.
+/// Shortens a text from the file to one line of at most 30 characters, for a comment in the
+/// program.
 pub fn shown(text: &str) -> String {
     let line: String = text
         .chars()

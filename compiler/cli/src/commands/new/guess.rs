@@ -7,16 +7,16 @@ use super::facts::{ColumnFacts, shown};
 pub enum ColumnUse {
     /// An input with a coefficient.
     Number,
-    /// An input with an effect for each of its values.
+    /// An input with one effect for each of its values.
     Groups,
-    /// Left out, for this reason.
+    /// The column is left out. The text is the reason.
     LeftOut(String),
 }
 
-/// Words in the names of columns that number or name rows.
+/// Words that occur in the names of columns that number or name the rows.
 const IDS: &[&str] = &["id", "ids", "index", "nr", "row", "rownames", "serial", "uuid"];
 
-/// Words in the names of columns that measure time.
+/// Words that occur in the names of columns that measure time.
 const TIMES: &[&str] = &[
     "date",
     "datetime",
@@ -32,23 +32,23 @@ const TIMES: &[&str] = &[
     "year",
 ];
 
-/// Words in the names of columns whose integers name groups.
+/// Words that occur in the names of columns whose integers name groups.
 const GROUPS: &[&str] = &[
     "category", "class", "cluster", "code", "county", "district", "group", "id", "label", "postcode",
     "region", "school", "shop", "site", "species", "state", "store", "subject", "team", "type", "ward",
     "zip",
 ];
 
-/// A column of integers with at most this number of different values is treated as groups, if each value has [`ROWS_OF_A_VALUE`] rows on
-/// average.
+/// A column of integers counts as groups if it has at most this number of different values, and at
+/// least [`ROWS_OF_A_VALUE`] rows per value on average.
 const FEW_VALUES: usize = 5;
 const ROWS_OF_A_VALUE: usize = 20;
 
-/// A column is treated as groups only if it has at least this number of rows per group on average. With fewer rows, the model would have
-/// almost as many effects as rows.
+/// A column counts as groups only if it has at least this number of rows per group on average.
+/// Otherwise, the model would have almost as many effects as rows.
 const ROWS_OF_A_GROUP: usize = 3;
 
-/// Guesses the use of a column. `place` is its position in the file.
+/// Guesses the use of a column. `place` is the position of the column in the file.
 pub fn guess(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     if !is_writable(name) {
         return left_out("its name has a double quote or a line break, which programs cannot write");
@@ -110,22 +110,23 @@ fn numbers(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     }
 }
 
-/// Returns whether the name of a column suggests that it measures time.
+/// Returns whether the name of a column suggests that the column measures time.
 pub fn is_time(name: &str) -> bool {
     has(name, TIMES)
 }
 
-/// Returns whether the name of a column suggests that it contains groups.
+/// Returns whether the name of a column suggests that the column contains groups.
 pub fn is_named_as_groups(name: &str) -> bool {
     has(name, GROUPS)
 }
 
-/// Returns whether a program can refer to the column, in double quotes if necessary.
+/// Returns whether a program can refer to a column with this name, in double quotes if necessary.
 pub fn is_writable(name: &str) -> bool {
     !name.contains(['"', '\n', '\r'])
 }
 
-/// Returns whether one of the words of a name is in the list. `customerId`, `customer_id` and `Customer ID` have the word `id`.
+/// Returns whether a name contains one of the words in the list. For example, `customerId`,
+/// `customer_id` and `Customer ID` contain the word `id`.
 fn has(name: &str, list: &[&str]) -> bool {
     let mut words = vec![String::new()];
     let mut before = ' ';

@@ -5,28 +5,31 @@ use super::guess::is_named_as_groups;
 use bnnc_base::number::rounded;
 use std::fmt;
 
-/// The distribution of the output, with the numbers that it needs from the data.
+/// The distribution of the output, with the numbers that the program's priors need from the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OutputLikelihood {
-    /// Reals, standardised.
+    /// Standardised reals.
     Normal,
-    /// Reals with outliers, standardised.
+    /// Standardised reals with outliers.
     StudentT,
-    /// Positive numbers whose logarithm has this mean and standard deviation.
+    /// Positive numbers. The fields are the mean and the standard deviation of their logarithm.
     LogNormal(f64, f64),
-    /// Positive numbers, many of them close to zero; the logarithm has this mean and standard deviation.
+    /// Positive numbers, many of which are close to zero. The fields are the mean and the standard
+    /// deviation of their logarithm.
     Gamma(f64, f64),
-    /// 0 and 1.
+    /// The integers 0 and 1.
     Bernoulli,
-    /// Two integers other than 0 and 1; the predicted probability is that of this integer.
+    /// Two integers other than 0 and 1. The model predicts the probability of the integer in the
+    /// field.
     Either(i64),
-    /// Two texts.
+    /// Two different texts.
     TwoTexts,
     /// Three or more classes.
     Classes,
-    /// Counts. The logarithm of their mean is given.
+    /// Counts. The field is the logarithm of their mean.
     Poisson(f64),
-    /// Counts with more variance than a Poisson distribution. The logarithm of their mean is given.
+    /// Counts with more variance than in a Poisson distribution. The field is the logarithm of
+    /// their mean.
     NegativeBinomial(f64),
 }
 
@@ -62,22 +65,24 @@ impl OutputLikelihood {
     }
 }
 
-/// A choice, and the reason for it in a sentence or two.
+/// A likelihood, and the reason for its choice in one or two sentences.
 pub type LikelihoodChoice = (OutputLikelihood, String);
 
-/// An output with more different values than this is not treated as classes.
+/// The largest number of different values of an output that counts as classes.
 const MOST_CLASSES: usize = 50;
 
-/// If integers from 0 have more than `FEW_CLASSES` values, each value needs at least `CLEAR_ROWS` rows to be recognised as equally frequent classes.
-/// With fewer rows, counts of events may by chance be as evenly distributed.
+/// Integers from 0 upwards may be classes or counts. If they have more than `FEW_CLASSES` values,
+/// equal frequencies are a sign of classes only if each value has at least `CLEAR_ROWS` rows. With
+/// fewer rows, counts could have such frequencies by chance.
 const FEW_CLASSES: usize = 4;
 const CLEAR_ROWS: usize = 5;
 
-/// Positive integers are treated as counts only if their mean is at most this large. If the mean is larger, the gaps between integers
-/// are negligible, and the integers are treated as reals.
+/// Positive integers count as counts of events only if their mean is at most this. If the mean is
+/// larger, the gaps between integers are negligible, and the integers count as reals.
 const LARGEST_COUNT: f64 = 100.0;
 
-/// Counts of events rarely vary less than this, relative to their mean; ratings and bounded counts often do.
+/// A bound on the ratio of variance to mean. The ratio is rarely below this bound for counts of
+/// events, but often for ratings and for bounded counts.
 const LARGEST_RATING_RATIO: f64 = 0.8;
 
 /// The reason why a column cannot be an output.
@@ -85,11 +90,11 @@ const LARGEST_RATING_RATIO: f64 = 0.8;
 pub enum UnusableOutput {
     /// The column has the same value in every row.
     Constant,
-    /// The column has different integers that are the same real number.
+    /// The column contains different integers with the same double-precision value.
     Rounded,
     /// The column is text that looks like numbers.
     NumbersAsText,
-    /// The column is text with this number of different values in this number of rows.
+    /// The column is text. The fields are the number of different values and the number of rows.
     Texts(usize, usize),
 }
 
@@ -218,7 +223,8 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
 fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
     let (low, high) = facts.extent();
     let plain = facts.moments(|x| x);
-    // If the largest value is at most twice the smallest, the values are skewed above an offset, and their logarithms are skewed too.
+    // A logarithm removes skewness only if the values range over more than a factor of two.
+    // Otherwise, the values are skewed above an offset, and their logarithms are skewed too.
     if low > 0.0 && high > 2.0 * low && plain.skewness > 1.0 {
         let log = facts.moments(f64::ln);
         let ends = (log.mean, log.sd());
@@ -271,16 +277,17 @@ mod tests {
 
     #[test]
     fn counts_are_chosen_by_the_ratio_of_variance_to_mean() {
-        // Mean 2, variance 2: ratio 1.
+        // The mean is 2 and the variance is 2, so their ratio is 1.
         assert!(
             matches!(of(ArrayValues::Int(vec![0, 2, 4, 1, 3, 2, 0, 4])), OutputLikelihood::Poisson(log) if (log - 2f64.ln()).abs() < 1e-12)
         );
-        // Mean 5, variance 25.
+        // The mean is 5 and the variance is 25, so the counts vary more than in a Poisson
+        // distribution.
         assert!(matches!(
             of(ArrayValues::Int(vec![0, 0, 0, 10, 10, 10, 4, 6])),
             OutputLikelihood::NegativeBinomial(_)
         ));
-        // Mean 3, variance 2/3.
+        // The mean is 3 and the variance is 2/3, so the values vary too little for counts.
         assert_eq!(
             of(ArrayValues::Int(vec![2, 3, 4, 2, 3, 4])),
             OutputLikelihood::Normal
@@ -289,12 +296,12 @@ mod tests {
             of(ArrayValues::Int(vec![0, 1, 2, 0, 1, 2])),
             OutputLikelihood::Classes
         );
-        // Each of 0 to 4 in every fifth row.
+        // Each integer from 0 to 4 stands in every fifth row.
         assert_eq!(
             of(ArrayValues::Int((0..60).map(|row| row % 5).collect())),
             OutputLikelihood::Classes
         );
-        // Ratings with mean 3 and variance 1.6.
+        // The values are ratings with mean 3 and variance 1.6.
         assert_eq!(
             of(ArrayValues::Int([1, 1, 2, 3, 3, 3, 4, 4, 5, 4].repeat(9))),
             OutputLikelihood::Normal
@@ -313,7 +320,8 @@ mod tests {
     fn positive_numbers_are_chosen_by_the_skewness_of_their_logarithm() {
         let grid =
             |of: fn(f64) -> f64| ArrayValues::Real((1..200).map(|i| of(f64::from(i) / 200.0)).collect());
-        // The exponentials of the quantiles of a logistic variable, and the quantiles of an exponential variable.
+        // The values of the first case are exponentials of the quantiles of a logistic variable.
+        // The values of the second case are quantiles of an exponential variable.
         assert!(matches!(
             of(grid(|p| p / (1.0 - p))),
             OutputLikelihood::LogNormal(..)
@@ -323,10 +331,10 @@ mod tests {
             OutputLikelihood::Gamma(..)
         ));
         assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
-        // An exponential variable plus a large offset: effects are additive, so neither a log-normal nor a gamma likelihood is
-        // chosen.
+        // The values are quantiles of an exponential variable plus a large offset. Effects on such
+        // values are additive, so the choice is neither a log-normal nor a gamma likelihood.
         assert_eq!(of(grid(|p| 1000.0 - (1.0 - p).ln())), OutputLikelihood::StudentT);
-        // Quantiles of a Cauchy variable.
+        // The values are quantiles of a Cauchy variable, so some of them are outliers.
         assert_eq!(
             of(grid(|p| (std::f64::consts::PI * (p - 0.5)).tan())),
             OutputLikelihood::StudentT

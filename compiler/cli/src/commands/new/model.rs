@@ -1,4 +1,4 @@
-//! Writes the models of the program: the linear model and the network.
+//! Writes the two models of a program: the linear model and the network.
 
 use super::likelihood::OutputLikelihood;
 use super::names::ProgramNames;
@@ -14,9 +14,9 @@ pub enum ModelPart {
     Network,
 }
 
-/// A model.
+/// The text of a model, and the settings that the text requires elsewhere in the program.
 pub struct ModelText {
-    /// Its text.
+    /// The text of the model.
     pub text: String,
     /// The parameters that should have the non-centred parameterisation.
     pub non_centered: Vec<String>,
@@ -24,14 +24,14 @@ pub struct ModelText {
     pub posterior: Vec<String>,
 }
 
-/// With more inputs than this, the scale of the coefficients is a parameter.
+/// If there are more inputs than this, the prior scale of the coefficients is a parameter.
 const MANY_INPUTS: usize = 20;
-/// With more inputs than this, the coefficients form a vector even if the model has groups.
+/// If there are more inputs than this, the coefficients form a vector even if the model has groups.
 const MANY_NAMES: usize = 12;
-/// With more groups than this, the scale of their effects is a parameter.
+/// If a column has more groups than this, the prior scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
-/// With fewer rows per parameter than this, parameters are non-centred, because a centred parameterisation would lead to
-/// a funnel.
+/// If there are fewer rows per parameter than this, parameters have the non-centred
+/// parameterisation, because the posterior of a centred parameterisation would have a funnel.
 const ROWS_OF_A_PARAMETER: usize = 20;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
@@ -47,8 +47,9 @@ impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
         let normal = |location: f64, scale: f64| {
-            // Rounding the location moves it by less than a tenth of the scale. Otherwise, a prior centred away from the
-            // data would dominate the fit.
+            // The number of digits is chosen so that rounding moves the location by less than a
+            // tenth of the scale. A larger move could centre the prior away from the data, and this
+            // prior would dominate the fit.
             let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
             let location = rounded(location, digits.max(2.0) as usize);
             format!("Normal({location}, {})", number(scale))
@@ -89,7 +90,7 @@ struct Writer<'p> {
     dims: Vec<String>,
 }
 
-/// Writes one of the two models.
+/// Returns the text of one of the two models.
 pub fn of(plan: &ProgramPlan, part: ModelPart) -> ModelText {
     let mut names = ProgramNames::new();
     for named in plan
@@ -138,7 +139,7 @@ impl Writer<'_> {
         self.plan.choice.0 == OutputLikelihood::Classes
     }
 
-    /// Writes a comment into the linear model.
+    /// Writes a comment if the model is the linear model.
     fn remark(&mut self, text: &str) {
         if self.part == ModelPart::Linear {
             if !self.lines.is_empty() {
@@ -223,7 +224,8 @@ impl Writer<'_> {
         self.terms.push("alpha".to_owned());
     }
 
-    /// Returns the vector of the inputs with coefficients: `x`, or a list of names in a model that has other inputs too.
+    /// Returns the vector of the inputs with coefficients. It is `x` or, in a model with other
+    /// inputs, a list of names.
     fn vector(&self) -> String {
         let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
         match self.plan.has_vector() {
@@ -285,7 +287,8 @@ impl Writer<'_> {
 
     fn layers(&mut self) {
         let count = self.plan.numbers.len();
-        // The more inputs a unit sums, the smaller their weights must be for a sum of the same size.
+        // The scale of the first weights decreases with the number of inputs, so that the sum over
+        // the inputs keeps its size.
         let first = rounded((2.0 / (count as f64).sqrt()).min(1.0), 2);
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
         let last = rounded(width / (UNITS as f64).sqrt(), 2);

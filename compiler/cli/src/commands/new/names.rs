@@ -3,7 +3,7 @@
 use bnnc_driver::program::is_keyword;
 use std::collections::HashSet;
 
-/// Names that every generated program uses itself, and names of functions that it calls.
+/// The names that every generated program declares, and the names of the functions that it calls.
 const OWN: &[&str] = &[
     "_i",
     "alpha",
@@ -25,20 +25,21 @@ const OWN: &[&str] = &[
     "x",
 ];
 
-/// The names that are taken.
+/// The names that a program already uses.
 pub struct ProgramNames {
     taken: HashSet<String>,
 }
 
 impl ProgramNames {
-    /// Creates the set of names that every generated program uses.
+    /// Creates a set that contains the names that every generated program uses.
     pub fn new() -> ProgramNames {
         ProgramNames {
             taken: OWN.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 
-    /// Adds and returns a new name that is as similar to a text as the language allows.
+    /// Returns a new name that is as similar to a text as the language allows, and adds this name
+    /// to the set.
     pub fn claim(&mut self, text: &str) -> String {
         let mut name = String::new();
         for letter in text.chars() {
@@ -50,7 +51,8 @@ impl ProgramNames {
         }
         let trimmed = name.trim_end_matches('_');
         let mut name = match trimmed.chars().next() {
-            // Names of the language are ASCII, so a text without ASCII letters has no similar name.
+            // Names in the language consist of ASCII characters, so for a text without ASCII
+            // letters, no name is similar.
             None => "column".to_owned(),
             Some(first) if first.is_ascii_digit() => format!("c_{trimmed}"),
             Some(_) => trimmed.to_owned(),
@@ -76,7 +78,7 @@ pub fn is_plain(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Returns the text with which options of a data item refer to a column.
+/// Returns the text by which the options of a data item refer to a column.
 pub fn reference(column: &str) -> String {
     match is_plain(column) {
         true => column.to_owned(),

@@ -9,14 +9,15 @@ use bnnc_abi::data::Format;
 /// A column and its name in the program.
 #[derive(Clone, Debug)]
 pub struct NamedColumn {
-    /// The name in the file.
+    /// The name of the column in the file.
     pub column: String,
-    /// The name in the model.
+    /// The name of the input or output in the model.
     pub name: String,
 }
 
 impl NamedColumn {
-    /// Returns whether the two names are the same. If they are, the model finds the column by its name.
+    /// Returns whether the two names are equal. If they are, the input or output is bound to the
+    /// column without an entry in the data item.
     fn is_same(&self) -> bool {
         self.column == self.name
     }
@@ -25,7 +26,7 @@ impl NamedColumn {
 /// A column of groups.
 #[derive(Clone, Debug)]
 pub struct GroupColumn {
-    /// The column.
+    /// The names of the column.
     pub named: NamedColumn,
     /// The number of groups.
     pub levels: usize,
@@ -36,7 +37,7 @@ pub struct GroupColumn {
 pub struct ProgramPaths {
     /// The path of the program, as the user gave it.
     pub program: String,
-    /// The path of the data, relative to the program.
+    /// The path of the data, relative to the folder of the program.
     pub data: String,
 }
 
@@ -51,28 +52,30 @@ pub struct ProgramPlan {
     pub item: String,
     /// The output.
     pub output: NamedColumn,
-    /// The distribution of the output, and the reason for it.
+    /// The distribution of the output, and the reason for this choice.
     pub choice: (OutputLikelihood, String),
     /// The inputs with a coefficient.
     pub numbers: Vec<NamedColumn>,
     /// The inputs with one effect per value.
     pub groups: Vec<GroupColumn>,
-    /// Each column of the file with a description.
+    /// The name and a description of each column of the file.
     pub columns: Vec<(String, String)>,
     /// True if some columns of the file are not among the inputs.
     pub is_partial: bool,
-    /// The number of rows.
+    /// The number of rows that the program reads.
     pub rows: usize,
-    /// The reason why no rows are kept for testing; `None` if rows are kept.
+    /// The reason why all rows are training rows. `None` if some rows are test rows.
     pub untested: Option<String>,
-    /// Remarks on the rows: missing values and order.
+    /// Remarks on missing values and on the order of the rows.
     pub remarks: Vec<String>,
 }
 
-/// Only this number of columns is described one by one; for the other columns, only their number is given.
+/// The largest number of columns that the comment describes one by one. For further columns, it
+/// states only their number.
 const MOST_DESCRIBED: usize = 40;
 
-/// If each step of the sampler reads more numbers than this, a comment warns that a run takes minutes.
+/// If one step of the sampler reads more numbers than this, a comment warns that a run takes
+/// minutes.
 const MANY_NUMBERS: usize = 300_000;
 
 impl ProgramPlan {
@@ -163,7 +166,7 @@ impl ProgramPlan {
         )
     }
 
-    /// Returns the entries of `inputs = [..]`; `None` if the program does not need this option.
+    /// Returns the entries of `inputs = [..]`, or `None` if the program does not need this option.
     fn inputs(&self) -> Option<Vec<String>> {
         let entry = |named: &NamedColumn| match named.is_same() || self.has_vector() {
             true => reference(&named.column),
@@ -178,7 +181,7 @@ impl ProgramPlan {
         (!entries.is_empty() && self.is_partial).then_some(entries)
     }
 
-    /// Returns the value of `target`.
+    /// Returns the value of the option `target`.
     fn target(&self) -> String {
         let column = reference(&self.output.column);
         match self.choice.0 {
@@ -208,7 +211,7 @@ impl ProgramPlan {
         format!("{text}infer fit = nuts(Linear, {}){options}\n", self.item)
     }
 
-    /// Returns the network, in comments.
+    /// Returns the model of the network as comments.
     fn network(&self) -> String {
         let network = model::of(self, ModelPart::Network);
         let mut code = format!("{}\nposterior MeanField of Network {{\n", network.text);
@@ -236,7 +239,7 @@ impl ProgramPlan {
     }
 }
 
-/// Returns a text as comments of at most 100 characters.
+/// Returns a text as comment lines of at most 100 characters.
 pub fn comment(text: &str) -> String {
     let mut lines = String::new();
     let mut line = String::from("//");
