@@ -1,4 +1,5 @@
-//! Makes executables from compiled programs: finds the runtime, runs the C linker, and writes the file.
+//! Makes executables from compiled programs. This module finds the runtime, runs the C linker, and
+//! writes the executable.
 
 pub mod diagnostics;
 pub mod output;
@@ -7,9 +8,9 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use std::path::{Path, PathBuf};
 
-/// The reason why no executable was built.
+/// The reason why the executable was not built.
 pub enum BuildFailure {
-    /// An error outside of the compiler, such as a missing file, a failed linker or a full disk.
+    /// An error outside the compiler, such as a missing file, a failed linker or a full disk.
     Diagnostic(Box<Diagnostic>),
     /// A limit or a bug of the compiler.
     Fault(Fault),
@@ -30,14 +31,16 @@ impl From<Fault> for BuildFailure {
 /// The environment variable with the path of the runtime library or executable, or of its folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// The file from which executables are made: the static library of the runtime, or an executable without a program.
+/// The file from which executables are made. It is either the static library of the runtime, or an
+/// executable that does not contain a program yet.
 pub struct Runtime {
     /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Runtime {
-    /// Finds the static library of the runtime, for a linker; `given` is the path of the library or of its folder.
+    /// Finds the static library of the runtime, with which the linker makes executables. `given` is
+    /// the path of the library or of its folder.
     ///
     /// # Errors
     /// Fails if the library is not found.
@@ -49,7 +52,8 @@ impl Runtime {
         find(given, name)
     }
 
-    /// Finds the executable without a program; `given` is the path of the executable or of its folder.
+    /// Finds the executable to which `bnnc build` can append a program. `given` is the path of this
+    /// executable or of its folder.
     ///
     /// # Errors
     /// Fails if the executable is not found.
@@ -58,8 +62,8 @@ impl Runtime {
     }
 }
 
-/// Looks for a file at the path from the command line, then at the path in the environment variable, then beside this executable and in
-/// `../lib/bnnc`.
+/// Searches for a file in this order: at the path from the command line, at the path in the
+/// environment variable, beside this executable, and in `../lib/bnnc`.
 fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
     let said = given
         .map(Path::to_path_buf)

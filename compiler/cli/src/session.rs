@@ -1,4 +1,4 @@
-//! Functions that the commands share: reading programs, showing diagnostics, exit statuses.
+//! Functions that the commands share: they read programs and data, and show diagnostics.
 
 use crate::arguments::Compile;
 use bnnc_abi::data::Schema;
@@ -29,7 +29,7 @@ impl Display {
         terminal::show(diagnostics, sources, (self.json, render::text))
     }
 
-    /// Shows why a compilation failed and returns the exit status.
+    /// Shows the reason why a compilation failed, and returns the exit status.
     pub fn failure(self, failure: &CompileFailure, sources: &SourceMap) -> u8 {
         match failure {
             CompileFailure::Program(diagnostics) => self.show(diagnostics, sources),
@@ -38,7 +38,7 @@ impl Display {
     }
 }
 
-/// Returns the options of a compilation.
+/// Returns the options of a compilation from the arguments of the command line.
 pub fn options(compile: &Compile) -> Result<CompileOptions, Vec<Diagnostic>> {
     let precision = compile.precision.as_deref().map(|name| {
         if name == "f64" {
@@ -62,7 +62,8 @@ pub fn options(compile: &Compile) -> Result<CompileOptions, Vec<Diagnostic>> {
     })
 }
 
-/// Returns the path of an existing program for a name without the extension: `yacht.bnn` for `yacht`.
+/// Adds the extension `.bnn` to a path, such as `yacht`. Returns the result if a program with this
+/// path exists.
 pub fn with_ending(file: &Path) -> Option<PathBuf> {
     let mut name = file.as_os_str().to_owned();
     name.push(".bnn");
@@ -92,7 +93,8 @@ pub fn load(file: &Path, options: &CompileOptions, display: Display) -> Result<C
     load_text(file, &text, options, display)
 }
 
-/// Parses and checks a text that is the current or an earlier content of the file, and shows its diagnostics. The error is the exit status.
+/// Parses and checks a text, and shows its diagnostics. The text is the current or an earlier
+/// content of `file`. The error is the exit status.
 pub fn load_text(
     file: &Path,
     text: &str,
@@ -123,8 +125,8 @@ pub fn schemas(
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
 }
 
-/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory or, without this limit, the available memory.
-/// The error is the exit status.
+/// Reads the data that the chosen inferences use. Each data item may use at most `most` bytes of
+/// memory or, without this limit, the available memory. The error is the exit status.
 pub fn sources(
     program: &CheckedProgram,
     options: &CompileOptions,
@@ -137,7 +139,7 @@ pub fn sources(
 /// Reads the data that the chosen inferences use, as [`sources`] does.
 ///
 /// # Errors
-/// The diagnostics of the items that cannot be read.
+/// Fails with the diagnostics of the data items that cannot be read.
 pub fn read_sources(
     program: &CheckedProgram,
     options: &CompileOptions,

@@ -1,4 +1,5 @@
-//! Tips for invalid command lines that the argument parser cannot give: options of items, and programs named without their extension.
+//! Adds tips about invalid command lines that the argument parser does not know: about options of
+//! items, and about programs without their extension.
 
 use crate::arguments::CommandLine;
 use crate::session::with_ending;
@@ -8,14 +9,15 @@ use clap::{Command, CommandFactory};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Replaces the tips of the argument parser; `arguments` is the whole command line.
+/// Replaces the tips of the argument parser. `arguments` is the whole command line.
 pub fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument => of_option(error, arguments),
         ErrorKind::InvalidSubcommand => of_command(error),
         _ => return,
     };
-    // The parser would suggest "to pass '--epochs' as a value, use '-- --epochs'", but no command takes such a value.
+    // The suggestion of the parser is removed. It would be "to pass '--epochs' as a value, use '--
+    // --epochs'", but such a value is not valid in any command.
     error.remove(ContextKind::Suggested);
     if !tips.is_empty() {
         let tips = tips.into_iter().map(Into::into).collect();
@@ -68,8 +70,9 @@ fn has(command: &Command, option: &str) -> bool {
         .any(|argument| argument.get_long() == Some(option))
 }
 
-/// Returns the items that have an option with this name or synonym, each with the text that sets the option. For example, `learning_rate` means
-/// the optimiser of a training, or the step size of a chain.
+/// Returns the kinds of items that have an option with this name or synonym, and for each the text
+/// that sets the option. For example, `learning_rate` is a synonym for the optimiser of a training
+/// run and for the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for method in method::ALL {
@@ -88,7 +91,8 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns the value that a tip shows: the default of the option, unless a shell would split it.
+/// Returns the value that a tip shows. It is the default of the option, unless a shell would split
+/// this default into words.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {
         text.chars()

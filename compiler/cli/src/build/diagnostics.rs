@@ -48,7 +48,7 @@ static CANNOT_BUILD: Code = Code {
               Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// A backend that does not generate objects.
+/// The backend does not generate object files, which an executable needs.
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
@@ -57,7 +57,7 @@ static NO_OBJECTS: Code = Code {
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// `--gpu` with a backend that does not generate GPU code.
+/// `--gpu` is given, but the backend does not generate GPU code.
 static NO_GPU: Code = Code {
     id: "E0639",
     title: "no code for a GPU",
@@ -76,7 +76,8 @@ pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
     .help("or make the executable without one: `--no-linker`")
 }
 
-/// Reports that the runtime's file `name` was not found at any of `places`.
+/// Reports that the file `name` of the runtime was not found. `places` are the paths that were
+/// searched.
 pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
     let looked: Vec<String> = places
         .iter()
@@ -88,7 +89,7 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
                PATH`")
 }
 
-/// Reports a file that is not the runner of this version.
+/// Reports a file that is not the `bnnc-runner` of this version.
 pub fn no_runner(path: &Path) -> Diagnostic {
     Diagnostic::usage(
         &NO_RUNTIME,
@@ -97,7 +98,7 @@ pub fn no_runner(path: &Path) -> Diagnostic {
     .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`")
 }
 
-/// Reports a runner that is shorter than its header states.
+/// Reports a `bnnc-runner` that is shorter than its header states.
 pub fn half_a_runner(path: &Path) -> Diagnostic {
     let text = format!(
         "`{}` is truncated: it has fewer bytes than its header states",

@@ -1,4 +1,4 @@
-//! Writes executables: an executable is completed under a temporary name, and then renamed.
+//! Writes executables. An executable is completed under a temporary name, and then renamed.
 
 use crate::build::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// Messages with which a linker or the system reports that the disk is too full for the executable.
+/// Messages by which a linker or the system reports a full disk.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -37,7 +37,8 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
 /// Checks that an executable can be written to `path`.
 ///
 /// # Errors
-/// Fails for a folder, a special file, a path without a file name, or a folder that does not exist.
+/// Fails if the path is a folder or a special file, if it does not end in a file name, or if its
+/// folder does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     let refuse = |why: &str| Err(Box::new(diagnostics::cannot_build(path, why)));
     if path.is_dir() {
@@ -58,7 +59,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
 /// Checks that the executable at `path` would not overwrite a file from which it is made.
 ///
 /// # Errors
-/// Fails if such a file is at the path.
+/// Fails if one of these files is at the path.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
         true => Err(Box::new(diagnostics::cannot_build(
@@ -86,11 +87,13 @@ fn is_same(left: &Path, right: &Path) -> bool {
 /// Checks that a file is the complete `bnnc-runner` of this version.
 ///
 /// # Errors
-/// Fails for any other file, for an incomplete runner, and for a file that cannot be read.
+/// Fails if the file is not the runner of this version, if it is incomplete, or if it cannot be
+/// read.
 pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes =
         fs::read(path).map_err(|error| Box::new(diagnostics::cannot_build(path, &error.to_string())))?;
-    // The mark is assembled here, so that this executable does not contain it.
+    // The mark is assembled at run time, so that this executable does not contain the complete
+    // mark.
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
     if !bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
         return Err(Box::new(diagnostics::no_runner(path)));
@@ -101,8 +104,9 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Files of other formats are not checked. Linkers write the
-/// section table at the end, so a truncated file lacks it.
+/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Linkers write
+/// the section table at the end of the file, so a truncated file does not contain it. For files of
+/// other formats, returns `true`.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     if !bytes.starts_with(ELF_64_LITTLE) {
@@ -119,7 +123,8 @@ fn is_whole(bytes: &[u8]) -> bool {
     end().is_some_and(|end| end <= bytes.len() as u64)
 }
 
-/// Copies `runner`, appends `bytes`, and returns the size of the executable in bytes.
+/// Writes a copy of `runner` to `path`, and appends `bytes`. Returns the size of the executable in
+/// bytes.
 ///
 /// # Errors
 /// Fails if a file cannot be read or written.
@@ -142,7 +147,8 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
-    // Linkers report a folder without write permission in many different ways, so the permission is tested first.
+    // Different linkers report a folder without write permission by different messages, so the
+    // permission is tested first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -160,7 +166,7 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
         .args(files)
         .arg(runtime);
     command.args(FLAGS).args(LIBRARIES).stdin(Stdio::null());
-    // In the locale `C`, the messages about a full disk are those in `FULL`.
+    // In the locale `C`, the messages about a full disk are the texts in `FULL`.
     command.env("LC_ALL", "C");
     let output = command
         .output()
@@ -175,7 +181,8 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
     draft.finish(path)
 }
 
-/// Returns the C compiler and its first arguments: the words of `CC`, else `cc`.
+/// Returns the name of the C compiler and its first arguments. They are the words of the
+/// environment variable `CC` or, if it is not set, `cc`.
 fn compiler() -> (String, Vec<String>) {
     let words = std::env::var("CC").unwrap_or_default();
     let mut words = words.split_whitespace().map(str::to_owned);
@@ -218,12 +225,12 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a successful rename, the file does not exist under this name.
+        // After a successful rename, the file does not exist under its temporary name any more.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Gives execute permission to everyone with read permission.
+/// Gives permission to execute a file to everyone with permission to read it.
 #[cfg(unix)]
 fn executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -233,19 +240,19 @@ fn executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// On this system, the file name alone decides whether the file is executable.
+/// On this system, only the name of a file determines whether it is executable.
 #[cfg(not(unix))]
 fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary folder for objects. The folder is removed at the end.
+/// A temporary folder for object files. It is removed when this value is dropped.
 struct Workshop(PathBuf);
 
 impl Workshop {
     fn new() -> io::Result<Workshop> {
         let folder = std::env::temp_dir();
-        // Another process may have left a folder with this name.
+        // An earlier process may have left a folder with this name, so several names are tried.
         for attempt in 0..64 {
             let path = folder.join(format!("bnnc-build-{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {
@@ -260,7 +267,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // If the folder cannot be removed, this does no harm.
+        // An error is ignored, because a remaining temporary folder does not cause any harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

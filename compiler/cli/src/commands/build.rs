@@ -1,4 +1,4 @@
-//! `bnnc build`: an executable that runs a program without a compiler.
+//! `bnnc build`: makes an executable that runs a program without a compiler.
 
 use crate::arguments::Build;
 use crate::build::{self, Runtime, diagnostics, output};
@@ -33,7 +33,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // The cheap checks come first, so that their errors appear before the compilation.
+    // The fast checks come first, so that their errors appear before the slow compilation.
     output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
@@ -80,7 +80,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     }
 }
 
-/// Returns the oldest GPU on which the code must run.
+/// Returns the oldest GPU on which the code must run, from `--gpu`.
 fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
@@ -189,7 +189,8 @@ fn link(
     runtime: &Runtime,
     to: &std::path::Path,
 ) -> Result<u64, build::BuildFailure> {
-    // The linker puts the kernels into the executable, so the serialised program omits them.
+    // The linker adds the kernels to the executable, so the serialised program does not contain
+    // them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {
             bytes: Vec::new(),

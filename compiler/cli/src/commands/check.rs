@@ -1,4 +1,4 @@
-//! `bnnc check`: diagnostics and the cost report, without a run.
+//! `bnnc check`: shows diagnostics and the cost report without running the program.
 
 use crate::arguments::CheckArguments;
 use crate::commands::run::timings;
@@ -35,7 +35,8 @@ fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     if program.module.infers.is_empty() {
-        // Only inference blocks have a cost, so the report on a program without inference blocks ends here.
+        // Only inference blocks have a cost. For a program without inference blocks, the report
+        // ends here.
         return Ok(());
     }
     let sources = session::sources(&program, &options, limit, display)?;
@@ -106,10 +107,10 @@ fn cost_json(manifest: &Manifest, infer: &InferenceBlock) -> serde_json::Value {
     })
 }
 
-/// The number of columns above which a list of columns is shortened.
+/// The largest number of columns that a list shows in full.
 const MOST_COLUMNS: usize = 20;
 
-/// Describes the source of each input and output of an inference, in one line each.
+/// Describes the source of each input and output of an inference, with one line for each.
 fn fed(
     infer: &InferenceBlock,
     sources: &HashMap<String, LoadedData>,

@@ -1,4 +1,4 @@
-//! The worker of the backend `mlir`: this executable, run in a separate process.
+//! The worker of the backend `mlir`. It is this executable, started as a separate process.
 
 /// Runs the command and returns the exit status.
 #[cfg(feature = "mlir")]
@@ -6,7 +6,7 @@ pub fn run(arguments: &[String]) -> u8 {
     bnnc_backend_mlir::worker::run(arguments)
 }
 
-/// Reports that this build does not have a worker.
+/// Reports that this build does not contain the worker.
 #[cfg(not(feature = "mlir"))]
 pub fn run(_: &[String]) -> u8 {
     bnnc_command::terminal::complain("error: this `bnnc` was built without the feature `mlir`");

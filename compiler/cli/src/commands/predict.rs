@@ -107,7 +107,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     }
 }
 
-/// An inference of a saved run.
+/// An inference of a saved run, with the context for its predictions.
 struct Fitted<'a> {
     arguments: &'a Predict,
     program: &'a CheckedProgram,
@@ -119,8 +119,8 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes the requested results that only a Gaussian over the weights provides: the joint covariance, and the derivatives with respect to the
-    /// inputs. The error is the exit status.
+    /// Writes the requested results that need a Gaussian over the weights. These are the joint
+    /// covariance and the derivatives with respect to the inputs. The error is the exit status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
         let at = (self.values, &*arguments.run);
@@ -150,8 +150,8 @@ impl Fitted<'_> {
         written.map_err(|found| self.display.show(&[found], &self.program.sources))
     }
 
-    /// Checks that an output, which begins with these bytes, does not replace a file of another kind without `--overwrite`. The error is the exit
-    /// status.
+    /// Checks that an output does not replace a file of another kind, unless `--overwrite` is
+    /// given. `beginning` contains the first bytes of the output. The error is the exit status.
     fn check_free(&self, path: &Path, beginning: &[u8]) -> Result<(), u8> {
         let is_other = !self.arguments.overwrite && bnnc_data::write::holds_other_content(path, beginning);
         let help = "write into another file, or add `--overwrite` to replace it";
@@ -200,7 +200,7 @@ impl Fitted<'_> {
     }
 }
 
-/// Returns the options with which a run was compiled. The error is the exit status.
+/// Returns the options with which the saved run was compiled. The error is the exit status.
 fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<CompileOptions, u8> {
     let flags = Compile {
         set: saved.settings.clone(),
@@ -210,7 +210,8 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Co
         verify: false,
         without: saved.without.clone(),
         backend: bnnc_driver::backends::DEFAULT.to_owned(),
-        // An inference that was not run may need data whose schema is not in the run folder.
+        // Only the inferences that have run are compiled. Other inferences may need data whose
+        // schema is not in the run folder.
         only: saved.preparations.keys().cloned().collect(),
     };
     let options = session::options(&flags);
@@ -219,7 +220,8 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Co
     Ok(options)
 }
 
-/// Compiles the program of a run for the columns and levels that its data had at the time of the run. The error is the exit status.
+/// Compiles the program of a saved run for the columns and levels of the data at the time of the
+/// run. The error is the exit status.
 fn recompiled(
     arguments: &Predict,
     saved: &SavedRun,
@@ -227,12 +229,12 @@ fn recompiled(
     display: Display,
 ) -> Result<(CheckedProgram, Compiled), u8> {
     let program = program::load(&saved.program.display().to_string(), &saved.text, options);
-    // The warnings were shown when the run was compiled.
+    // Warnings are not shown again, because `bnnc run` has already shown them.
     if program.has_errors() {
         return Err(display.show(&program.diagnostics, &program.sources));
     }
-    // The schemas of the run are used, not those of the current files: the draws have one parameter for each level and column that the data had at
-    // the time of the run.
+    // The schemas come from the run folder, not from the current files. The draws of the run have
+    // one parameter for each level and column of the data at the time of the run.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
@@ -247,7 +249,7 @@ fn recompiled(
     Ok((program, compiled))
 }
 
-/// Returns the columns that select positions along these axes.
+/// Returns the columns that select positions along the given axes.
 fn columns<'a>(infer: &'a InferenceBlock, axes: &[SelectedAxis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
@@ -257,7 +259,7 @@ fn columns<'a>(infer: &'a InferenceBlock, axes: &[SelectedAxis]) -> Vec<&'a str>
 /// Checks that no output file would overwrite the file of new rows or a file of the run.
 ///
 /// # Errors
-/// Fails at the first such output file.
+/// Fails if an output file would overwrite one of these files.
 fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let is_source = |path: &&Path| {
@@ -271,7 +273,7 @@ fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
         .map_or(Ok(()), |path| Err(diagnostics::replaces_its_source(path)))
 }
 
-/// Returns the column of a binding to a single column.
+/// Returns the name of the column if an input or output is bound to a single column.
 fn field(source: &DataSource) -> Option<&str> {
     match source {
         DataSource::Field(name) => Some(name),
@@ -286,7 +288,7 @@ fn field(source: &DataSource) -> Option<&str> {
 /// Returns the inference with this name or, without a name, the only inference of the run.
 ///
 /// # Errors
-/// Fails for an unknown name, and without a name if the run has several inferences.
+/// Fails if the name is unknown, or if no name is given and the run has several inferences.
 fn choose<'a>(
     saved: &[&'a InferenceBlock],
     name: Option<&str>,

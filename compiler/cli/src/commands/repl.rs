@@ -15,7 +15,8 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// An entry of more bytes than this is rejected, because a device file may be endless.
+/// The largest size of an entry in bytes. Larger entries are rejected, because a device file may be
+/// endless.
 const LONGEST: u64 = 1 << 24;
 
 /// The exit status for input that cannot be read.
@@ -45,13 +46,14 @@ pub fn run(arguments: &Repl) -> u8 {
     }
 }
 
-/// Returns the number of columns if standard output is not a terminal: the value of the environment variable `COLUMNS`, or 80.
+/// Returns the width of the output in columns if standard output is not a terminal. The width is
+/// the value of the environment variable `COLUMNS`, or 80.
 fn columns() -> usize {
     let stated = std::env::var("COLUMNS").ok();
     stated.and_then(|columns| columns.parse().ok()).unwrap_or(80)
 }
 
-/// Reads entries from a pipe or a file to its end, and returns the exit status.
+/// Reads entries from a pipe or a file until the end of the input, and returns the exit status.
 fn pipe(session: &mut Session) -> u8 {
     let (mut entry, mut bytes, mut number) = (PendingEntry::default(), Vec::new(), 0usize);
     let mut input = std::io::stdin().lock();
@@ -105,7 +107,7 @@ fn enter(session: &mut Session, entry: &str) -> bool {
 /// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
     for said in &reply.said {
-        // If the reader has closed the pipe, the output is not needed.
+        // Errors are ignored: if the reader has closed the pipe, the output is not needed.
         let _ = match said {
             ReplyPart::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())

@@ -1,4 +1,5 @@
-//! The runs of a REPL session, with the same steps as `bnnc run` and `bnnc predict`.
+//! Runs inference blocks and predicts for a REPL session, by the same steps as `bnnc run` and
+//! `bnnc predict`.
 
 use super::pictures;
 use crate::session;
@@ -29,7 +30,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Only the first elements of a parameter, up to this number, have names.
+/// The largest number of elements of a parameter that have names. Later elements do not have names.
 const NAMED: usize = 1000;
 
 /// Runs inference blocks in this process.
@@ -38,7 +39,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Creates the state for runs, and lets Ctrl-C stop a run.
+    /// Creates the state for runs. From then on, Ctrl-C stops a run instead of the process.
     pub fn new() -> Runs {
         Runs {
             interrupt: Rc::new(SessionInterrupt::register()),
@@ -129,7 +130,8 @@ impl RunHost for Runs {
     }
 }
 
-/// Returns the part of a text that all outputs of its kind have in common: the header of a table, the start of a plot.
+/// Returns the part of a text that all outputs of the same kind have in common, such as the header
+/// of a table or the start of a plot.
 fn beginning(text: &str) -> &str {
     let line = text.split_inclusive('\n').next().unwrap_or(text);
     match line.starts_with("<svg") {
@@ -138,7 +140,8 @@ fn beginning(text: &str) -> &str {
     }
 }
 
-/// Returns the diagnostics of a computation that stopped; empty after an interruption. A bug of bnnc does not have a code: it is shown at once.
+/// Returns the diagnostics of a computation that stopped. The list is empty after an interruption.
+/// A bug of bnnc does not have a diagnostic code, so this function shows it at once.
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
@@ -153,14 +156,15 @@ fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     }
 }
 
-/// A run with its results.
+/// A finished run with its results.
 struct FinishedRun {
     manifest: Manifest,
     result: RunResult,
     interrupt: Rc<SessionInterrupt>,
 }
 
-/// The posterior of one inference block of a run. If there are several splits, the values are those of the last split.
+/// The posterior of one inference block of a run. If the data have several splits, the posterior is
+/// from the last split.
 struct RunFit {
     run: Rc<FinishedRun>,
     infer: usize,
@@ -169,7 +173,8 @@ struct RunFit {
 }
 
 impl RunFit {
-    /// Returns the posterior of an outcome; `None` if the outcome has no split.
+    /// Returns the posterior of an inference block's outcome, or `None` if the outcome does not
+    /// contain a split.
     fn of_outcome(run: &Rc<FinishedRun>, outcome: usize) -> Option<Rc<dyn FittedPosterior>> {
         let found = &run.result.outcomes[outcome];
         found.splits.last()?;

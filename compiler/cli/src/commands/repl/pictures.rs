@@ -1,4 +1,5 @@
-//! Draws the pictures of `:plot`, with the plots of the report: as characters for the terminal, and as SVG.
+//! Draws the pictures of `:plot` by the same code as the plots of the report. A picture is text for
+//! the terminal, or SVG.
 
 use bnnc_repl::{IntervalSummary, Picture, PictureContent, PictureMarks};
 use bnnc_report::chains::{CHAINS, outline};
@@ -9,13 +10,14 @@ use bnnc_report::svg::{Plot, PlotAxis, Swatch, standalone};
 /// The size of a picture of densities or traces, in pixels.
 const SIZE: (f64, f64) = (560.0, 340.0);
 
-/// A character plot has at most this number of columns; wider plots are not clearer.
+/// The largest width of a plot of characters, in columns. Wider plots would not be clearer.
 const WIDEST: usize = 100;
 
-/// Only the first elements of an array are drawn, up to this number.
+/// The largest number of elements of an array that are drawn. Later elements are left out.
 const ELEMENTS: usize = 40;
 
-/// The characters that draw densities in character plots, and the style classes of these densities in SVG.
+/// For each density of a picture: the character that draws the density in the terminal, and its
+/// style class in SVG.
 const DENSITIES: [(char, &str); 4] = [('*', "ranks0"), ('o', "ranks1"), ('x', "ranks2"), ('+', "ranks3")];
 
 /// A density as a function of the horizontal axis.
@@ -26,7 +28,7 @@ enum Density<'a> {
 }
 
 impl<'a> Density<'a> {
-    /// Returns the density; `None` if there is nothing to draw.
+    /// Returns the density that the marks represent, or `None` if there is nothing to draw.
     fn new(marks: &'a PictureMarks) -> Option<Density<'a>> {
         match marks {
             PictureMarks::Draws(draws) => {
@@ -99,7 +101,8 @@ impl<'a> Density<'a> {
     }
 }
 
-/// Returns the range of draws without the extremes of heavy tails: the central 99 %, extended by half of its width on both sides.
+/// Returns a range of draws that leaves out the extremes of heavy tails. It is the central 99 % of
+/// the draws, extended on both sides by half of the width of this interval.
 fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -113,7 +116,7 @@ fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     }
 }
 
-/// Draws a picture with characters, at most `width` characters wide.
+/// Draws a picture as text that is at most `width` characters wide.
 pub fn characters(picture: &Picture, width: usize) -> String {
     let width = width.min(WIDEST);
     // If there is only one density, the title is also the label of the horizontal axis.
@@ -159,7 +162,8 @@ pub fn characters(picture: &Picture, width: usize) -> String {
             let mut plot = CharacterPlot::new(&picture.title, width, x, y);
             for (number, chain) in chains.iter().enumerate() {
                 let mark = char::from_digit(((number + 1) % 10) as u32, 10).unwrap_or('*');
-                // Every draw is marked, because an outline would leave the middle of a long trace empty.
+                // Every draw has its own mark, because an outline would leave the middle of a long
+                // trace empty.
                 for (at, value) in chain.iter().enumerate() {
                     plot.point(mark, (at as f64, *value));
                 }
@@ -221,7 +225,7 @@ fn densities(layers: &[(String, PictureMarks)]) -> Vec<(&str, Density<'_>)> {
         .collect()
 }
 
-/// Returns the axes of densities.
+/// Returns the axes of a picture of densities.
 fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (PlotAxis, PlotAxis) {
     let ends = densities.iter().map(|(_, density)| density.ends());
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ends| {
@@ -265,7 +269,8 @@ fn trace_axes(chains: &[Vec<f64>]) -> (PlotAxis, PlotAxis) {
     )
 }
 
-/// Returns the name of a trace. If there is only one trace, it may contain the draws of several chains, one after the other.
+/// Returns the name of a trace. A single trace may contain the draws of several chains, one chain
+/// after the other.
 fn trace_name(number: usize, count: usize) -> String {
     match count {
         1 => "draws, chain after chain".to_owned(),

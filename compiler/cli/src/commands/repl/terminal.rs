@@ -41,7 +41,8 @@ pub fn read(session: &mut Session) -> u8 {
     };
     let history = history_file();
     if let Some(file) = &history {
-        // The file of the history does not exist before the first session.
+        // Errors are ignored, because the file of the history does not exist before the first
+        // session.
         let _ = editor.load_history(file);
     }
     let mut entry = PendingEntry::default();
@@ -72,7 +73,7 @@ pub fn read(session: &mut Session) -> u8 {
         };
         for whole in entries(&mut entry, &line) {
             if !whole.trim().is_empty() {
-                // A full history drops its oldest entry; no other error can occur.
+                // Errors are ignored. If the history is full, it drops its oldest entry.
                 let _ = editor.add_history_entry(whole.trim_end());
                 if let Some(file) = &history {
                     save(&mut editor, file);
@@ -86,7 +87,8 @@ pub fn read(session: &mut Session) -> u8 {
     OK
 }
 
-/// Adds what was typed or pasted to a pending entry. Returns the entries that are complete; an incomplete last one stays pending.
+/// Adds typed or pasted text to a pending entry. Returns the complete entries. If the last entry is
+/// incomplete, it stays pending.
 fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     let mut complete = Vec::new();
     for line in typed.split('\n') {
@@ -97,7 +99,8 @@ fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     complete
 }
 
-/// Saves the history after each entry, so that it survives the end of the process. A failure is not reported, because the session itself succeeded.
+/// Saves the history to its file. This happens after each entry, so that the history is kept if the
+/// process is killed. A failure is not reported, because it does not affect the session.
 fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
@@ -117,7 +120,7 @@ fn history_file() -> Option<PathBuf> {
 /// Completes the word before the cursor.
 struct Words {
     table: CompletionTable,
-    /// The lines of the entry before the current one.
+    /// The earlier lines of the current entry.
     earlier: String,
     files: FilenameCompleter,
 }
