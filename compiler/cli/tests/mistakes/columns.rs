@@ -1,9 +1,10 @@
-//! Columns that are not measurements, that repeat each other, or that have no order.
+//! Tests warnings about columns that are not measurements, that repeat each other, or whose values
+//! do not have an order.
 
 use crate::tables::{csv, each, line, normal, shuffled};
 use crate::{Folder, check, mistakes};
 
-/// Returns the linear regression on all inputs of this data item.
+/// Returns a program with a linear regression on all inputs. `item` is the text of the data item.
 fn regression(item: &str) -> String {
     format!(
         "{item}
@@ -17,7 +18,7 @@ fn regression(item: &str) -> String {
     )
 }
 
-/// Returns rows of `y = 1 + 2 x + noise` with one more column.
+/// Returns a table with `y = 1 + 2 x + noise` and one additional column.
 fn with(name: &str, of: impl Fn(usize, f64) -> f64) -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
@@ -25,7 +26,8 @@ fn with(name: &str, of: impl Fn(usize, f64) -> f64) -> String {
     csv(&[("x", x), (name, more), ("y", y)])
 }
 
-/// Returns an autoregression over 80 months. The rows are in the order `order`, and the first column names the months.
+/// Returns an autoregression over 80 months. The rows are in the order `order`, and the first
+/// column contains the names of the months.
 fn series(order: &[usize], month: impl Fn(usize) -> String) -> String {
     let e = normal(3, 80);
     let mut y = vec![0.0; 80];
@@ -174,7 +176,8 @@ fn predictions_far_outside_the_training_rows() {
     let folder = Folder::of(&files, &program);
     let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
     assert_eq!(status, Some(0), "{text}");
-    // Training inputs are between -1 and 1. A value counts as far away only if its distance from this range exceeds half of the length of the range.
+    // Training inputs lie between -1 and 1. A new value counts as far away only if its distance
+    // from this range exceeds half of the range's length.
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "near.csv"]);
     assert!(status == Some(0) && !text.contains("warning"), "{text}");
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "far.csv"]);

@@ -1,28 +1,31 @@
-//! Likelihoods that are not a density of the data, or not the intended density.
+//! Tests warnings about likelihoods that are not a density of the data, or not the intended
+//! density.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};
 
-/// Returns a column with a series.
+/// Returns a table whose only column is a series.
 fn series() -> String {
     csv(&[("y", normal(21, 60))])
 }
 
-/// Returns rows with a slope of two and an intercept of a hundred.
+/// Returns a table of rows around a line with the slope 2 and the intercept 100.
 fn far() -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 100.0 + 2.0 * x[row] + 0.5 * e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows around a straight line, with inputs around ten, so that the data are far from the intercept.
+/// Returns a table of rows around a straight line. The inputs are around ten, so that the data are
+/// far from the intercept.
 fn off_centre() -> String {
     let (x, e) = (normal(1, 80), normal(2, 80));
     let y = each(80, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
     csv(&[("x", each(80, |row| x[row] + 10.0)), ("y", y)])
 }
 
-/// Returns rows in named groups. One of the names is `mark`, a mark for missing values.
+/// Returns a table of rows in named groups. The name of one group is `mark`, which could be a mark
+/// for missing values.
 fn marked(mark: &str) -> String {
     let y = normal(3, 60);
     let name = |row: usize| ["Oslo", "Rome", "Bern", mark][row % 4];
@@ -30,14 +33,15 @@ fn marked(mark: &str) -> String {
     std::iter::once("g,y\n".to_owned()).chain(rows).collect()
 }
 
-/// Returns prices that are censored at four: a higher price is reported as four.
+/// Returns a table of prices that are censored at four: the price of every more expensive row is
+/// recorded as four.
 fn cut_off() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let y = each(90, |row| (3.0 + 2.0 * x[row] + e[row]).min(4.0));
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows in the order of their target.
+/// Returns a table whose rows are in ascending order of their target.
 fn sorted() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let mut rows: Vec<(f64, f64)> = (0..90).map(|row| (x[row], 2.0 * x[row] + e[row])).collect();
@@ -48,14 +52,15 @@ fn sorted() -> String {
     ])
 }
 
-/// Returns numbers of successes in five trials. One row has eight successes.
+/// Returns a table with the numbers of successes in five trials. One row has eight successes, which
+/// is impossible.
 fn trials() -> String {
     let u = uniform(5, 40);
     let successes = each(40, |row| if row == 8 { 8.0 } else { (5.0 * u[row]).floor() });
     csv(&[("n", vec![5.0; 40]), ("k", successes)])
 }
 
-/// Returns shares, one of which is exactly zero.
+/// Returns a table of shares between zero and one. One share is exactly zero.
 fn shares() -> String {
     let u = uniform(5, 40);
     csv(&[
@@ -251,7 +256,7 @@ fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
     assert!(text.contains(named), "{text}");
 }
 
-/// Correct models of the same kinds get none of these diagnostics.
+/// Correct models of the same kinds do not cause any of these diagnostics.
 #[test]
 fn sound_densities_raise_no_warning() {
     let lags = "

@@ -1,4 +1,5 @@
-//! Outputs whose elements depend on each other, and positions that a condition keeps inside their axis.
+//! Tests models whose output elements depend on each other, and models in which a condition keeps
+//! positions inside their axis.
 
 use crate::tables::{csv, each, normal};
 use crate::{Folder, mistakes};
@@ -14,7 +15,8 @@ fn values() -> Vec<f64> {
     y
 }
 
-/// Returns three files: a series of odd length, the first 40 elements of it, and two series with positions.
+/// Returns three files: a series of odd length, the first 40 elements of this series, and two
+/// series with positions.
 fn files() -> [(&'static str, String); 3] {
     let y = values();
     let numbers = |values: &[f64]| format!("{values:?}");
@@ -32,7 +34,7 @@ fn files() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns a model of one series.
+/// Returns a program with a model of one series.
 fn series(file: &str, body: &str) -> String {
     format!(
         "fn around(s: real[n], t: int) -> real {{
@@ -50,7 +52,7 @@ fn series(file: &str, body: &str) -> String {
     )
 }
 
-/// Returns a model of two series.
+/// Returns a program with a model of two series.
 fn two(body: &str) -> String {
     let parents = if body.contains("parent") {
         "parent: index(T)[T])("
@@ -114,14 +116,16 @@ mistakes! {
           for t in 0..T { y[t] ~ Normal(a * b[if t >= 0 { t - 1 } else { 0 }], 1) }");
 }
 
-/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair consists of an outcome and the coefficient of `a` in the mean of
-/// this outcome. The noise has a scale of 1.
+/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair consists of the
+/// outcome and the coefficient of `a` in the mean of the outcome. The standard deviation of the
+/// noise is 1.
 fn mode(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (xy, xx) = pairs.fold((0.0, 0.0), |(xy, xx), (y, x)| (xy + x * y, xx + x * x));
     xy / (xx + 1.0)
 }
 
-/// Panics unless a program runs without a warning about dependences and finds this value of `a`.
+/// Panics unless a program runs without a warning about dependences and estimates `a` as
+/// `expected`.
 #[track_caller]
 fn finds(program: &str, expected: f64) {
     let (status, text) = Folder::of(&files(), program).bnnc(&["run", "program.bnn"]);
@@ -203,7 +207,8 @@ fn two_series_in_an_order_have_a_joint_density() {
           for t in 1..T { x[t] ~ Normal(a * y[t - 1], 1) }
           for t in 1..T { y[t] ~ Normal(a * (x[t] + x[t - 1]), 1) }";
     finds(&two(body), expected);
-    // The first half of one series depends on the other series, and the second half of the other series depends on the first.
+    // The first half of `x` depends on `y`, and the second half of `y` depends on `x`. The elements
+    // therefore do not form a cycle.
     let of_x = (0..20).map(|t| (x[t], y[t]));
     let of_y = (20..40).map(|t| (y[t], x[t]));
     let expected = mode(of_x.chain(of_y));

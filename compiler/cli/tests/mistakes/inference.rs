@@ -1,9 +1,11 @@
-//! Runs that are too short, too coarse or judged by too few results.
+//! Tests warnings about runs that are too short or too coarse, or whose diagnostics depend on too
+//! few results.
 
 use crate::mistakes;
 use crate::tables::{counts, csv, each, line, normal, votes};
 
-/// Returns rows around a straight line. The input has a mean of 2000 and a standard deviation of 5.
+/// Returns a table of rows around a straight line. The input has the mean 2000 and the standard
+/// deviation 5.
 fn years() -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let year = each(60, |row| 2000.0 + 5.0 * x[row]);

@@ -1,9 +1,9 @@
-//! Mistakes in likelihoods: links, scales and types that do not fit the data.
+//! Tests warnings about mistakes in likelihoods: links, scales and types that do not fit the data.
 
 use crate::tables::{classes, counts, csv, each, line, normal, uniform, votes};
 use crate::{Folder, mistakes};
 
-/// Counts with rates that are proportional to a positive column.
+/// Returns a table of counts whose rates are proportional to a positive column.
 fn exposed() -> String {
     let (x, u) = (normal(3, 40), uniform(4, 40));
     let exposure = each(40, |row| 0.5 + 2.0 * u[row]);
@@ -11,7 +11,8 @@ fn exposed() -> String {
     csv(&[("exposure", exposure), ("x", x), ("y", y)])
 }
 
-/// A positive column in the argument does not show that the argument is a rate: a log rate may be a product, or have an offset.
+/// A positive column in the argument does not prove that the argument is a rate. A log rate may
+/// also be a product with this column, or contain it as an offset.
 #[test]
 fn log_rates_with_a_positive_column_are_no_rates() {
     for (input, argument) in [

@@ -1,4 +1,5 @@
-//! Statistical mistakes that a user may make, each of which must raise the diagnostic that names it.
+//! Tests programs with statistical mistakes that a user may make. Each mistake must cause the
+//! diagnostic that describes it.
 
 mod columns;
 mod densities;
@@ -21,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A data file: its name and its content.
 type File = (&'static str, String);
 
-/// Defines one test per mistake. A case consists of the accepted codes (one of them must be reported), the files and the
-/// program.
+/// Defines one test per mistake. A case consists of codes, files and a program. The run must report
+/// one of the codes.
 macro_rules! mistakes {
     ($($(#[$doc:meta])* $name:ident: $codes:expr, $files:expr, $program:expr;)*) => {
         $(
@@ -73,7 +74,8 @@ impl Drop for Folder {
     }
 }
 
-/// Panics unless the run reports one of the codes, as an error with a status above 0 or as a warning with status 0.
+/// Panics unless the run reports one of the codes. If the diagnostic is an error, the exit status
+/// must be above 0. If it is a warning, the exit status must be 0.
 #[track_caller]
 fn must_be_named(codes: &[&str], files: &[File], program: &str) {
     let (status, text) = Folder::of(files, program).bnnc(&["run", "program.bnn"]);
@@ -89,8 +91,8 @@ fn check(codes: &[&str], status: Option<i32>, text: &str) {
         _ => false,
     };
     assert!(named, "expected one of {codes:?} (status {status:?}):\n{text}");
-    // Which quantity of the chains is the worst depends on the last digits of the results, and these differ between
-    // processors.
+    // In diagnostics of chains, the name of the worst quantity depends on the last digits of the
+    // results. These digits differ between processors.
     let is_of_chains = |code: &&&str| code.starts_with("E052") || code.starts_with("E053");
     for code in codes.iter().filter(|code| !is_of_chains(code)) {
         rendered::hold(code, text, true);

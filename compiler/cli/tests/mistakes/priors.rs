@@ -1,16 +1,17 @@
-//! Improper and misplaced priors, parameters that the data do not identify, and families that do not fit.
+//! Tests warnings about improper and misplaced priors, about parameters that the data do not
+//! identify, and about families that do not fit the posterior.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};
 
-/// Returns twelve rows whose class is the sign of the input.
+/// Returns a table of twelve rows. The class of a row is the sign of its input.
 fn separable() -> String {
     let x = each(12, |row| row as f64 - 5.5);
     let y = each(12, |row| f64::from(u8::from(row > 5)));
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns values with two narrow modes, at -3 and 3.
+/// Returns a table of values with two narrow modes, at -3 and at 3.
 fn bumps() -> String {
     let e = normal(1, 60);
     csv(&[
@@ -19,7 +20,8 @@ fn bumps() -> String {
     ])
 }
 
-/// Returns eight groups with few rows each and a small spread of their means.
+/// Returns a table of eight groups. Each group has few rows, and the means of the groups differ
+/// little.
 fn groups() -> String {
     let (e, z) = (normal(1, 24), normal(2, 8));
     let g = each(24, |row| (row % 8) as f64);
@@ -27,7 +29,7 @@ fn groups() -> String {
     csv(&[("g", g), ("y", y)])
 }
 
-/// Returns incomes around 30,000.
+/// Returns a table of incomes around 30,000.
 fn incomes() -> String {
     let (x, e) = (normal(1, 40), normal(2, 40));
     let y = each(40, |row| 30_000.0 + 8_000.0 * x[row] + 3_000.0 * e[row]);
@@ -331,7 +333,8 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Returns whether a parameter is reported as lying outside its prior, given data that determine the parameter as `value`.
+/// Runs a program whose data determine a parameter as `value`. Returns whether a warning reports
+/// that the parameter lies outside its prior.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
     let program = format!(
@@ -350,8 +353,9 @@ fn is_outside(prior: &str, value: f64) -> bool {
 
 #[test]
 fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
-    // The bound is where the log density is 12 nats below its maximum. For a standard normal this is x^2 / 2 = 12, at 4.899; for an exponential of
-    // mean 1, x - 1 = 12, at 13; for a StudentT(3), 4 log(1 + x^2 / 3) / 2 = 12, at 34.7.
+    // A value lies outside its prior if the log density at the value is 12 nats below its maximum.
+    // For a standard normal prior, x^2 / 2 = 12 at x = 4.899. For an exponential prior with mean 1,
+    // x - 1 = 12 at x = 13. For a `StudentT(3)` prior, 4 log(1 + x^2 / 3) / 2 = 12 at x = 34.7.
     for (prior, end) in [
         ("Normal(0, 1)", 4.899),
         ("Exponential(1)", 13.0),
@@ -360,6 +364,6 @@ fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
         assert!(!is_outside(prior, 0.98 * end), "{prior}");
         assert!(is_outside(prior, 1.02 * end), "{prior}");
     }
-    // A scale near zero is not reported as outside its prior.
+    // A scale near zero does not lie outside its prior.
     assert!(!is_outside("HalfNormal(1)", 1e-2));
 }

@@ -1,10 +1,10 @@
-//! Mistakes in the data: rows and columns that leak the target, repeat each other, are out of order, or are far away
-//! from the others.
+//! Tests warnings about mistakes in the data: rows or columns that leak the target, that repeat
+//! each other, that are out of order, or that are far away from the others.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};
 
-/// The linear regression on all inputs, which most of these tests use.
+/// A linear regression on all inputs. Most tests in this file use this model.
 const REGRESSION: &str = "
     model M(x: real[d]) -> y: real {
       a ~ Normal(0, 10)
@@ -14,12 +14,13 @@ const REGRESSION: &str = "
     }
     infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 
-/// Returns the regression on this data item.
+/// Returns a program with the regression. `item` is the text of the data item.
 fn regression(item: &str) -> String {
     format!("{item}\n{REGRESSION}")
 }
 
-/// Returns rows of a line with one more column, which is computed from the target.
+/// Returns a table of rows around a line, with an additional column that is computed from the
+/// target.
 fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 1.0 + 2.0 * x[row] + e[row]);
@@ -27,8 +28,8 @@ fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     csv(&[("x", x), (name, leak), ("y", y)])
 }
 
-/// Returns sixty rows of three species, each with a code of its species. The first `wrong` rows have the code of another
-/// species.
+/// Returns a table of sixty rows of three species. Each row has the code of its species, except
+/// that the first `wrong` rows have the code of another species.
 fn coded(codes: &[&str], wrong: usize) -> String {
     let species = ["adelie", "gentoo", "chinstrap"];
     let x = normal(1, 60);
@@ -39,7 +40,7 @@ fn coded(codes: &[&str], wrong: usize) -> String {
     format!("x,code,species\n{}", rows.collect::<String>())
 }
 
-/// A classification by a number and a code.
+/// Returns a program that predicts the class from a number and a code.
 fn classified(item: &str) -> String {
     format!(
         "{item}
@@ -52,7 +53,7 @@ fn classified(item: &str) -> String {
     )
 }
 
-/// A group column that predicts the class of all rows except one is not a code of the class.
+/// If a column of groups predicts the class of all rows except one, it is not a code of the class.
 #[test]
 fn a_group_that_merely_predicts_well_is_not_a_leak() {
     let program = classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");
@@ -62,7 +63,7 @@ fn a_group_that_merely_predicts_well_is_not_a_leak() {
     assert!(!text.contains("E0555"), "{text}");
 }
 
-/// Returns a trend over 60 months in chronological order.
+/// Returns a table with a trend over 60 months. The rows are in chronological order.
 fn months() -> String {
     let e = normal(1, 60);
     let y = each(60, |row| 10.0 + 0.2 * row as f64 + e[row]);

@@ -1,10 +1,10 @@
-//! Mistakes in the shape of a model: layers without an activation, bounded means, collinear inputs, elements that depend on both
-//! neighbours.
+//! Tests warnings about mistakes in the structure of a model: layers without an activation
+//! function, bounded means, collinear inputs, and elements that depend on both neighbours.
 
 use crate::tables::{csv, each, line, normal, uniform};
 use crate::{Folder, mistakes};
 
-/// Returns a network with this mean.
+/// Returns the program of a network. `mean` is the mean of its output.
 fn network(item: &str, layers: &str, mean: &str) -> String {
     format!(
         "{item}
@@ -20,7 +20,7 @@ fn network(item: &str, layers: &str, mean: &str) -> String {
 const STANDARDISED: &str = "data d = csv(\"d.csv\") { standardise = [inputs, target] }";
 const TWO: &str = "h = Dense(10)\n o = Dense(1)";
 
-/// Returns indicators of three levels, a measurement, and a target.
+/// Returns a table with indicator columns for three levels, a measurement, and a target.
 fn indicators() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let is = |level: usize| each(90, move |row| f64::from(u8::from(row * row % 7 % 3 == level)));
@@ -34,7 +34,7 @@ fn indicators() -> String {
     ])
 }
 
-/// Returns a length in two units, groups, and a target.
+/// Returns a table with a length in two units, a column of groups, and a target.
 fn units() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let y = each(90, |row| 2.0 * x[row] + 0.3 * e[row]);
@@ -57,21 +57,22 @@ fn series() -> String {
     csv(&[("y", y)])
 }
 
-/// Returns targets below zero.
+/// Returns a table whose targets are below zero.
 fn below() -> String {
     let (x, e) = (uniform(4, 60), normal(5, 60));
     let y = each(60, |row| -10.0 - 20.0 * x[row] + e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns targets around a mean that is not negative, with noise of this scale.
+/// Returns a table of targets around a non-negative mean. `noise` is the standard deviation of the
+/// noise.
 fn noisy_above_zero(noise: f64) -> String {
     let (x, e) = (normal(4, 200), normal(5, 200));
     let y = each(200, |row| x[row].max(0.0) + noise * e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns targets from about 20 to about 80.
+/// Returns a table whose targets range from about 20 to about 80.
 fn percentages() -> String {
     let x = uniform(4, 60);
     let e = normal(5, 60);
@@ -228,7 +229,7 @@ mistakes! {
         "h = Dense(10)\n o = Dense(1)\n r = Dense(1)\n a = h(x)", "o(a)[0] + 0 * tanh(r(a)[0])");
 }
 
-/// Panics if a program gets one of the warnings that this file tests.
+/// Panics if a program causes one of the warnings that this file tests.
 fn is_not_named(table: String, program: &str) {
     let (status, text) = Folder::of(&[("d.csv", table)], program).bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
@@ -237,7 +238,7 @@ fn is_not_named(table: String, program: &str) {
     }
 }
 
-/// Correct models of the same kinds get none of these warnings.
+/// Correct models of the same kinds do not cause any of these warnings.
 #[test]
 fn sound_shapes_raise_no_warning() {
     let narrow = "
@@ -345,7 +346,8 @@ fn standardised_targets_under_a_bounded_mean_are_advised_against() {
 
 #[test]
 fn bottlenecks_and_levels_without_intercept_raise_no_warning() {
-    // One model has two columns behind a bottleneck for three outputs, and the other model has levels without an intercept.
+    // The first model maps two columns through a bottleneck to three outputs. The second model has
+    // an effect for each level but no intercept.
     let heads = "
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {
@@ -378,7 +380,7 @@ fn bottlenecks_and_levels_without_intercept_raise_no_warning() {
     is_not_named(complements, levels);
 }
 
-/// Returns models whose columns depend on each other but whose coefficients are determined.
+/// Returns models with linearly dependent columns whose coefficients are nevertheless identifiable.
 fn determined() -> [String; 7] {
     let of = |parameters: &str, mean: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! Correct programs, which must not get any diagnostic.
+//! Tests that correct programs do not cause any diagnostic.
 
 use crate::Folder;
 use crate::tables::{classes, counts, csv, each, line, normal, votes};
@@ -9,7 +9,7 @@ fn must_be_silent(table: String, program: &str) {
     assert!(!text.contains("warning["), "{text}");
 }
 
-/// Runs a program on the table `d.csv`, and returns what it prints.
+/// Runs a program on the table `d.csv`, and returns its output.
 fn run(table: String, program: &str) -> String {
     let folder = Folder::of(&[("d.csv", table)], program);
     let (status, text) = folder.bnnc(&["run", "program.bnn"]);
@@ -31,7 +31,7 @@ fn a_linear_regression() {
     must_be_silent(line(100, 0.5), program);
 }
 
-/// One of the columns is constant. The coefficient of this column is the intercept.
+/// One of the columns is constant, so that its coefficient is the intercept.
 #[test]
 fn a_linear_regression_with_a_column_of_ones() {
     let (x, e) = (normal(1, 100), normal(2, 100));
@@ -191,8 +191,8 @@ fn rare_events_that_an_input_predicts() {
           y ~ Bernoulli(a + b * x)
         }
         infer fit = nuts(M, d) { chains = 4, warmup = 500, draws = 1000 }";
-    // The classes are nearly separated. The posterior has heavy tails, which other warnings report, but the accuracy is above that of always
-    // predicting the most frequent class.
+    // The classes are nearly separated. The posterior has heavy tails, which other warnings report.
+    // The accuracy, however, is higher than the share of the most frequent class.
     let text = run(csv(&[("x", x), ("y", y)]), program);
     assert!(!text.contains("E0587") && !text.contains("E0554"), "{text}");
 }

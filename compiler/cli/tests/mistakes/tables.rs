@@ -1,4 +1,4 @@
-//! Small tables with known structure, from seeded generators.
+//! Creates small tables with known structure from seeded random numbers.
 
 /// Returns uniform numbers in (0, 1) from SplitMix64 (Steele, Lea and Flood 2014).
 pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
@@ -27,7 +27,7 @@ pub fn each(count: usize, of: impl Fn(usize) -> f64) -> Vec<f64> {
     (0..count).map(of).collect()
 }
 
-/// Returns a CSV table.
+/// Returns a table in the CSV format.
 pub fn csv(columns: &[(&str, Vec<f64>)]) -> String {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
@@ -41,7 +41,8 @@ pub fn csv(columns: &[(&str, Vec<f64>)]) -> String {
     text
 }
 
-/// Returns rows of `y = 1 + 2 x + noise` with `x` uniform in (-1, 1) and noise of this scale.
+/// Returns a table with `y = 1 + 2 x + noise`. `x` is uniform in (-1, 1), and `noise` is the
+/// standard deviation of the noise.
 pub fn line(count: usize, noise: f64) -> String {
     let x = each(count, |row| 2.0 * uniform(1, count)[row] - 1.0);
     let e = normal(2, count);
@@ -49,7 +50,7 @@ pub fn line(count: usize, noise: f64) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows of a 0/1 target with log odds `0.5 + 2 x`.
+/// Returns a table whose target is 0 or 1. The log odds of 1 are `0.5 + 2 x`.
 pub fn votes(count: usize) -> String {
     let (x, u) = (normal(3, count), uniform(4, count));
     let y = each(count, |row| {
@@ -58,7 +59,7 @@ pub fn votes(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows of a count with log mean `1 + x / 2`, drawn by inversion.
+/// Returns a table of Poisson counts, drawn by inversion. The logarithm of the mean is `1 + x / 2`.
 pub fn counts(count: usize) -> String {
     let (x, u) = (normal(5, count), uniform(6, count));
     let y = each(count, |row| {
@@ -75,7 +76,8 @@ pub fn counts(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows of the classes 0, 1 and 2. The class is the nearest of three centres in one dimension.
+/// Returns a table with the classes 0, 1 and 2. The class of a row is the nearest of three centres
+/// in one dimension.
 pub fn classes(count: usize) -> String {
     let (x, e) = (normal(7, count), normal(8, count));
     let y = each(count, |row| {
