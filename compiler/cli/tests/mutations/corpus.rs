@@ -1,4 +1,4 @@
-//! The texts that are mutated.
+//! The programs and data files that the test mutates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,10 +48,11 @@ pub const TABLE: &str = "x,z,g,c,k,y\n0.1,1,a,0,1,0.3\n-0.5,2,b,1,0,-0.9\n1.2,3,
 pub const ARRAYS: &str = "{\"n\": 10, \"s\": [1.5, 2.5], \"x\": [0.1, -0.5, 1.2, 0.7, -1.4, 0.3, 2.0, -0.2, 0.9, -0.8], \
                           \"k\": [1, 0, 4, 2, 0, 1, 7, 1, 3, 0], \"y\": [0.3, -0.9, 2.2, 1.5, -2.9, 0.4, 4.1, -0.1, 1.7, -1.6]}";
 
-/// A split file of the table.
+/// A file of splits for the table.
 pub const SPLITS: &str = "{\"n_rows\": 10, \"index_base\": 0, \"test\": [[0, 1], [2, 3, 4]]}";
 
-/// Small programs, each with the name of its data file. There is one for each way in which a model gets data, and one for each method.
+/// Small programs, each with the name of its data file. Each way in which a model receives data
+/// occurs in one of the programs, and so does each method.
 pub const SMALL: &[(&str, &str)] = &[
     ("d.csv", "data d = csv(\"d.csv\") { inputs = [x, zscore(z), log(z) * x], target = y, test = fraction(0.2), standardise = [inputs, target] }
 model M(x: real[d]) -> y: real {

@@ -1,9 +1,10 @@
-//! Seeded mutants of programs, data files, run folders and executables. No command on a mutant may panic, abort or hang, or use too much
-//! memory.
+//! Runs `bnnc` on random mutants of programs, data files, run folders and executables. A command on
+//! a mutant must not panic, abort, hang or use too much memory.
 //!
-//! The test is run by hand, possibly on a release binary: `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7
-//! BNNC_MUTATIONS_BINARY=target/release/bnnc cargo test -p bnnc --test mutations -- --ignored --nocapture`. `BNNC_MUTATIONS_KEEP=DIR` keeps the
-//! mutants that failed. `BNNC_MUTATIONS_ONLY=data,programs` selects the kinds of mutants.
+//! A developer starts this test by hand, possibly with a release binary:
+//! `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7 BNNC_MUTATIONS_BINARY=target/release/bnnc
+//! cargo test -p bnnc --test mutations -- --ignored --nocapture`. `BNNC_MUTATIONS_KEEP=DIR` keeps
+//! the mutants that failed. `BNNC_MUTATIONS_ONLY=data,programs` selects the kinds of mutants.
 
 mod corpus;
 mod mutate;
@@ -24,13 +25,14 @@ fn number(name: &str, default: u64) -> u64 {
     setting(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// The results of the mutants of one kind.
+/// A summary of the results for all mutants of one kind.
 #[derive(Default)]
 struct Tally {
     count: u64,
     /// The number of mutants for each exit status.
     statuses: BTreeMap<i32, u64>,
-    /// For each failure: the number of mutants with this failure, and the index of the first.
+    /// For each kind of failure: the number of mutants that failed in this way, and the index of
+    /// the first of these mutants.
     failures: BTreeMap<String, (u64, u64)>,
 }
 

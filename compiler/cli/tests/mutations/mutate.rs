@@ -1,10 +1,10 @@
-//! Random changes of texts and bytes.
+//! Makes random changes to texts and bytes.
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// The random number generator SplitMix64 (Steele, Lea and Flood 2014).
 pub struct Random(u64);
 
 impl Random {
-    /// Returns the random numbers of one mutant.
+    /// Creates the generator of the random numbers for one mutant.
     pub fn new(seed: u64, mutant: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ mutant.wrapping_mul(0xd134_2543_de82_ef95))
     }
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below a bound, which is at least 1.
+    /// Returns a random number below `bound`. A bound of 0 counts as 1.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Numbers at and beyond the ends of the accepted ranges.
+/// Numbers at the ends of the accepted ranges, and beyond these ends.
 pub const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -53,7 +53,7 @@ pub const NUMBERS: &[&str] = &[
     "999999999999",
 ];
 
-/// Tokens of the language and of the formats.
+/// Tokens of the language and of the data formats.
 const TOKENS: &[&str] = &[
     "real",
     "positive",
@@ -145,7 +145,7 @@ fn replaced(text: &str, (from, to): (usize, usize), with: &str) -> String {
     format!("{}{with}{}", &text[..from], &text[to..])
 }
 
-/// Returns a text with one to four changes. Lines and words may be taken from `other`.
+/// Returns a text with one to four random changes. Some changes insert lines or words of `other`.
 pub fn text(random: &mut Random, text: &str, other: &str) -> String {
     let mut mutant = text.to_owned();
     for _ in 0..1 + random.below(4) {
@@ -211,7 +211,7 @@ fn once(random: &mut Random, text: &str, other: &str) -> String {
     }
 }
 
-/// Returns bytes with one to four changes.
+/// Returns bytes with one to four random changes.
 pub fn bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut mutant = bytes.to_vec();
     for _ in 0..1 + random.below(4) {

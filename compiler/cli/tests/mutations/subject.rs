@@ -1,4 +1,4 @@
-//! The files that are mutated, the commands that read them, and the results that the commands may have.
+//! Mutates files, runs commands that read these files, and checks the results of the commands.
 
 use crate::corpus::{ARRAYS, SMALL, SPLITS, TABLE, programs};
 use crate::mutate::{self, Random};
@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folder in which the mutant of a run folder is made.
+/// The name of the folder for the mutant of a run folder.
 const MUTANT: &str = "mutant";
 
 /// A kind of file that is mutated.
@@ -42,12 +42,13 @@ pub enum End {
 
 /// The processor time that a command may take, in seconds.
 const SECONDS: u32 = 10;
-/// The time before a run of many steps is interrupted, and the time from the interruption until the run is killed, in seconds.
+/// Two times in seconds for a run of many steps. The run is interrupted after the first time, and
+/// killed when the second time has passed after the interruption.
 const INTERRUPTED: [&str; 2] = ["10", "60"];
 /// The address space that a command may use, in KiB.
 const KIBIBYTES: u32 = 2 << 20;
 
-/// Files of one kind, in a folder of their own.
+/// The files of one kind, in a separate folder.
 pub struct Subject {
     pub kind: Kind,
     binary: PathBuf,
@@ -56,7 +57,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Writes the files that are mutated. On failure, prints the reason and returns `None`.
+    /// Writes the original files from which mutants are made. If this fails, prints the reason and
+    /// returns `None`.
     pub fn prepare(kind: Kind, binary: &Path, root: &Path) -> Option<Subject> {
         let folder = root.join(kind.name());
         fs::create_dir_all(&folder).expect("the folder is created");
@@ -95,14 +97,14 @@ impl Subject {
         Some(subject)
     }
 
-    /// Writes the data files without changes.
+    /// Writes the original data files.
     fn restore(&self) {
         for (name, text) in [("d.csv", TABLE), ("d.json", ARRAYS), ("splits.json", SPLITS)] {
             fs::write(self.folder.join(name), text).expect("the file is written");
         }
     }
 
-    /// Makes a mutant and runs it.
+    /// Makes a mutant and runs a command on it.
     pub fn run(&self, random: &mut Random) -> End {
         match self.kind {
             Kind::Programs => self.program(random),
@@ -132,7 +134,7 @@ impl Subject {
         self.end_of(&self.binary, &["run", "m.bnn", "--threads", "1", "--json"])
     }
 
-    /// Changes a data file that a small program reads.
+    /// Mutates a data file of a small program, and runs the program.
     fn change_data(&self, random: &mut Random, at: usize) {
         self.restore();
         let (file, program) = SMALL[at];
@@ -146,7 +148,7 @@ impl Subject {
         fs::write(&path, mutated(random, &whole)).expect("the mutant is written");
     }
 
-    /// Changes one file of a run, and predicts from this run or resumes it.
+    /// Mutates one file of a run folder. Then predicts from this folder, or resumes its run.
     fn folder(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
         let mutant = self.folder.join(MUTANT);
@@ -171,7 +173,7 @@ impl Subject {
         }
     }
 
-    /// Changes the program inside an executable, the options of the executable, or its data.
+    /// Mutates the program inside an executable, the options of the executable, or its data.
     fn executable(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
         self.restore();
@@ -203,7 +205,8 @@ impl Subject {
         }
     }
 
-    /// Changes bytes of a program that is appended to `bnnc-runner`. The runner itself is machine code, which has no checksum.
+    /// Mutates bytes of a program that is appended to `bnnc-runner`. The bytes of the runner itself
+    /// stay unchanged, because the machine code does not have a checksum.
     fn bundle(&self, random: &mut Random, at: usize) -> End {
         let appended = self.folder.join(format!("appended{at}"));
         let whole = fs::read(&appended).expect("the executable is read");
@@ -232,13 +235,14 @@ impl Subject {
         }
     }
 
-    /// Runs a command under limits of processor time and memory.
+    /// Runs a command with limits on processor time and memory.
     fn end_of(&self, binary: &Path, arguments: &[&str]) -> End {
         let limit = format!("ulimit -t {SECONDS}; exec \"$@\"");
         self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
     }
 
-    /// Runs a command under a limit of memory. `before` is the command line of a program that starts the command.
+    /// Runs a command with a limit on memory. `before` is the command line of a program that starts
+    /// the command.
     fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
         let output = Command::new("sh")
             .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
@@ -270,7 +274,7 @@ impl Subject {
     }
 }
 
-/// Returns the content of a file with some changes of its bytes or of its words.
+/// Returns the content of a file with random changes to its bytes or to its words.
 fn mutated(random: &mut Random, whole: &[u8]) -> Vec<u8> {
     match (random.below(2), std::str::from_utf8(whole)) {
         (0, Ok(text)) => mutate::text(random, text, TABLE).into_bytes(),
@@ -278,7 +282,7 @@ fn mutated(random: &mut Random, whole: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Copies a folder, and adds the files of the copy to the list.
+/// Copies a folder, and adds the files of the copy to `files`.
 fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     fs::create_dir_all(to).expect("the folder is created");
     for entry in fs::read_dir(from).expect("the folder is read").flatten() {
@@ -292,7 +296,8 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns random options for the executable of a program: options of the program's inferences, with numbers of any size, and arbitrary words.
+/// Returns random options for the executable of a program. They set options of the program's
+/// inferences to numbers of any size, or consist of arbitrary words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program
         .lines()
@@ -312,7 +317,7 @@ fn options(random: &mut Random, program: &str) -> Vec<String> {
             1 => ["--seed", number].map(str::to_owned),
             2 => ["--max-memory", number].map(str::to_owned),
             3 => ["--only", infer].map(str::to_owned),
-            // The system cannot start a command with a NUL in an argument.
+            // The system cannot start a command if an argument contains a NUL character.
             4 => {
                 let text = mutate::text(random, "v.epochs=5", program);
                 ["--set".to_owned(), text.replace('\0', " ")]
