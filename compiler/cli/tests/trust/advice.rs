@@ -1,10 +1,12 @@
-//! If a program follows the advice, the diagnostic disappears and the result is right.
+//! Tests that after following the advice of a diagnostic, the program has the right result and the
+//! diagnostic disappears.
 
 use crate::support::rendered::hold;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Returns a uniform number in [0, 1) that is unrelated to its neighbours.
+/// Returns a pseudo-random uniform number in `[0, 1)`. Numbers at neighbouring positions are
+/// unrelated.
 fn scattered(at: u32) -> f64 {
     ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0)
 }
@@ -42,9 +44,10 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. If each group has
-/// forty rows, the posterior is not a funnel, and the divergences are caused by another parameter. In this case, smaller steps are advised first,
-/// and they remove the divergences.
+/// The posterior of the eight schools model is a funnel. The warning about divergences advises only
+/// the non-centred parameterisation, which removes the divergences. If each group has forty rows,
+/// the posterior is not a funnel, and another parameter causes the divergences. The warning then
+/// advises smaller steps first, which remove these divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]
@@ -112,7 +115,8 @@ fn line() -> Trial {
     Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
 }
 
-/// A larger learning rate is not advised if the rate is large already, and standardisation is not advised if the data are standardised already.
+/// A warning about short training does not advise a larger learning rate if the rate is large
+/// already. It does not advise standardisation if the data are standardised already.
 #[test]
 fn short_trainings_get_the_advice_that_they_lack() {
     let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";
@@ -181,7 +185,8 @@ fn short_trainings_get_the_advice_that_they_lack() {
     trial.bnnc("run", &[]).assert_silent();
 }
 
-/// If intervals have a wrong coverage, the help names the missing part of the model. A fit with this part has the right coverage.
+/// If intervals have the wrong coverage, the help names the missing part of the model. After adding
+/// this part, the intervals have the right coverage.
 #[test]
 fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     let normals = (0..80).map(|i| f64::from(i % 2) + 5.0 * normal(i));
@@ -251,7 +256,8 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     }
 }
 
-/// If the program gives a start and the density at this start is not finite, the help does not suggest giving a start.
+/// If the program sets a start at which the density is not finite, the help does not suggest
+/// setting a start.
 #[test]
 fn a_start_is_not_advised_where_one_is_given() {
     let trial = |a: f64, options: &str| {
@@ -278,7 +284,8 @@ fn a_start_is_not_advised_where_one_is_given() {
         output.assert_error("E0506", 1, &[text]);
         assert!(!output.stderr.contains("start ="), "{}", output.stderr);
     }
-    // The start is 0.001 inside the support, so with a jitter of 0.0001 every chain starts inside too.
+    // The start lies inside the support, 0.001 from its end. With a jitter of 0.0001, every chain
+    // therefore starts inside the support, too.
     let output = trial(
         3.001,
         &format!("{file}, jitter = 0.0001, warmup = 10, draws = 10"),
@@ -287,7 +294,7 @@ fn a_start_is_not_advised_where_one_is_given() {
     assert!(!output.stderr.contains("E0506"), "{}", output.stderr);
 }
 
-/// A message about an option out of range shows the number as it is written in the program.
+/// If an option is out of range, the message shows the number as the program contains it.
 #[test]
 fn messages_print_numbers_as_the_program_wrote_them() {
     for (options, code, text) in [
@@ -318,9 +325,10 @@ infer best = map(Net, rows) { steps = 4000 }
 infer fit = METHOD
 "#;
 
-/// Two fits end as constant functions: `vi` on a network with many units, and `vi` on a network of 10 units with a large initial `scale`. Two fits
-/// follow the wave: a Laplace approximation of the large network, and `vi` on a network of 10 units with a small initial `scale`. The noise of the
-/// wave has a standard deviation of 0.09.
+/// The data are a wave with noise of standard deviation 0.09. Two fits are constant functions: `vi`
+/// on a network with many units, and `vi` on a network of 10 units with a large initial `scale`.
+/// Two other fits follow the wave: a Laplace approximation of the large network, and `vi` on a
+/// network of 10 units with a small initial `scale`.
 #[test]
 fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
     let run = |units: &str, start: &str, method: &str, of: &dyn Fn(f64) -> f64| {

@@ -1,4 +1,4 @@
-//! The binding of columns, levels and indices of data to the model.
+//! Tests how columns, levels and indices of data are bound to a model.
 
 use crate::support::trial::Trial;
 use flate2::{Compression, write::GzEncoder};
@@ -6,10 +6,12 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Options of chains. The chains are long enough to compare equal programs, and short enough for a test.
+/// Options of chains that are long enough to compare equivalent programs, and short enough for a
+/// test.
 const SHORT: &str = "{ chains = 2, warmup = 60, draws = 40 }";
 
-/// Returns forty rows of `x, age, exposure, claims`. `write` returns the text of age and exposure in the file.
+/// Returns a table of forty rows with the columns `x, age, exposure, claims`. `write` computes the
+/// age and the exposure that the file contains.
 fn claims(write: impl Fn(f64, f64) -> (f64, f64)) -> String {
     let mut text = "x,age,exposure,claims\n".to_owned();
     for row in 0..40 {
@@ -39,7 +41,7 @@ fn parameters(result: &Value) -> &Value {
     &result["infer"]["fit"]["parameters"]
 }
 
-/// Returns the mean of a parameter or of one of its elements.
+/// Returns the posterior mean of a parameter, or of one of its elements.
 fn mean(result: &Value, name: &str) -> f64 {
     let found = &parameters(result)[name]["mean"];
     found
@@ -117,7 +119,8 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    // The message advises the name of the model's input, whatever name the user chose. The program with the advised name is right.
+    // The message always advises the name of the model's input, whatever name the user chose. With
+    // the advised name, the program is correct.
     check("x, wage = log(age)").assert_error(
         "E0264",
         1,
@@ -163,7 +166,8 @@ fn check_prints_what_feeds_each_input() {
     }
 }
 
-/// Returns four rows `g, y` of each group. Their targets are 10 times the position of the group, plus 0 to 3.
+/// Returns a table with the columns `g, y` and four rows for each group. The targets are 10 times
+/// the position of the group, plus 0 to 3.
 fn groups(ids: &[i64]) -> String {
     let mut text = "g,y\n".to_owned();
     for (position, id) in ids.iter().enumerate() {
@@ -204,7 +208,7 @@ fn sparse_ids_are_levels() {
         assert!(!means.is_empty(), "{text}");
         let quantities = &result["infer"]["fit"]["diagnostics"]["quantities"];
         let count = quantities.as_object().expect("quantities").len();
-        // The quantities are one mean for each group, and the log density.
+        // The four quantities are the means of three groups and the log density.
         assert_eq!(count, 4, "{quantities}");
     }
 }
@@ -222,7 +226,8 @@ fn columns_that_share_a_size_share_their_levels() {
             .as_f64()
             .expect("a number")
     };
-    // Three skills can fit these margins exactly. Separate skills for the levels of the two columns could not.
+    // One skill for each of three players can fit these margins exactly. With separate skills for
+    // the two columns, this would be impossible.
     assert!(of(text.to_owned()) < 0.2);
     let words = text.replace('7', "Ann").replace("12", "Cy").replace('9', "Bob");
     assert!(of(words) < 0.2);
@@ -244,7 +249,8 @@ fn ids_without_a_training_row_are_reported_with_their_row() {
     assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
 }
 
-/// Kernels clamp positions. Without a check, `v[-i]` would therefore be `v[0]` for every `i`.
+/// Kernels clamp positions to the axis. Without a check, `v[-i]` would therefore be equal to `v[0]`
+/// for every `i`.
 #[test]
 fn positions_made_of_counters_stay_inside_their_axis() {
     let trial = |position: &str| {
@@ -387,7 +393,8 @@ fn a_shared_column_does_not_replace_the_observations() {
             "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
              y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
         );
-    // The mean of 50 values with a noise of 1 gets nearly all of the weight: the prior gets 1 / 5001.
+    // The posterior mean is a weighted average. The mean of 50 values with noise of standard
+    // deviation 1 has the weight 5000 / 5001, and the prior mean has the weight 1 / 5001.
     let expected = 5.245 * 5000.0 / 5001.0;
     assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
 }
@@ -441,7 +448,8 @@ fn a_scalar_of_a_json_file_is_the_same_for_every_row() {
     let trial = Trial::new()
         .file("s.json", r#"{"T": 5, "y": [1, 0, 3]}"#)
         .program("data s = json(\"s.json\")\nmodel M(T: real) -> y: real {\n  b ~ Normal(0, 10)\n  y ~ Normal(b * T, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n");
-    // There are 3 rows with the mean 5 b and a noise of 1, and the prior has a standard deviation of 10.
+    // Three rows have the mean 5 b and noise of standard deviation 1. The prior of b has a standard
+    // deviation of 10.
     let expected = 5.0 * 4.0 / (3.0 * 25.0 + 0.01);
     let found = mean(&trial.result(&[]), "b");
     assert!((found - expected).abs() < 0.03, "{found}");
@@ -471,7 +479,7 @@ fn the_divisor_of_standard_deviations_is_chosen() {
         ));
         trial.bnnc("check", &[]).stdout
     };
-    // The squared deviations, of -3, -1 and 4, sum to 26.
+    // The deviations from the mean are -3, -1 and 4, so the sum of their squares is 26.
     assert!(of("").contains("sd 2.944"), "{}", of(""));
     assert!(
         of(", sd = sample").contains("sd 3.606"),
@@ -540,7 +548,8 @@ fn computed_positions_are_checked_against_their_axis() {
         .assert_error("E0436", 3, &["d.csv:3", "position 4"]);
 }
 
-/// Returns a program whose mean is `mean`, a function of the elements of `a: real[3]`, a parameter `t` around 5 and the column `g`.
+/// Returns a program with the output mean `mean`. This expression contains elements of
+/// `a: real[3]`, a parameter `t` around 5, and the column `g`.
 fn selecting(mean: &str, rows: &str, method: &str) -> Trial {
     Trial::new().file("d.csv", format!("g,y\n{rows}")).program(&format!(
         "data d = csv(\"d.csv\")\nmodel M(g: int) -> y: real {{\n  a: real[3] ~ Normal(0, 1)\n  t ~ Normal(5, 0.1)\n  y ~ Normal({mean} + 0 * t, 1)\n}}\n\
@@ -598,8 +607,9 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// `t` starts near 0, where row 3 selects position 4, which is outside of the axis. `t` ends near 3, where row 3 selects position 2. So positions are
-/// outside of the axis during training, but not at the result.
+/// The parameter `t` starts near 0, where row 3 selects position 4, outside the axis. It ends near
+/// 3, where row 3 selects position 2, inside the axis. A position is therefore outside the axis
+/// during training, but not at the end.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -672,7 +682,7 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
 
 #[test]
 fn an_empty_list_of_inputs_is_an_error() {
-    // An empty list selects no columns, while a missing list selects all columns.
+    // An empty list of inputs selects no columns. A missing list selects all columns.
     let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
 model M(x: real[k]) -> y: real {
   b: real[k] ~ Normal(0, 1)
@@ -692,13 +702,15 @@ const LINE: &str = "model M(x: real[k]) -> y: real {
 }
 ";
 
-/// Returns thirty rows of `x, y`, one for each number from 1 to 30. `write` returns the text of `x` for a number, and `y` is twice the number.
+/// Returns a table with the columns `x, y` and one row for each number from 1 to 30. `write`
+/// returns the text of `x` for a number, and `y` is twice the number.
 fn doubled(write: impl Fn(u32) -> String) -> String {
     let rows = (1..=30).map(|row| format!("{},{}\n", write(row), 2 * row));
     std::iter::once("x,y\n".to_owned()).chain(rows).collect()
 }
 
-/// If the vector of inputs has the name of a column, the name must not select the expression of the column, which would be an error (E0292 or E0268).
+/// If the vector of all inputs has the same name as a column, the name must refer to the vector. If
+/// it referred to the entry computed from the column, bnnc would report E0292 or E0268.
 #[test]
 fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
@@ -712,8 +724,9 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         let found = &result["infer"]["fit"]["parameters"]["w"]["mean"];
         found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
     };
-    // The data are y = 2 r and z = (r - 15.5) / sd. The posterior maximum of the slope is w = S / (S2 + 1 / 25), where S is the sum of z y,
-    // and S2 = 30 the sum of z^2.
+    // For row number r, the data are y = 2 r and z = (r - 15.5) / sd. The posterior maximum of the
+    // slope is w = S / (S2 + 1 / 25). Here S is the sum of z y, and S2 is the sum of z^2, which is
+    // 30.
     let z = run("zscore(x)", doubled(|row| row.to_string()));
     let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
     let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);
@@ -722,12 +735,13 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         "{} {expected}",
         slope(&z, 0)
     );
-    // The exponential of the column is the row number, counted from 1.
+    // The column contains the logarithm of the row number, so its exponential is the row number,
+    // counted from 1.
     let logs = run("exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert!((slope(&logs, 0) - 2.0).abs() < 1e-2, "{}", slope(&logs, 0));
     let named = run("x = exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert_eq!(slope(&named, 0), slope(&logs, 0));
-    // Two entries of one column are two elements of the vector.
+    // Two entries that use the same column are two elements of the vector.
     let both = run("x, log(x)", doubled(|row| row.to_string()));
     assert!(
         (slope(&both, 0) - 2.0).abs() < 0.1 && slope(&both, 1).abs() < 1.0,
@@ -735,7 +749,8 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     );
 }
 
-/// The first row of a test file must not decide whether a column contains text.
+/// The training file, not the first row of the test file, determines whether a column contains
+/// text.
 #[test]
 fn the_training_file_decides_what_a_column_of_a_test_file_holds() {
     let rows = |levels: [&str; 3]| {
@@ -753,7 +768,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     let data = "data d = csv(\"a.csv\") { target = y, test = csv(\"b.csv\") }\n";
     let trial = Trial::new()
         .file("a.csv", rows(["A1", "12", "true"]))
-        // This file has the same levels with the same values in another order.
+        // The file `b.csv` has the same levels with the same values in another order.
         .file("b.csv", "g,y\n12,1\ntrue,2\nA1,0\n")
         .program(&(data.to_owned() + model));
     let result = trial.result(&[]);
@@ -763,7 +778,8 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// Text in a numeric column must not be reported as an array of another shape, and the error must name the row that has the text.
+/// If a numeric column contains text, the error must name the row with the text. It must not
+/// describe the column as an array of another shape.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
     let table = doubled(|row| {
@@ -797,7 +813,8 @@ fn text_among_numbers_is_named_with_its_row() {
     assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
 }
 
-/// Returns ninety rows with two group columns. Both groups are functions of the row number.
+/// Returns a table of ninety rows with two columns of groups. `group` and `other` compute the
+/// groups from the row number.
 fn two_groups(group: impl Fn(i64) -> i64, other: impl Fn(i64) -> i64) -> String {
     let mut text = "g,h,y\n".to_owned();
     for row in 0..90 {
@@ -848,7 +865,7 @@ infer fit = map(M, d)
     let gap = two_groups(|row| [0, 1, 3][row as usize % 3], |row| row % 3);
     check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h")
         .assert_warning("E0265", &["no row has the value 2 in `g`"]);
-    // The next check concerns positions along the second axis.
+    // This check concerns positions along the second axis.
     check(&from_one, "  a: real[3, 9] ~ Normal(0, 1)", "a[h, g]")
         .assert_warning("E0265", &["element 0 of `a`"]);
 }
@@ -866,7 +883,8 @@ infer fit = map(M, d)
 "
         )
     };
-    // Neither column selects every position, but the two columns together do, like columns of home and away teams.
+    // Neither column selects every position alone, but the two columns do so together, like columns
+    // of home and away teams.
     let both = two_groups(|row| 1 + row % 3, |row| row % 4);
     let all = two_groups(|row| row % 4, |row| row % 4);
     for (data, mean) in [
@@ -904,7 +922,9 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
     trial("floor(x / 16)")
         .bnnc("check", &[])
         .assert_error("E0211", 1, &["`g: index(k)`", help]);
-    // The expected values are the means of 2 to 30 and of 32 to 60. The prior moves the results slightly towards zero.
+    // The targets of the first group are 2 to 30, and the targets of the second group are 32 to 60.
+    // The expected values are the means of both groups. The prior moves the results slightly
+    // towards zero.
     let result = trial("if x < 15.5 { 0 } else { 1 }").result(&[]);
     let means = &result["infer"]["fit"]["parameters"]["w"]["mean"];
     for (at, mean) in [(0, 16.0), (1, 46.0)] {
@@ -913,7 +933,8 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
     }
 }
 
-/// Without `target`, the last column is the target. The name of the output must not be that of another column.
+/// Without the option `target`, the last column is the target. It is an error if the output then
+/// has the name of another column.
 #[test]
 fn an_output_with_the_name_of_another_column_needs_a_target() {
     let rows: String = (0..20)

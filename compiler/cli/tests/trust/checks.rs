@@ -15,7 +15,7 @@ fn reported(trial: &Trial) -> (Output, String, Value) {
     (output, read("report.html"), result)
 }
 
-/// Returns a hundred numbers with mean 3 and mean squared deviation 1.
+/// Returns a table of a hundred numbers with the mean 3 and the mean squared deviation 1.
 fn numbers() -> String {
     (0..100).fold("x,y\n".to_owned(), |text, at| {
         text + &format!("{},{}\n", f64::from(at % 10), if at % 2 == 0 { 2.0 } else { 4.0 })
@@ -28,8 +28,9 @@ fn near(value: &Value, expected: f64, bound: f64) {
     assert!((found - expected).abs() < bound, "{found} instead of {expected}");
 }
 
-/// The model is `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`. Under the prior and under the posterior, the mean of a predicted data set is
-/// `mu` plus noise with a standard deviation of 0.1.
+/// The model is `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`. The mean of a predicted data set of
+/// 100 rows is `mu` plus noise with a standard deviation of 0.1. This holds under the prior and
+/// under the posterior.
 #[test]
 fn numbers_have_prior_and_posterior_checks() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -50,7 +51,8 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     let check = &result["infer"]["fit"]["checks"]["y"];
     near(&check["observed"]["mean"], 3.0, 1e-12);
     near(&check["observed"]["sd"], 1.0, 1e-12);
-    // The value is an average over 40 data sets, and the mean of each data set has the variance of mu plus 0.1^2.
+    // The value is an average over the means of 40 data sets. The variance of the mean of one data
+    // set is the variance of `mu` plus 0.1^2.
     near(
         &check["posterior"]["mean"]["mean"],
         3.0,
@@ -71,7 +73,8 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     }
 }
 
-/// The output is true in three of four rows. Under the prior, the share of true outputs is logistic-normal around one half.
+/// The output is true in three of four rows. Under the prior, the probability of true has a
+/// logistic-normal distribution around one half.
 #[test]
 fn classes_have_frequencies_and_a_calibration() {
     let rows = (0..200).fold("x,y\n".to_owned(), |text, at| {
@@ -97,13 +100,14 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // The share of true outputs in 200 rows and its posterior each have a standard deviation of 0.03.
+        // Two standard deviations are 0.03: of the share of true outputs in 200 rows, and of the
+        // posterior of the probability.
         near(
             &check["posterior"][yes]["mean"],
             0.75,
             5.0 * 0.045 / 40f64.sqrt() + 0.01,
         );
-        // A logistic-normal variable with a standard normal argument has a standard deviation of 0.21.
+        // The logistic function of a standard normal variable has a standard deviation of 0.21.
         near(&check["prior"][yes]["mean"], 0.5, 5.0 * 0.22 / 40f64.sqrt());
         for text in [
             "Posterior predictive check, classes",
@@ -135,7 +139,8 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
         (100, &Value::from(3.0))
     );
     assert_eq!(early[0][0], 1.0);
-    // The loss at the maximum is half the logarithm of 2 pi, plus half the mean squared deviation (about 1) of the validation rows.
+    // At the maximum, the loss per validation row is half the logarithm of 2 pi, plus half the mean
+    // squared deviation, which is about 1.
     near(&free[99][1], 0.9189 + 0.5, 0.1);
     assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
     assert!(
@@ -144,7 +149,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
     );
 }
 
-/// The failure of an inference is reported even if no other inference has finished.
+/// The report includes the failure of an inference even if no other inference has finished.
 #[test]
 fn a_first_inference_that_fails_is_reported() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -196,7 +201,7 @@ infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }",
     assert!(page.contains(&place), "{place}");
 }
 
-/// A point estimate has no ELBO, no interval and no KL divergence.
+/// The report on a point estimate does not contain an ELBO, an interval or a KL divergence.
 #[test]
 fn points_are_described_as_points() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -232,7 +237,8 @@ infer fit = map(M, d) { steps = 2000, optimiser = Adam(0.05), schedule = cosine 
     }
 }
 
-/// The positions of a layer's input axis are columns, whether or not its size has a name.
+/// The positions along a layer's input axis have the names of columns, whether or not the size of
+/// the axis has a name.
 #[test]
 fn axes_of_layers_and_of_constant_sizes_have_names() {
     let rows = (0..30).fold("age,dose,city,y\n".to_owned(), |text, at| {
@@ -274,7 +280,7 @@ infer kinds = map(Classes, e) { steps = 100 }",
     for name in ["out.w[Rome,dose]", "out.b[Bonn]"] {
         assert!(page.contains(name), "{name}");
     }
-    // Predictions and Pareto shapes belong to rows of the file.
+    // Predictions and Pareto shapes name the rows of the file.
     let quantities = result["infer"]["net"]["diagnostics"]["quantities"]
         .as_object()
         .unwrap();
@@ -282,8 +288,9 @@ infer kinds = map(Classes, e) { steps = 100 }",
     assert!(page.contains("by its row in the file"));
 }
 
-/// Predictions of `dropout` differ by their masks, although all draws have the same parameters. Predictions of `collapsed` are integrals,
-/// for which no leave-one-out estimate is possible.
+/// The draws of a prediction of `dropout` differ in their masks, although all draws have the same
+/// parameters. The predictions of `collapsed` are integrals, so leave-one-out estimates are not
+/// possible.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn masks_are_draws_and_integrals_are_not() {

@@ -1,4 +1,4 @@
-//! Advice for invalid command lines: the tests type the advised command, which works.
+//! Tests the advice for invalid command lines. The command in the advice must succeed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,8 @@ infer chain = sgld(M, d) { chains = 2, warmup = 50, draws = 50 }
     )
 }
 
-/// Returns the setting that follows `--set` in a tip, with the name of an inference filled in.
+/// Returns the setting that follows `--set` in a tip, with `infer` in place of the placeholder for
+/// the inference.
 fn advised(output: &Output, infer: &str) -> String {
     let tip = output
         .stderr

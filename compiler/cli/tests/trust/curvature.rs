@@ -1,4 +1,5 @@
-//! Laplace approximations whose curvature lacks a part that matters.
+//! Tests warnings about Laplace approximations whose curvature leaves out a relevant part of the
+//! second derivative.
 
 use crate::support::trial::Trial;
 
@@ -6,7 +7,8 @@ use crate::support::trial::Trial;
 const ROWS: f64 = 20.0;
 const NOISE: f64 = 0.5;
 
-/// Rows with the mean `mean`, and a model of this mean as `exp(k)` under a prior with the standard deviation `prior`.
+/// Returns a program whose rows have the mean `mean`. The model of this mean is `exp(k)`, and the
+/// prior of `k` has the standard deviation `prior`.
 fn exponential(mean: f64, prior: f64, options: &str) -> Trial {
     let rows: String = (0..20)
         .map(|row| format!("{}\n", mean + 0.1 * (f64::from(row) - 9.5)))
@@ -23,7 +25,8 @@ infer fit = laplace(M, d) {{ {options} }}
     Trial::new().file("d.csv", format!("y\n{rows}")).program(&program)
 }
 
-/// The maximum of the posterior, and the standard deviations by the Gauss-Newton matrix and by the whole second derivative.
+/// Returns the maximum of the posterior and two standard deviations of `k`. The first follows from
+/// the Gauss-Newton matrix, and the second from the whole second derivative.
 fn exact(mean: f64, prior: f64) -> (f64, f64, f64) {
     let weight = ROWS / NOISE.powi(2);
     let slope = |k: f64| weight * (mean - k.exp()) * k.exp() - k / prior.powi(2);
@@ -40,7 +43,7 @@ fn exact(mean: f64, prior: f64) -> (f64, f64, f64) {
     (low, gauss_newton.sqrt().recip(), whole.sqrt().recip())
 }
 
-/// The prior holds `k` far below the logarithm of the mean, so that the residuals do not cancel.
+/// The prior keeps `k` far below the logarithm of the mean, so that the residuals do not cancel.
 #[test]
 fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_small() {
     let (mean, prior) = (10.0, 0.03);
@@ -84,7 +87,7 @@ fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_
     assert!((sd / whole - 1.0).abs() < 0.01, "{sd} {whole}");
 }
 
-/// Where the prior allows the logarithm of the mean, both curvatures agree.
+/// If the prior lets `k` reach the logarithm of the mean, both curvatures agree.
 #[test]
 fn a_curvature_without_the_residuals_is_not_reported_where_the_model_fits() {
     let (_, narrow, whole) = exact(6.0, 3.0);

@@ -1,4 +1,4 @@
-//! Run folders, predictions from them, and files that changed since the run.
+//! Tests run folders, predictions from run folders, and files that changed after the run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,8 +10,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a model with a mean per group, which an optimiser fits. The loss is quadratic in `mu`, and has its minimum at the mean of the
-/// group, up to the relative weight of the prior, 1 / (1 + 8 * 900).
+/// Returns a program with a mean `mu` for each group, which an optimiser fits. The loss is
+/// quadratic in `mu`. Its minimum is at the mean of the group, except that the prior has the
+/// relative weight 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {
     format!(
         "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
@@ -19,7 +20,8 @@ fn groups(column: &str) -> String {
     )
 }
 
-/// Returns eight rows for each level. The targets of the levels are 10, 20, 30, ..
+/// Returns a table with eight rows for each level. The target of all rows of the first level is 10,
+/// of the second level 20, and so on.
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for _ in 0..8 {
@@ -30,7 +32,7 @@ fn rows(levels: &[&str]) -> String {
     text
 }
 
-/// Runs the program with the run folder `out`, and panics unless it succeeds.
+/// Runs the program with the run folder `out`, and panics unless the run succeeds.
 fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     let path = trial.path(out);
     let mut words = vec!["--out", path.to_str().unwrap()];
@@ -40,7 +42,7 @@ fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     output
 }
 
-/// Creates a run of three groups in the folder `out`, and a new row of the third group.
+/// Creates a run of three groups in the folder `out`, and a file with a new row of the third group.
 fn trained_groups() -> Trial {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
@@ -55,7 +57,7 @@ fn predict(trial: &Trial, out: &str, data: &str) -> Output {
     run(["predict", out.to_str().unwrap(), "--data", data.to_str().unwrap()])
 }
 
-/// Returns the means of a table of predictions.
+/// Returns the predicted means of a table of predictions.
 #[track_caller]
 fn means(output: &Output) -> Vec<f64> {
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -73,7 +75,7 @@ fn near(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(is_near), "{found:?}");
 }
 
-/// An index that no training row has must not be clamped to the nearest group.
+/// If an index does not occur in any training row, it must not be clamped to the nearest group.
 #[test]
 fn unseen_indices_are_rejected_by_row_and_value() {
     let trial = Trial::new()
@@ -97,7 +99,8 @@ fn unseen_indices_are_rejected_by_row_and_value() {
     assert_eq!(predict(&trial, "out", "text.csv").status, 3);
 }
 
-/// A model with one parameter per row cannot predict further rows. Such rows must not get the parameter of the last row.
+/// A model with one parameter per row cannot predict new rows. A new row must not use the parameter
+/// of the last training row.
 #[test]
 fn rows_without_a_parameter_of_their_own_are_rejected() {
     let trial = Trial::new()
@@ -110,7 +113,8 @@ fn rows_without_a_parameter_of_their_own_are_rejected() {
     predict(&trial, "out", "more.csv").assert_error("E0436", 3, &["more.csv:5", "axis of size 3"]);
 }
 
-/// A saved run keeps its levels and columns, even if the training file has changed.
+/// Predictions use the levels and columns that are saved in the run folder, even if the training
+/// file has changed.
 #[test]
 fn predictions_do_not_need_the_training_file() {
     let trial = Trial::new()
@@ -136,7 +140,7 @@ fn predictions_do_not_need_the_training_file() {
     predict(&trial, "out", "unseen.csv").assert_error("E0428", 3, &["unseen.csv:3", "`z`"]);
 }
 
-/// The first row of new data must not decide whether a column contains text.
+/// The first row of new data must not determine whether a column contains text.
 #[test]
 fn levels_that_look_like_numbers_are_found_in_new_rows() {
     let trial = Trial::new()
@@ -151,7 +155,8 @@ fn levels_that_look_like_numbers_are_found_in_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// For a model of whole columns, the error must not state that the distribution has neither a mean nor a sampler.
+/// The error for a model of whole columns must name the reason. It must not claim that the
+/// distribution lacks a mean and a sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
     let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
@@ -181,7 +186,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
         &["`fit`", "`y`", "as one example", "such as `-> y: real`"],
     );
     assert!(!whole.stderr.contains("neither"), "{}", whole.stderr);
-    // The mean of the posterior predictive distribution is near the mean of the data, 3.5.
+    // The mean of the posterior predictive distribution is near 3.5, the mean of the data.
     let of_rows = means(&predict(&trial("y: count"), "out", "new.csv"));
     assert!(
         of_rows.len() == 2 && of_rows.iter().all(|mean| (mean - 3.5).abs() < 0.2),
@@ -210,11 +215,11 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
     let run = || trial.bnnc("run", &["--out", &at.display().to_string()]);
     run().assert_error("E0501", 1, &["`fit`"]);
     assert!(at.join("result.json").is_file());
-    // First the same program runs again, and then a corrected one.
+    // First, the same program runs again. Then, a corrected program runs.
     run().assert_error("E0501", 1, &["`fit`"]);
     fs::write(trial.path("program.bnn"), program("1e-5")).expect("the program is written");
     assert_eq!(run().status, 0, "{}", run().stderr);
-    // Results of a successful run are not replaced.
+    // A run of another program must not replace the results of a successful run.
     fs::write(trial.path("program.bnn"), program("2e-5")).expect("the program is written");
     run().assert_error("E0514", 2, &["another run"]);
     fs::write(trial.path("program.bnn"), program("1e3")).expect("the program is written");
@@ -251,7 +256,7 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
-        // The file is a pipe without a writer, so reading it would never end.
+        // The file is replaced by a pipe without a writer. An attempt to read it would never end.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
         fs::remove_file(&path).unwrap();
@@ -260,7 +265,8 @@ fn a_damaged_folder_is_rejected() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// Returns the length and the CRC-32 (IEEE 802.3, computed bit by bit) of bytes, in the form in which a manifest has them.
+/// Returns the length and the CRC-32 of bytes, in the form that the manifest of a run folder uses.
+/// The CRC-32 follows IEEE 802.3 and is computed bit by bit.
 fn sealed(bytes: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -272,7 +278,8 @@ fn sealed(bytes: &[u8]) -> String {
     format!("{}-{:08x}", bytes.len(), !crc)
 }
 
-/// Files that were changed together with their checksums may come from another version of the library. `bnnc predict` uses them, with a warning.
+/// If files and their checksums were changed together, the files may come from another version of
+/// the library. `bnnc predict` then uses the files and prints a warning.
 #[test]
 fn a_run_of_another_library_is_named() {
     let trial = trained_groups();
@@ -301,7 +308,8 @@ fn a_run_of_another_library_is_named() {
     assert_eq!(output.stdout, expected.stdout);
 }
 
-/// Every `bnnc run` writes the first of these files. Of the two programs in the test, only the first writes the second file.
+/// Two files of predictions. Every run writes the first file. The second file is written only by
+/// the first of the test's two programs.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
 /// A failed run must not leave its weights in the same folder as the standardisation of an earlier run.
@@ -337,12 +345,14 @@ fn a_failed_run_keeps_the_earlier_results() {
     }));
 }
 
-/// If a process ends between two renames, `bnnc predict` rejects the resulting folder, and `--resume` completes it.
+/// If a process ends between two renames, the folder contains results of two runs. `bnnc predict`
+/// rejects such a folder, and `--resume` completes it.
 #[test]
 fn half_replaced_results_are_rejected_and_can_be_finished() {
     let trial = trained_groups();
     let good = predict(&trial, "out", "new.csv");
-    // A file cannot be renamed to a folder that is not empty.
+    // A folder that is not empty takes the place of `result.json`, so that renaming a file to this
+    // path fails.
     let last = trial.path("out").join("result.json");
     fs::remove_file(&last).unwrap();
     fs::create_dir(&last).unwrap();
@@ -359,8 +369,8 @@ fn half_replaced_results_are_rejected_and_can_be_finished() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// A run of another program with the same `--out` must not replace single files of the earlier run: files that the new run did not write would
-/// remain.
+/// A run of another program with the same `--out` must not replace single files of the earlier run.
+/// Otherwise, files that the new run does not write would remain from the earlier run.
 #[test]
 fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     let program = groups("g: index(J)");
@@ -402,8 +412,8 @@ impl Output {
     }
 }
 
-/// In a folder `checkpoint`, a run must not delete files that it did not write, such as `config.json` and `weights.old`. A run must not truncate the
-/// target of a link.
+/// In the folder `checkpoint`, a run must not delete files that no run wrote, such as `config.json`
+/// and `weights.old`. If a file is a link, the run must not truncate the target of the link.
 #[cfg(unix)]
 #[test]
 fn files_that_no_run_wrote_are_left_alone() {
@@ -444,7 +454,8 @@ fn files_that_no_run_wrote_are_left_alone() {
     }
 }
 
-/// If rows were counted from 0 among the scored rows, predictions could not be matched with the rows of the file.
+/// Predictions contain the row numbers of the file. If the scored rows were numbered separately, a
+/// reader could not match predictions with the rows of the file.
 #[test]
 fn predictions_name_the_rows_of_the_file() {
     let trial = Trial::new()
@@ -474,7 +485,7 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
-/// Even with `--overwrite`, results must not replace the data that the run reads.
+/// Even with `--overwrite`, results must not replace the data file that the run reads.
 #[test]
 fn results_do_not_replace_what_the_run_reads() {
     let trial = Trial::new()
@@ -491,7 +502,8 @@ fn results_do_not_replace_what_the_run_reads() {
     assert_eq!(fs::read_to_string(&table).unwrap(), held);
 }
 
-/// `predict -o` must replace neither the file of rows that it reads nor a file of the run.
+/// The output of `predict -o` must not replace the file of rows that the command reads, or a file
+/// of the run.
 #[test]
 fn predictions_do_not_replace_what_they_are_made_from() {
     let trial = trained_groups();
@@ -525,7 +537,8 @@ fn predictions_do_not_replace_what_they_are_made_from() {
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// `predict -o` replaces an earlier table of predictions, but another file only with `--overwrite`.
+/// `predict -o` replaces an earlier table of predictions. It replaces any other file only with
+/// `--overwrite`.
 #[test]
 fn predictions_do_not_replace_other_files() {
     let trial = trained_groups();
@@ -554,7 +567,7 @@ fn predictions_do_not_replace_other_files() {
     predict(&[]).assert_silent();
 }
 
-/// Rows to predict usually have no outcome, so the outcome may be missing.
+/// New rows usually do not have an outcome, so the column of the outcome may be missing.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {
     let program = groups("g: index(J)");
@@ -613,7 +626,8 @@ infer m = map(Line, d)
     assert_eq!(none.stderr.matches("error[").count(), 1, "{}", none.stderr);
 }
 
-/// If a Boolean column has words, these words name the classes. Numbers do not name classes.
+/// If a Boolean column contains words, these words are the names of the classes. If it contains
+/// numbers, the numbers are not used as names.
 #[test]
 fn probabilities_of_a_boolean_are_named_by_the_words_of_the_file() {
     let program = "data d = csv(\"train.csv\")
@@ -643,7 +657,7 @@ infer fit = map(M, d)
     }
 }
 
-/// If the model has no inputs, only the number of rows matters.
+/// If the model does not have inputs, only the number of new rows matters.
 #[test]
 fn new_rows_of_a_model_without_inputs_are_counted() {
     let program = "data d = csv(\"train.csv\") {\n  target = y\n}\nmodel Mean() -> y: real {\n  m ~ Normal(0, 9)\n  y ~ Normal(m, 1)\n}\n\
@@ -672,7 +686,8 @@ fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
 }
 
-/// Without a warning, a user would only find a table of predictions without any columns besides the row numbers.
+/// The table of predictions then contains only row numbers. A warning must explain this to the
+/// user.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {
     let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";
@@ -686,7 +701,8 @@ fn outputs_without_a_mean_and_a_sampler_are_reported() {
     assert_eq!(output.stdout, "");
 }
 
-/// Starts `bnnc` and sends it a signal after `wait`. Returns its exit status and the time that it took to end.
+/// Starts `bnnc` and sends a signal to it after the time `wait`. Returns the exit status, and the
+/// time from the signal to the end of the process.
 #[cfg(unix)]
 fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Duration) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -706,7 +722,7 @@ fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Dura
     (status.code(), clock.elapsed())
 }
 
-/// Predictions of many rows with many draws take minutes, but must end soon after Ctrl-C.
+/// Predictions of many rows with many draws take minutes, but Ctrl-C must stop them soon.
 #[cfg(unix)]
 #[test]
 fn predictions_can_be_interrupted() {
@@ -728,11 +744,12 @@ fn predictions_can_be_interrupted() {
     ];
     let (status, time) = signalled(&words, Duration::from_millis(800), "-TERM");
     assert_eq!(status, Some(130));
-    // `bnnc` should stop within a second. The limit is ten, because a busy machine needs longer to finish a block of rows.
+    // `bnnc` should stop within a second. The limit is ten seconds, because a busy machine needs
+    // longer to finish a block of rows.
     assert!(time < Duration::from_secs(10), "{time:?}");
 }
 
-/// `bnnc fmt` must not make a program readable for others.
+/// `bnnc fmt` must keep the permissions of a file, so that a private program stays private.
 #[cfg(unix)]
 #[test]
 fn fmt_keeps_the_mode_of_a_file_and_formats_long_names() {
@@ -748,13 +765,15 @@ fn fmt_keeps_the_mode_of_a_file_and_formats_long_names() {
     assert_eq!(trial.bnnc("fmt", &["--check"]).status, 0);
 }
 
-/// A truncated runner still has its mark near the beginning, but executables made from it could not start.
+/// A truncated runner still contains its mark, which is near the beginning. Executables made from a
+/// truncated runner could not start.
 #[test]
 fn a_runner_that_is_cut_off_is_rejected() {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
         .file("train.csv", rows(&["u", "v", "w"]));
-    // The file is the beginning of an executable with the mark of a runner, like the first 3 MB of a real runner.
+    // The file consists of the beginning of an executable and the mark of a runner, like the first
+    // 3 MB of a real runner.
     let mut half = fs::read(env!("CARGO_BIN_EXE_bnnc")).unwrap();
     half.truncate(half.len() / 2);
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));

@@ -1,5 +1,5 @@
-//! Words and constructs of other languages and tools. Each of them causes one error that states the replacement. The program with the replacement
-//! runs.
+//! Tests words and constructs of other languages and tools. Each of them causes one error, which
+//! names the replacement. With the replacement, the program runs.
 
 use crate::support::Output;
 use crate::support::trial::Trial;
@@ -31,7 +31,7 @@ model M(x: real) -> y: real {{
     )
 }
 
-/// Returns a program whose mean has this additional term.
+/// Returns a program whose mean contains the term `term`.
 fn term(term: &str) -> String {
     let line = format!("  y ~ Normal(a * x + sum(w) + {term}, 1)");
     program("", &line, "infer fit = map(M, d)")
@@ -41,7 +41,8 @@ fn inference(infer: &str) -> String {
     program("", "  y ~ Normal(a * x + sum(w), 1)", infer)
 }
 
-/// Checks that the wrong program gets only this diagnostic, and that the right program gets none.
+/// Checks that the program `wrong` causes only the diagnostic `code`, and that the program `right`
+/// does not cause any diagnostic.
 #[track_caller]
 fn assert_corrected(wrong: &str, code: &str, advice: &str, right: &str) {
     let found = check(wrong);

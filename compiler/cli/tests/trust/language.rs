@@ -1,12 +1,14 @@
-//! Names, scales, links and types of a program.
+//! Tests how programs are understood: their names, scales, links and types.
 
 use super::support::trial::Trial;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Returns sixty numbers that resemble draws of a normal distribution with mean and standard deviation one, folded onto the positive reals.
+/// Returns sixty positive numbers. They resemble absolute values of draws from a normal
+/// distribution with mean one and standard deviation one.
 fn outcomes() -> Vec<f64> {
-    // Multiples of the golden ratio give evenly spread quantiles. The logistic quantile function is close to the normal quantile function.
+    // The fractional parts of multiples of the golden ratio are evenly spread probabilities. The
+    // quantile function of the logistic distribution is close to that of the normal distribution.
     let quantile = |at: usize| (at as f64 * 0.618_033_988_749_895 + 0.31).fract();
     (0..60)
         .map(|at| {
@@ -16,7 +18,8 @@ fn outcomes() -> Vec<f64> {
         .collect()
 }
 
-/// Returns rows in which `x` alternates between 0 and 1, `g` is 1 to 3, and `event` is 0 or 1.
+/// Returns a table in which `x` alternates between 0 and 1, `g` is an integer from 1 to 3, and
+/// `event` is 0 or 1.
 fn table() -> String {
     let mut text = "x,g,event,y\n".to_owned();
     for (at, y) in outcomes().iter().enumerate() {
@@ -83,7 +86,7 @@ infer f = vi(Q, d) { epochs = 2000, optimiser = Adam(1e-2) }
     let result = trial(program).result(&[]);
     let exact = (1.0_f64 / (60.0 + 0.01)).sqrt();
     let found = number(&result, &["infer", "f", "parameters", "mu", "sd"]);
-    // Without the entropy, the scale shrinks below 0.02.
+    // If the entropy were missing from the objective, the scale would shrink below 0.02.
     assert!((found / exact - 1.0).abs() < 0.2, "sd {found}, exact {exact}");
 }
 
@@ -112,7 +115,8 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     let result = trial(program).result(&[]);
     let data = outcomes();
     let exact = moments((-2.0, 3.0), |mu| {
-        // The probability of the positive reals under a normal distribution with mean `mu`.
+        // `mass` is the probability of the positive reals under a normal distribution with mean
+        // `mu`.
         let mass = 0.5 * bnnc_math::special::erfc(-mu / 2.0_f64.sqrt());
         let terms: f64 = data.iter().map(|y| -0.5 * (y - mu).powi(2) - mass.ln()).sum();
         terms - 0.5 * mu * mu
@@ -121,7 +125,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
         number(&result, &["infer", "f", "parameters", "mu", "mean"]),
         number(&result, &["infer", "f", "parameters", "mu", "sd"]),
     );
-    // The 2,000 draws have an effective sample size of about 500, and the bound is five standard errors.
+    // The effective sample size of the 2,000 draws is about 500. The bound is five standard errors.
     assert!(
         (mean - exact.0).abs() < 5.0 * exact.1 / 500.0_f64.sqrt(),
         "{mean}, exact {exact:?}"
@@ -162,7 +166,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     }
 }
 
-/// Trains two forms of one model and checks that the parameter has the same final value in both.
+/// Trains two forms of one model, and checks that the site `site` has the same final value in both.
 fn assert_alike(data: &str, first: &str, second: &str, site: &str) {
     let found = [first, second].map(|model| {
         let program = format!(
@@ -347,7 +351,8 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     ] {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
-    // These slices reach to the end of an array. The array is not `y`, because such a slice of `y` would contain the element that is being observed.
+    // The slices in these models extend to the end of the array `b`. A slice of `y` could not
+    // extend to its end, because it would contain the observed element itself.
     let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
     assert_alike(
         JSON,
@@ -624,7 +629,8 @@ dist Gap(log_scale: real) on positive {
         .assert_error("E0201", 1, &["`D` is declared twice"]);
 }
 
-/// A likelihood has two equivalent forms: with a transformed parameter, and with the parameter itself.
+/// Each likelihood has two equivalent forms: one with a transformed parameter, such as a logit, and
+/// one with the parameter itself.
 #[test]
 fn parameterisations_are_one_distribution() {
     let cases = [
@@ -665,8 +671,9 @@ fn parameterisations_are_one_distribution() {
 
 #[test]
 fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
-    // At x = 0 the probability is 0 or 1, or the rate is 0, and the outcomes agree with these values. At other x, the probability and the rate depend
-    // on the parameter.
+    // At x = 0, the probability is exactly 0 or 1, or the rate is exactly 0. The outcomes agree
+    // with these values. At other values of x, the probability and the rate depend on the
+    // parameter.
     let cases = [
         ("bool", "n", "Bernoulli(p = if x > 0 { a } else { 0 * a })"),
         ("bool", "m", "Bernoulli(p = if x > 0 { a } else { 1 - 0 * a })"),

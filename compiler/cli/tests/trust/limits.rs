@@ -1,4 +1,4 @@
-//! Infinite files, and sizes and lengths that no machine can handle.
+//! Tests limits on infinite files, and on sizes and lengths that are too large for any machine.
 
 use super::support::{run, trial::Trial};
 use flate2::{Compression, write::GzEncoder};
@@ -19,7 +19,8 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// If the program file is a device without an end, a command must not read the device until memory runs out.
+/// If the program file is an endless device, a command must not read the device until memory runs
+/// out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -29,7 +30,7 @@ fn a_program_without_an_end_is_rejected() {
     }
 }
 
-/// A pipe without a writer must not block the command for ever.
+/// A command must not wait forever for a pipe that does not have a writer.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_writer_is_rejected() {
@@ -43,7 +44,7 @@ fn a_pipe_without_a_writer_is_rejected() {
     run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
 }
 
-/// A pipe with a writer is read like a file.
+/// A command reads a pipe with a writer like a file.
 #[test]
 #[cfg(unix)]
 fn a_program_is_read_from_a_pipe() {
@@ -60,7 +61,8 @@ fn a_program_is_read_from_a_pipe() {
     writer.join().expect("the writer ends").expect("it is written");
 }
 
-/// Without limits, products of such values would overflow, or the run would not end.
+/// Without limits on these options, products of their values would overflow, or the run would not
+/// end.
 #[test]
 fn absurd_options_are_rejected_with_their_limit() {
     let cases = [
@@ -84,7 +86,8 @@ fn absurd_options_are_rejected_with_their_limit() {
     }
 }
 
-/// The predicted memory for reading includes the decompressed text of a file, and the copy of the rows of a split.
+/// The predicted memory for reading includes the decompressed text of a file, and a copy of the
+/// rows for a split.
 #[test]
 fn a_packed_table_is_read_within_the_memory_that_is_allowed() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -124,8 +127,9 @@ fn the_repl_ends_after_an_entry_without_an_end() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
 }
 
-/// The limit applies to whole entries, not only to single lines. If each line of an entry were parsed with all lines before it, 4200 lines of 4096
-/// bytes would take 33 s.
+/// The limit applies to whole entries, not only to single lines. The test also detects quadratic
+/// time: if the session parsed the whole entry again after each line, 4200 lines of 4096 bytes
+/// would take 33 s.
 #[test]
 fn the_repl_ends_after_an_entry_of_very_many_lines() {
     let lines = format!("{{{}\n", " ".repeat(4094)).repeat(4200);
@@ -139,7 +143,7 @@ fn the_repl_ends_after_an_entry_of_very_many_lines() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("an entry is longer than 16777216 bytes"));
 }
 
-/// Predictions into a pipe without a reader must not wait for ever.
+/// `bnnc predict` must not wait forever if its output is a pipe without a reader.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_reader_is_rejected() {
@@ -159,7 +163,8 @@ fn a_pipe_without_a_reader_is_rejected() {
     output.assert_error("E0432", 3, &["no program reads from it"]);
 }
 
-/// Each assignment doubles the number of paths to the first assignment, up to 2^59.
+/// Each assignment uses the previous assignment twice, so the number of paths to the first
+/// assignment grows to 2^59.
 #[test]
 fn assignments_that_double_are_compiled_in_linear_time() {
     let doubles: String = (1..60)
@@ -177,7 +182,7 @@ infer fit = map(M, d) {{ steps = 2 }}"
     assert_eq!(trial.bnnc("run", &[]).status, 0);
 }
 
-/// The smallest integer divided by -1 is not an integer of 64 bits.
+/// The smallest 64-bit integer divided by -1 does not fit into 64 bits.
 #[test]
 fn a_quotient_of_integers_that_overflows_is_rejected() {
     let size = "(-9223372036854775807 - 1) / (-1)";
@@ -189,7 +194,8 @@ fn a_quotient_of_integers_that_overflows_is_rejected() {
     trial.bnnc("check", &[]).assert_error("E0290", 1, &texts);
 }
 
-/// The memory of column names is limited too, and duplicates are found without a search through all names for each name.
+/// The memory for column names is limited. The time to find duplicate names does not grow with the
+/// square of their number.
 #[test]
 fn very_many_columns_are_bounded() {
     let commas = ",".repeat(1 << 22);
@@ -201,7 +207,7 @@ fn very_many_columns_are_bounded() {
         .assert_error("E0435", 3, &["d.csv"]);
 }
 
-/// libFuzzer found a file on which an assertion of the Parquet library fails.
+/// With this file, which libFuzzer found, an assertion in the Parquet library fails.
 #[test]
 fn an_assertion_on_a_damaged_file_is_a_data_error() {
     let trial = Trial::new()
