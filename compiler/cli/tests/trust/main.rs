@@ -1,5 +1,5 @@
-//! Programs as users write them. If a check of `bnnc` were missing, these programs would give wrong or meaningless results
-//! without a warning.
+//! Tests programs as users write them. Without the checks of `bnnc`, the results of these programs
+//! would be wrong or meaningless, and the user would not receive a warning.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,7 +3,9 @@
 use super::support::rendered::hold;
 use super::support::trial::Trial;
 
-/// A straight line with the slope 2 and a noise of 0.1, under the prior `b ~ Normal(0, 1)`. The inference `fit` may start from the maximum, `best`.
+/// A program for a straight line with the slope 2 and noise of standard deviation 0.1. The prior of
+/// the slope is `b ~ Normal(0, 1)`. The inference `fit` may start from `best`, which finds the
+/// maximum.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -27,8 +29,8 @@ fn slope(options: &str) -> (Trial, [f64; 2]) {
     (trial.program(&SLOPE.replace("OPTIONS", options)), sums)
 }
 
-/// Under a prior precision `p`, the posterior of `b` is Normal with the precision `p + sum x^2 / 0.01`, and its mean is `sum x y / 0.01`
-/// divided by this precision.
+/// If the prior precision is `p`, the posterior of `b` is Normal with the precision
+/// `p + sum x^2 / 0.01`. The posterior mean is `sum x y / 0.01` divided by the posterior precision.
 #[test]
 fn a_given_prior_precision_moves_the_centre() {
     for factor in [1e-3, 100.0, 1e4, 1e8] {
@@ -89,8 +91,8 @@ fn a_factor_on_a_prior_with_a_learned_scale_is_rejected() {
         .assert_error("E0614", 1, &["`tau`", "leave `prior_precision` out"]);
 }
 
-/// Eight schools (Rubin 1981) in the centred parameterisation. As `tau` goes to zero and every `theta` goes to `mu`, the joint density
-/// grows without bound.
+/// The eight schools model (Rubin 1981) in the centred parameterisation. The joint density grows
+/// without bound as `tau` goes to zero and every `theta` goes to `mu`.
 const SCHOOLS: &str = "
 data schools = json(\"schools.json\")
 
@@ -133,7 +135,8 @@ fn a_scale_that_collapses_is_named_with_what_to_do() {
 
 #[test]
 fn a_hierarchy_with_a_maximum_is_silent() {
-    // The density stays bounded if the prior vanishes at zero faster than every power.
+    // The joint density stays bounded if the prior of `tau` falls to zero faster than every power
+    // of `tau`.
     let trial = schools("InverseGamma(3, 20)", "map(Schools, schools)");
     trial.bnnc("run", &[]).assert_silent();
     let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
@@ -158,7 +161,8 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
              infer fit = map(Mean, rows) {{ steps = {steps}, optimiser = Adam(1e-3), schedule = cosine }}"
             ))
     };
-    // The log density is a parabola. The precision is that of the prior plus 60 for the observations, and the maximum is at the weighted mean.
+    // The log density is a parabola. Its precision is the precision of the prior plus 60 for the
+    // observations. Its maximum is at the sum of the observations divided by this precision.
     let precision = 60.0 + 0.01;
     let top = values.iter().sum::<f64>() / precision;
     let (mut short, mut long) = (0, 0);
@@ -167,7 +171,8 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
         let a = &trial.result(&[])["infer"]["fit"]["parameters"]["a"]["mean"];
         let excess = 0.5 * precision * (a.as_f64().expect("a mean") - top).powi(2);
         let output = trial.bnnc("run", &[]);
-        // The model has one weight, for which a deficit of 0.1 nats is allowed.
+        // Training may end up to 0.1 nats per weight below the maximum without a warning, and the
+        // model has one weight.
         if excess > 0.11 {
             let double = format!("`steps = {}`", 2 * steps);
             output.assert_warning("E0533", &["`fit` has not converged", &double]);
@@ -180,12 +185,13 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
     assert!(short >= 2 && long >= 2, "{short} short, {long} long");
 }
 
-/// Returns the number at a position of an equidistributed sequence in [0, 1).
+/// Returns the number at position `at` of an equidistributed sequence in `[0, 1)`.
 fn uniform(at: u32) -> f64 {
     (f64::from(at) * 0.618_033_988_749_894_9).fract()
 }
 
-/// Returns rows of a wave, and a network with two hidden layers. The prior of the weights has this standard deviation.
+/// Returns a program with a network of two hidden layers for rows of a wave. `sd` is the standard
+/// deviation of the prior of the weights.
 fn deep(sd: &str, infer: &str) -> Trial {
     let row = |i: u32| {
         let x = 6.0 * uniform(i) - 3.0;
@@ -227,8 +233,8 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
                 "of only 0.2",
             ],
         );
-        // Under such a prior, the functions of the exact posterior are nearly constant, so chains and small networks would not find another function
-        // either.
+        // Under such a prior, the functions from the exact posterior are nearly constant, so chains
+        // and small networks would find a constant, too.
         let stderr = trial.bnnc("run", &[]).stderr;
         assert!(
             !stderr.contains("use `nuts`") && !stderr.contains("fewer"),
@@ -244,7 +250,7 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
     assert!(rmse.expect("a number") < 0.3, "{rmse:?}");
 }
 
-/// A program with classes that are far apart.
+/// A program for data whose classes are far apart.
 const CLASSES: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") DATA }
 model Classes(x: real[d]) -> k: index(3) {
@@ -256,7 +262,8 @@ infer last = laplace(Classes, rows) { start = best, OPTIONS }
 infer chain = nuts(Classes, rows) { warmup = 300, draws = 300 }
 "#;
 
-/// Returns rows with the columns `x0` to `x11` and the class `k`, in `classes` groups.
+/// Returns a table with the inputs `x0` to `x11` and the class `k`. The rows form `classes` groups,
+/// which are far apart.
 fn apart(classes: u32, from: u32, count: u32) -> String {
     let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
     let row = |i: u32| {
@@ -273,7 +280,7 @@ fn apart(classes: u32, from: u32, count: u32) -> String {
     format!("{},k\n{rows}", heads.join(","))
 }
 
-/// Returns the negative log predictive density of an inference.
+/// Returns the negative log predictive density (`nll`) of an inference.
 fn nll(result: &serde_json::Value, infer: &str) -> f64 {
     result["infer"][infer]["metrics"]["nll"]
         .as_f64()
@@ -305,8 +312,9 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     // The predictions of the exact posterior are close to the predictions at the maximum.
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
-    // The validation rows select a factor on the prior precision that leaves the Gaussian without any spread. Under this factor, the maximum would
-    // be a worse model. Therefore, even with this option, the bad predictions are due to the link.
+    // The validation rows select a factor on the prior precision that leaves the Gaussian almost
+    // without spread. A search for the maximum under this factor would find a worse model. The link
+    // therefore causes the bad predictions even with this option.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
@@ -327,7 +335,8 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     }
 }
 
-/// Two groups that are far apart. The Gaussian over the weights of the network is too wide, and the inference does not use `link = bridge`.
+/// A program for two groups that are far apart. The Gaussian over the weights of its network is too
+/// wide, and the inference does not use `link = bridge`.
 const GROUPS: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") }
 model Groups(x: real[d]) -> k: bool {
@@ -357,11 +366,13 @@ fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
 }
 
-/// If validation rows chose the factor on the prior precision, the message must not advise using this factor in the search for a maximum. For normal
-/// outputs, the advice is to tune the factor by the marginal likelihood during the search.
+/// If validation rows selected the factor on the prior precision, the message must not advise using
+/// this factor in the search for a maximum. For normal outputs, the message advises tuning the
+/// factor by the marginal likelihood during the search.
 #[test]
 fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
-    // Unlike in `uniform`, neighbouring numbers are unrelated, so that their sums are nearly normal.
+    // Neighbouring numbers of `scattered` are unrelated, unlike those of `uniform`, so their sums
+    // are nearly normal.
     let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: u32| {
         let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);

@@ -1,11 +1,12 @@
-//! Messages that users follow. A program that follows the advice runs, and messages use the user's own names.
+//! Tests messages: they use the names of the user's program, and a program that follows their
+//! advice runs.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::support::run;
 use crate::support::trial::Trial;
 
-/// Returns sixty rows of `model`, a number `x` and a target.
+/// Returns a table of sixty rows with the column `model`, a number `x` and a target.
 fn cars() -> String {
     let mut text = "model,x,y\n".to_owned();
     for row in 0..60 {
@@ -313,7 +314,8 @@ infer fit   = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50
     }
 }
 
-/// Creates rows of two numbers, one of which has a name with a space, and a group.
+/// Creates a table with two numerical columns and a column of groups. The name of one numerical
+/// column contains a space.
 fn engines() -> Trial {
     let mut text = "age,engine size,make,y\n".to_owned();
     for row in 0..60 {
@@ -358,7 +360,7 @@ infer fit = map(M, d)
     );
     let corrected = "age, engine_size = \"engine size\", make";
     check(corrected, "age: real, engine_size: real", "[age, engine_size]").assert_silent();
-    // An expression provides the input that is named after its column.
+    // An entry such as `zscore(age)` is bound to the input with the name of its column, `age`.
     check(
         "zscore(age), engine_size = \"engine size\", make",
         "x: real[2]",
@@ -369,7 +371,7 @@ infer fit = map(M, d)
         1,
         &["replace the input `x` by `age: real, engine_size: real`"],
     );
-    // If the only vector input cannot be a column, the message lists the columns.
+    // If the only vector input cannot be bound to a column, the message lists the columns.
     check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["the columns are `age`, `engine size`"]);
 }
 
@@ -445,7 +447,8 @@ infer fit = map(M, d) {{ {options} }}
     assert!(!longer.stderr.contains("E0647"), "{}", longer.stderr);
 }
 
-/// The second output depends on the first, so that its predictions need the values of the first.
+/// The second output depends on the first output, so predictions of the second output need the
+/// values of the first output.
 #[test]
 fn new_rows_without_an_output_that_others_need_are_explained() {
     let trial = Trial::new()

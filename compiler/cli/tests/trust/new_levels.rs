@@ -1,12 +1,14 @@
-//! New rows with a level that no training row has. `bnnc` predicts such rows from the prior where this is possible. Otherwise it rejects them, and
-//! the error names the row.
+//! Tests predictions for new rows with a level that does not occur in training rows. `bnnc`
+//! predicts such rows from the prior if possible. Otherwise, it rejects them, and the error names
+//! the row.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
 
-/// Returns a model with group means around `mu`, and rows around their group mean. All scales are known, so every posterior is Gaussian.
+/// Returns a program in which group means vary around `mu`, and rows vary around the mean of their
+/// group. All scales are known, so every posterior is Gaussian.
 fn program(prior: &str, location: &str, method: &str) -> String {
     format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -25,7 +27,7 @@ infer fit = {method}\n"
 
 const NUTS: &str = "nuts(M, d) { chains = 4, draws = 2000 }";
 
-/// Returns four rows of each level. The means of the levels are 10, 12, 15, 9, 14.
+/// Returns a table with four rows of each level. The means of the levels are 10, 12, 15, 9 and 14.
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for (level, mean) in levels.iter().zip([10.0, 12.0, 15.0, 9.0, 14.0]) {
@@ -54,7 +56,7 @@ fn predict(trial: &Trial, rows: &str, more: &[&str]) -> Output {
     run(words)
 }
 
-/// Returns the mean and the standard deviation of each predicted row.
+/// Returns the predicted mean and standard deviation of each row.
 #[track_caller]
 fn moments(output: &Output) -> Vec<(f64, f64)> {
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -72,8 +74,8 @@ fn moments(output: &Output) -> Vec<(f64, f64)> {
     lines.map(|line| (cells(line)[1], cells(line)[2])).collect()
 }
 
-/// Returns the posterior mean and variance of `mu`, given the mean of the four rows of each group. With `alpha ~ Normal(mu, 2)`, the mean of a group
-/// is Normal around `mu` with the variance 4 + 1 / 4.
+/// Returns the exact posterior mean and variance of `mu`. With `alpha ~ Normal(mu, 2)`, the mean of
+/// the four rows of a group is Normal around `mu` with the variance 4 + 1 / 4.
 fn location() -> (f64, f64) {
     let precision = 0.01 + 5.0 / 4.25;
     (
@@ -82,19 +84,22 @@ fn location() -> (f64, f64) {
     )
 }
 
-/// Checks the predictions. The mean of a new level is `mu` plus noise, and all rows of the level share this mean.
+/// Checks the predictions. The mean of a new level is `mu` plus noise. All rows of the level share
+/// this mean.
 #[track_caller]
 fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
-    // The effective sample size is at least a quarter of the 8000 draws. The bounds are five standard errors: of the mean, given a standard deviation
-    // of 2.2, and of the standard deviation.
+    // The effective sample size is at least 2000, a quarter of the 8000 draws. The first bound is
+    // five standard errors of the predicted mean, whose draws have a standard deviation of 2.2. The
+    // second bound is five standard errors of the predicted standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");
         assert!((found[*at].1 - sd).abs() < of_sd, "{found:?}, {sd}");
     }
-    // In the group with the mean 15, the rows have a precision of 4, and the prior around `mu` has a precision of 1 / 4.
+    // The posterior mean of the group with the mean 15 is a weighted average. Its four rows have
+    // the precision 4, and the prior around `mu` has the precision 1 / 4.
     let shrunk = (4.0 * 15.0 + 0.25 * mean) / 4.25;
     assert!((found[known].0 - shrunk).abs() < 0.1, "{found:?}, {shrunk}");
 }
@@ -117,7 +122,7 @@ fn new_levels_are_drawn_from_the_prior_of_their_group() {
         predict(&trial, NEW, &["--new-levels", "prior"]).stdout,
         output.stdout
     );
-    // Without new levels the option has no effect.
+    // If the rows do not contain new levels, the option does not have any effect.
     let known = "g\nBonn\nOslo\n";
     let usual = predict(&trial, known, &[]);
     assert_eq!(
@@ -127,7 +132,8 @@ fn new_levels_are_drawn_from_the_prior_of_their_group() {
     assert_eq!(moments(&usual)[0], found[0]);
 }
 
-/// Ids are levels, and a new id may lie between the ids of the run. Transformed parameters and parameters with truncated priors get new elements too.
+/// Ids are levels, and a new id may lie between the ids of the run. Transformed parameters and
+/// parameters with truncated priors also have elements for new levels.
 #[test]
 fn new_ids_are_levels_of_transformed_parameters() {
     let prior = "z: real[J] ~ Normal(0, 1)\n  alpha = mu + 2 * z";
@@ -135,7 +141,8 @@ fn new_ids_are_levels_of_transformed_parameters() {
     let trial = fitted(&program, &rows(&["3", "5", "8", "9", "20"]));
     let found = moments(&predict(&trial, "g\n8\n7\n", &["--new-levels", "prior"]));
     check_new(&found, 0, &[1]);
-    // The expected value is E|Normal(0, 1)| = sqrt(2 / pi).
+    // The expected value is the mean of the absolute value of a standard normal variable, sqrt(2 /
+    // pi).
     let prior = "s: positive[J] ~ Normal(0, 1)\n  alpha: real[J] ~ Normal(mu, 2)";
     let program =
         self::program(prior, "alpha[g] + s[g]", NUTS).replace("mu ~ Normal(0, 10)", "mu ~ Normal(0, 0.001)");
@@ -157,7 +164,8 @@ fn new_ids_are_levels_of_transformed_parameters() {
     );
 }
 
-/// A mean-field approximation gives `mu` the variance of its conditional distribution given the group means.
+/// In a mean-field approximation, the variance of `mu` is the variance of its conditional
+/// distribution given the group means.
 #[test]
 fn variational_approximations_predict_new_levels() {
     let method =
@@ -221,7 +229,8 @@ fn models_and_methods_without_a_prior_for_new_levels_are_rejected() {
     predict(&trial, NEW, &["--new-levels", "prior"]).assert_error("E0428", 3, &["new.csv:3"]);
 }
 
-/// A group that occurs only in test rows must not be accepted as a separate group, because the posterior of its parameter would be the prior.
+/// If a group occurs only in test rows, the posterior of its parameter would be the prior. Such a
+/// group must therefore not be accepted as a level.
 #[test]
 fn ids_that_only_test_rows_have_are_an_error() {
     let text = program("alpha: real[J] ~ Normal(mu, 2)", "alpha[g]", NUTS);

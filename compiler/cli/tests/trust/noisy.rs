@@ -1,17 +1,19 @@
-//! Training with noise, by `vi` and `dropout`. `bnnc` reports training that is too short, but not training that is long enough.
+//! Tests training with noise, by `vi` and `dropout`. `bnnc` reports training that is too short, and
+//! does not report training that is long enough.
 
 use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Returns pseudo-random numbers between -1 and 1, which are the same in every run: from fractional parts of multiples of an irrational number (Weyl
-/// 1916).
+/// Returns a pseudo-random number between -1 and 1 that is the same in every run. It is computed
+/// from the fractional part of a multiple of an irrational number (Weyl 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0
 }
 
-/// Returns a table of two inputs with a standard deviation of one, a group of twelve, and a target.
+/// Returns a table with two inputs of standard deviation one, a column of twelve groups, and a
+/// target.
 fn table(rows: usize, target: impl Fn(usize, [f64; 2]) -> f64) -> String {
     let row = |at: usize| {
         let x = [0, 1].map(|stream| 1.732 * irregular(at, stream));
@@ -22,17 +24,18 @@ fn table(rows: usize, target: impl Fn(usize, [f64; 2]) -> f64) -> String {
         .collect()
 }
 
-/// A model with its rows and the options of its inferences.
+/// A model with its data and the options of its inferences.
 struct Problem {
     name: &'static str,
     file: &'static str,
     data: String,
     program: String,
-    /// The lines of the posterior, which starts with large scales.
+    /// The lines of the posterior, with large initial scales.
     posterior: &'static str,
     /// The weights whose inputs are dropped.
     layers: &'static str,
-    /// The options of training that is too short. `long` has the options of training that is long enough.
+    /// Options of training that is too short. The field `long` contains options of training that is
+    /// long enough.
     short: &'static [&'static str],
     long: &'static str,
 }
@@ -95,8 +98,8 @@ model M(u: real, v: real, g: index(J)) -> y: real {
     }
 }
 
-/// Returns a network with 50 hidden units for the table of an example. `target` is the name of the table's last column. The long training has the
-/// settings of `examples/yacht`.
+/// Returns a network with 50 hidden units for the table of an example. `target` is the name of the
+/// table's last column. The options of the long training are those of `examples/yacht`.
 fn network(file: &'static str, target: &str) -> Problem {
     let example = file.trim_end_matches(".csv");
     let path = root().join("examples").join(example).join("data").join(file);
@@ -154,7 +157,7 @@ fn problems() -> Vec<Problem> {
 }
 
 impl Problem {
-    /// Returns a program with one inference by this method with these options.
+    /// Returns a program with one inference. `method` is its method, and `options` are its options.
     fn trial(&self, method: &str, options: &str) -> Trial {
         let Problem {
             program, posterior, ..
@@ -206,8 +209,9 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// If the learning rate falls to zero, the losses are flat at the end of any training. 1000 and 3000 steps are too few: with 20,000 steps, the ELBO
-/// (in nats per row) is higher by at least the number at the end of each case.
+/// If the learning rate falls to zero, the losses are flat at the end of any training. In these
+/// cases, 1000 and 3000 steps are too few. With 20,000 steps, the ELBO per row is higher by at
+/// least the last number of the case, in nats.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     for (file, target, gain) in [
@@ -233,7 +237,8 @@ fn a_network_that_a_falling_rate_stopped_is_reported() {
     }
 }
 
-/// For five models with ten seeds each, short training must be reported, and long training must not.
+/// For each of five models and ten seeds, `bnnc` must report short training, and must not report
+/// long training.
 #[test]
 #[ignore = "400 trainings, some minutes"]
 fn short_trainings_under_noise_are_distinguished_from_long_ones() {

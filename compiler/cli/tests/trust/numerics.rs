@@ -1,12 +1,13 @@
-//! Densities, truncation and KL divergences at the ends of their ranges.
+//! Tests densities, truncation and KL divergences at the ends of their ranges.
 
 use super::support::trial::Trial;
 use serde_json::Value;
 
-/// Rows that carry no information about the parameters.
+/// Rows that do not contain any information about the parameters.
 const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
 
-/// Samples parameters on which no row depends. `lines` declare them in the model.
+/// Samples parameters from their priors, because the rows do not depend on these parameters.
+/// `lines` declares the parameters in the model.
 fn sampled(lines: &str, inference: &str) -> Value {
     let trial = Trial::new().file("d.csv", ROWS).program(&format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -24,9 +25,10 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// A location keeps its prior if a truncated site depends on it: the marginal of the location is `Normal(0, 10)`.
-/// Rounding in `1 - cdf(0)` would cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard deviation is about
-/// `sd / sqrt(2 ess)`.
+/// A truncated site depends on the location, but the marginal distribution of the location must
+/// remain its prior, `Normal(0, 10)`. With rounding in `1 - cdf(0)`, the location could not fall
+/// below -8, and its standard deviation would be 6.04. The standard error of a standard deviation
+/// is about `sd / sqrt(2 ess)`.
 #[test]
 fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     let lines = "  mu ~ Normal(0, 10)\n  _w: positive ~ Normal(mu, 1)";
@@ -47,8 +49,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// The samples of priors that are truncated far out in their tails have the right means. The expected means were computed by quadrature (mpmath). A
-/// truncated `StudentT` is tested in the same way.
+/// If a prior is truncated far out in its tail, its samples have the right mean. The expected means
+/// were computed by quadrature (mpmath). One of the priors is a truncated `StudentT`.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)
@@ -73,8 +75,9 @@ fn priors_truncated_far_out_have_their_means() {
     }
 }
 
-/// A family on the reals is transformed to the positive numbers, so that values below zero have no probability. The exact posterior of an
-/// exponential rate under `Exponential(1)` with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
+/// A bijection maps a family on the reals to the positive numbers, so that the probability of
+/// values below zero is zero. The exact posterior of an exponential rate under `Exponential(1)`
+/// with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
 #[test]
 fn families_on_the_reals_are_transformed_to_positive_parameters() {
     let trial = Trial::new().file("d.csv", "t\n1\n2\n").program(
@@ -94,7 +97,7 @@ infer fit = vi(Q, d) { steps = 2000, samples = 8 }
     assert!((mean - 0.75).abs() < 0.08 && low > 0.0, "{rate}");
 }
 
-/// The KL divergence is known to be finite only if the distribution declares its tails.
+/// `bnnc` can prove that the KL divergence is finite only if the distribution declares its tails.
 #[test]
 fn a_kl_is_finite_if_the_distribution_declares_its_tails() {
     let run = |tails: &str| {
@@ -135,8 +138,9 @@ infer fit = vi(Q, d) {{ steps = 50 }}
     );
 }
 
-/// The output is a standard normal above zero, which has the mean `sqrt(2 / pi)`, the standard deviation `sqrt(1 - 2 / pi)` and the median
-/// 0.67449. The standard error of the median from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
+/// The output is a standard normal variable above zero. Its mean is `sqrt(2 / pi)`, its standard
+/// deviation is `sqrt(1 - 2 / pi)`, and its median is 0.67449. The standard error of the median of
+/// 4,000 draws is `1 / (2 p sqrt(4000))`, where `p` = 0.6355 is the density at the median.
 #[test]
 fn truncated_outputs_have_predictions() {
     let trial = Trial::new()
@@ -170,7 +174,8 @@ infer fit = map(M, d) { steps = 5, predictive_draws = 4000 }
     );
 }
 
-/// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
+/// The results for counts include intervals, the CRPS and the coverage. The test reads them from
+/// the metrics, from `predictions.csv` and from the store of draws.
 #[test]
 fn counts_have_intervals_and_scores() {
     let counts = [0, 3, 1, 2, 4, 7, 2, 1];
@@ -217,7 +222,7 @@ fn mean_below(high: f64, y: &[f64]) -> f64 {
     let (mut mass, mut moment) = (0.0, 0.0);
     for at in 0..4000 {
         let sigma = (f64::from(at) + 0.5) / 4000.0 * high;
-        // Given `sigma`, the mean of the rows is normal with this variance.
+        // Given `sigma`, the mean of the rows is normal with the variance `variance`.
         let variance = 100.0 + sigma * sigma / n;
         let log_density = -(n - 1.0) * sigma.ln()
             - 0.5 * (squares / (sigma * sigma) + variance.ln() + mean * mean / variance);
@@ -227,8 +232,8 @@ fn mean_below(high: f64, y: &[f64]) -> f64 {
     moment / mass
 }
 
-/// A parameter without a type is bounded by the ends of its prior. A transformation enforces the bounds, so samplers and optimisers do not
-/// meet a boundary.
+/// The prior's ends bound a parameter without a declared type. A bijection enforces these bounds,
+/// so samplers and optimisers do not encounter a boundary.
 #[test]
 fn a_prior_with_ends_bounds_the_parameter() {
     let y = [9.0, -7.0, 12.0, -11.0, 3.0];
@@ -250,14 +255,16 @@ fn a_prior_with_ends_bounds_the_parameter() {
     let found = chains.result(&[]);
     let sigma = &found["infer"]["fit"]["parameters"]["sigma"];
     let (found, exact) = (sigma["mean"].as_f64().expect("a mean"), mean_below(10.0, &y));
-    // The posterior standard deviation is 1.2, and the effective sample size exceeds a thousand.
+    // The posterior standard deviation is 1.2 and the effective sample size is above 1000, so the
+    // bound is about four standard errors.
     assert!((found - exact).abs() < 0.15, "{found} {exact}");
-    // An optimiser cannot step outside of the bounds, where the density is zero.
+    // An optimiser cannot step outside the bounds, where the density is zero.
     let output = model("map(M, d)").bnnc("run", &[]);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// Half the square of 1.2e29 is above the largest number in single precision, 3.4e38.
+/// The log density of the row is minus half the square of 1.2e29, which overflows single precision
+/// (at most 3.4e38).
 #[test]
 fn a_row_that_overflows_is_named() {
     let rows: String = (0..30)
@@ -282,8 +289,9 @@ infer fit = map(Line, rows)
     );
 }
 
-/// The prior is flat compared to the data, and the noise is 1. The posterior of a normal mean is then centred at the mean of the n observations, and
-/// has the standard deviation `1 / sqrt(n)`. If one element of a series is observed outside of a `for` loop, the other elements must not count as
+/// The prior is flat compared with the data, and the noise is 1. The posterior of a normal mean is
+/// then centred at the mean of the n observations, with the standard deviation `1 / sqrt(n)`. If a
+/// statement outside a `for` observes one element of a series, the other elements must not count as
 /// observed.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
@@ -300,8 +308,9 @@ infer fit = nuts(M, d)
         let b = trial.result(&["--seed", "1"])["infer"]["fit"]["parameters"]["b"].clone();
         [number(&b["mean"]), number(&b["sd"])]
     };
-    // The 4000 draws have an effective sample size of about 1700. The standard errors of the mean and of the standard deviation are therefore 0.025
-    // and 0.018 posterior standard deviations. The bounds are five standard errors.
+    // The effective sample size of the 4000 draws is about 1700. The standard error of the mean is
+    // therefore 0.025 posterior standard deviations, and that of the standard deviation is 0.018.
+    // The bounds are five standard errors.
     for (lines, mean, sd) in [
         ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
         ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),
@@ -335,8 +344,9 @@ infer fit = nuts(M, d)
     );
 }
 
-/// Integers of a program have 32 bits. Arithmetic on integers of a column must not wrap around without a warning: in 32 bits, `k * k` at 100000 would
-/// be the number 1410065408. The expected numbers are those of exact arithmetic, rounded to single precision.
+/// Integers in a program have 32 bits, but arithmetic on integers of a column must not wrap around.
+/// For example, with wrapping, `k * k` would be 1410065408 for `k = 100000`. The expected numbers
+/// are computed by exact arithmetic and rounded to single precision.
 #[test]
 fn arithmetic_on_integers_of_a_column_does_not_overflow() {
     type Exact = fn(f64, f64) -> f64;
@@ -348,7 +358,7 @@ fn arithmetic_on_integers_of_a_column_does_not_overflow() {
         ("(-k - 2000000000) / 7", |k, _| (-k - 2e9) / 7.0),
         ("2 * 3000000000 * k", |k, _| 6e9 * k),
         ("max(k, 3000000000)", |_, _| 3e9),
-        // Bounds propagate through `max` and `if`.
+        // The bounds of integers also propagate through `max` and `if`.
         (
             "max(k, 0) + 147000000 + (max(j + 100000000, 0) + 100000000)",
             |k, j| k.max(0.0) + (j + 1e8).max(0.0) + 2.47e8,

@@ -1,8 +1,8 @@
-//! Objectives with one optimum, and objectives without one.
+//! Tests objectives that have one optimum, and objectives that do not have an optimum.
 
 use crate::support::trial::Trial;
 
-/// Returns 60 rows around the line `1 + 2 x`.
+/// Returns a table of 60 rows around the line `1 + 2 x`.
 fn rows() -> String {
     let row = |row: i32| {
         let x = f64::from(row) / 30.0 - 1.0;
@@ -14,7 +14,7 @@ fn rows() -> String {
     (0..60).map(row).collect()
 }
 
-/// Returns a line through 60 rows, with this inference.
+/// Returns a program that fits a line to 60 rows. `infer` is the text of its inference.
 fn line(infer: &str) -> Trial {
     let program = format!(
         "data d = csv(\"d.csv\")
@@ -36,7 +36,8 @@ infer fit = {infer}
         .program(&program)
 }
 
-/// The posterior of a linear model has one maximum. The standard deviation of the slope is the noise over the root of the sum of squares.
+/// The posterior of a linear model has one maximum. The posterior standard deviation of the slope
+/// is the noise divided by the square root of the sum of the squared inputs.
 #[test]
 fn members_of_an_ensemble_that_agree_are_reported() {
     let trial = line("ensemble(Line, d) { members = 4 }");
@@ -65,7 +66,8 @@ fn members_of_an_ensemble_that_agree_are_reported() {
     }
 }
 
-/// Eight groups with four rows each, and a hierarchy whose scale is written as `scale`.
+/// Returns a program for eight groups with four rows each. In its hierarchical model, the scale of
+/// the group means is the expression `scale`.
 fn groups(prior: &str, scale: &str, method: &str) -> Trial {
     let centres = [1.2, -0.3, 0.5, 2.0, 0.1, 1.1, -0.8, 0.6];
     let row = |row: usize| {
@@ -89,7 +91,8 @@ infer fit = {method}(M, d)
         .program(&program)
 }
 
-/// As the scale of a hierarchy falls to zero, the joint density rises without bound, whether the model has the scale or its logarithm.
+/// As the scale of a hierarchy falls to zero, the joint density rises without bound. This is true
+/// whether the parameter is the scale or its logarithm.
 #[test]
 fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     for method in ["map", "laplace"] {
@@ -107,7 +110,7 @@ fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     }
     let output = groups("tau: positive ~ HalfNormal(5)", "tau", "map").bnnc("run", &[]);
     output.assert_warning("E0537", &["`tau` falls from", "InverseGamma(3, 20)"]);
-    // A scale that the prior holds has a maximum.
+    // If the prior keeps the scale away from zero, the density has a maximum.
     for method in ["map", "laplace"] {
         let output = groups("lt ~ Normal(0, 0.1)", "exp(lt)", method).bnnc("run", &[]);
         output.assert_sound();
@@ -115,7 +118,8 @@ fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     }
 }
 
-/// A training that is far too short is reported as such, although its intercept still moves far.
+/// The diagnostic of a training run that is far too short must name this cause, although the
+/// intercept still moves far.
 #[test]
 fn an_intercept_that_moves_far_is_not_a_scale() {
     for likelihood in ["Normal(a + b * x, 1)", "Normal(exp(a + b * x), 1)"] {
@@ -141,7 +145,8 @@ infer fit = map(M, d) {{ steps = 200 }}
     }
 }
 
-/// The slope of the line is 2, and the loss is symmetric in `b` at its start, 0.
+/// The true slope of the line is 2. Training starts at `b = 0`, where the gradient is zero because
+/// the loss is symmetric in `b`.
 #[test]
 fn a_training_that_stays_at_a_saddle_is_reported() {
     let trial = |slope: &str, infer: &str| {

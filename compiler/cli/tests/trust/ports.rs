@@ -1,11 +1,12 @@
-//! Parameters and columns with the names of inputs and results that the compiler adds to programs.
+//! Tests parameters and columns whose names are also names of ports: inputs and results that the
+//! compiler adds to programs.
 
 use crate::support::trial::Trial;
 use bnnc_abi::ports::PortName;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The names, without those that are types of the language.
+/// Returns the names of all ports, except those that are names of types in the language.
 fn names() -> Vec<&'static str> {
     let all = PortName::ALL.iter();
     let names: Vec<&str> = all.map(|port| port.text().trim_start_matches('$')).collect();
@@ -72,7 +73,8 @@ fn columns_may_have_the_names_of_ports() {
     }
 }
 
-/// The names of parameters are part of the streams of random numbers, so only the methods without such streams have the same digits.
+/// The names of parameters are part of the names of random streams. Only methods without random
+/// numbers therefore compute the same digits for other names.
 #[test]
 fn parameters_may_have_the_names_of_ports() {
     let plain = fitted(["x", "y", "a", "b", "s"]);

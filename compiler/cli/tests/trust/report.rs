@@ -1,9 +1,9 @@
-//! The contents of a report, such as names and comparisons.
+//! Tests the contents of reports, such as names and comparisons.
 
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Thirty values from a normal distribution, to four digits.
+/// Thirty draws from a normal distribution, rounded to four decimal places.
 const VALUES: [f64; 30] = [
     2.3047, 1.9600, 3.7505, 2.9406, 0.0490, 0.6978, 2.1278, 1.6838, 1.9832, 1.1470, 2.8794, 2.7778, 2.0660,
     3.1272, 2.4675, 1.1407, 2.3688, 1.0411, 2.8784, 1.9501, 1.8151, 1.3190, 3.2225, 1.8453, 1.5716, 1.6479,
@@ -62,7 +62,8 @@ fn line<'a>(result: &'a Value, infer: &str) -> &'a Value {
     lines.find(|line| line["infer"] == infer).expect("a line")
 }
 
-/// Chains, a variational approximation and a Laplace approximation of one conjugate model all reach its exact value.
+/// For a conjugate model, chains, a variational approximation and a Laplace approximation all agree
+/// with the exact leave-one-out density.
 #[test]
 fn comparisons_without_test_rows_leave_each_row_out() {
     let trial = location(
@@ -95,7 +96,8 @@ compare chains, wide, approximation, gaussian by rmse",
     assert!(lines[3]["difference_se"].as_f64().unwrap() > 1.0);
 }
 
-/// The variance of Student's t is infinite up to two degrees of freedom, and `df / (df - 2)` above.
+/// The variance of Student's t distribution is infinite for up to two degrees of freedom. For more
+/// degrees of freedom, it is `df / (df - 2)`.
 #[test]
 fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     for (df, deviation) in [(1.5, None), (2.0, None), (6.0, Some(1.5f64.sqrt()))] {
@@ -131,8 +133,8 @@ fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     }
 }
 
-/// A noise level that is fixed at the maximum was also fitted to the left-out row. Chains integrate over the noise level, and give about one nat
-/// less.
+/// If the noise level is fixed at the maximum, it was fitted to the left-out row, too. Chains
+/// integrate over the noise level, so their estimate is about one nat lower.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
     let rows: String = (0..30)
@@ -196,9 +198,11 @@ compare still, gaussian by elpd_loo",
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
 
-/// The bound is relative to the number of parameters that the rows inform. The model has 40 means of four rows each, and the variance of their
-/// prior is a hundred times the variance of the noise, so there are about 40 effective parameters. A Gaussian with 1/50 of the variances of the
-/// posterior gives about 0.8 effective parameters, which would be enough for one parameter but is too few for 40.
+/// The bound on the effective number of parameters is relative to the number of parameters that the
+/// rows inform. The model has 40 means with four rows each. The variance of their prior is a
+/// hundred times the variance of the noise, so the effective number of parameters is about 40. With
+/// 1/50 of the posterior variances, a Gaussian has an effective number of about 0.8, which would be
+/// enough for one parameter but is too low for 40.
 #[test]
 fn spread_is_compared_to_the_number_of_informed_parameters() {
     let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
@@ -313,7 +317,8 @@ infer one = nuts(M, d) { chains = 1, draws = 200 }\ninfer two = nuts(N, e) { cha
 const CITIES: &str = "y,age,log income,city,kind\n1.2,0.1,0.3,Oslo,benign\n0.4,-0.2,0.1,Rome,malignant\n0.9,0.5,-0.4,Oslo,benign
 2.1,1.1,0.2,Bonn,malignant\n0.1,-0.7,0.9,Rome,benign\n1.7,0.8,0.5,Bonn,malignant\n0.3,0.2,0.2,Oslo,benign\n1.1,-0.1,-0.5,Rome,benign\n";
 
-/// The names of columns, levels and classes are in the table, `result.json`, Zarr, Stan CSV, predictions and the report.
+/// All outputs contain the names of columns, levels and classes: the table, `result.json`, Zarr,
+/// Stan CSV, predictions and the report.
 #[test]
 fn elements_have_the_names_of_columns_and_levels() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -404,7 +409,7 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// A parameter of a layer has one line, unless `report` names the parameter.
+/// In the table, a parameter of a layer has one line, unless the option `report` contains its name.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -437,7 +442,7 @@ infer fit = map(M, d)",
     }
 }
 
-/// The smallest ESS may be that of the log density, which is not a parameter.
+/// The quantity with the smallest ESS may be the log density, which is not a parameter.
 #[test]
 fn the_smallest_sizes_name_their_quantities() {
     let trial = location("infer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 200 }");
@@ -456,7 +461,8 @@ fn the_smallest_sizes_name_their_quantities() {
     }
 }
 
-/// The page and `result.json` contain the warnings, the failure, the data, the program and its version.
+/// The report page and `result.json` contain the warnings, the failure, the data, the program and
+/// the version of `bnnc`.
 #[test]
 fn reports_hold_the_failed_inference_and_every_warning() {
     let trial = location(
@@ -549,7 +555,7 @@ infer fit = map(M, d)",
     assert_eq!(page.matches("finished 20").count(), 1);
 }
 
-/// Every method writes its draws to the same groups as chains do.
+/// Every method writes its draws to the same groups of the store as chains do.
 #[test]
 fn approximations_write_their_draws() {
     let methods = [
@@ -590,8 +596,9 @@ fn approximations_write_their_draws() {
     }
 }
 
-/// The data are forty points of a wave under a Gaussian process. Given only the hyperparameters, the mean of every point is zero. The error of this
-/// mean would be the scale of the data, 0.7, and not the error of the curve.
+/// The data are forty points of a wave, and the model is a Gaussian process. Given only the
+/// hyperparameters, the mean of every point is zero. The error of this mean would be 0.7, the scale
+/// of the data, and would not measure the error of the curve.
 #[test]
 fn a_process_over_whole_columns_has_the_metrics_of_its_density_alone() {
     let row = |i: i32| {
@@ -618,8 +625,8 @@ infer fit = map(Process, rows) { steps = 50 }
     assert_eq!(names, ["log_likelihood"]);
 }
 
-/// The rows have a tail like a Cauchy distribution, so the fitted degrees of freedom are near 1. Up to 2 degrees of freedom, the variance
-/// of Student's t is infinite.
+/// The rows have tails like a Cauchy distribution, so the fitted degrees of freedom are near 1. For
+/// up to 2 degrees of freedom, the variance of Student's t distribution is infinite.
 #[test]
 fn a_learned_tail_without_variance_has_an_infinite_deviation() {
     let of = |i: i32| (std::f64::consts::PI * ((f64::from(i) + 0.5) / 80.0 - 0.5)).tan();
@@ -649,7 +656,7 @@ infer fit = {method}(Tail, d)"
             .find(|line| line.contains("train sd"))
             .expect("a line");
         assert_eq!(line.ends_with(" inf"), is_infinite, "{line}");
-        // Predictions from a saved run follow the same rule.
+        // Predictions from a saved run also have an infinite standard deviation.
         let run = trial.path("out");
         trial
             .bnnc("run", &["--out", &run.display().to_string()])

@@ -1,4 +1,4 @@
-//! Samplers on posteriors that are difficult for their adaptation.
+//! Tests samplers on posteriors that are difficult for the adaptation during warm-up.
 
 use crate::support::trial::Trial;
 use crate::support::{root, run};
@@ -8,7 +8,7 @@ use serde_json::Value;
 const COUNTS: &str =
     r#"{"x": [-10, -8, -6, -4, -2, 0, 2, 4, 6, 8, 10], "k": [40, 37, 29, 12, 4, 3, 9, 19, 77, 82, 33]}"#;
 
-/// A Gaussian process with Poisson counts.
+/// A program with a Gaussian process and Poisson counts.
 const PROCESS: &str = r#"
 data counts = json("counts.json") {
   target = k
@@ -34,7 +34,8 @@ fn process() -> Trial {
     Trial::new().file("counts.json", COUNTS).program(PROCESS)
 }
 
-/// Checks that the chains of one seed agree with each other and with the published means of 10,000 draws of Stan.
+/// Checks that the chains of one seed agree with each other, and that their means agree with the
+/// published means of 10,000 draws from Stan.
 #[track_caller]
 fn agrees(trial: &Trial, seed: u32) {
     let result = trial.result(&["--seed", &seed.to_string()]);
@@ -56,7 +57,8 @@ fn agrees(trial: &Trial, seed: u32) {
     }
 }
 
-/// Seed 3 is difficult: if a chain is lost, the R-hat is 1.28, with 457 divergences and an acceptance rate of 0.27 in one chain.
+/// Seed 3 is difficult. If the adaptation of a chain fails, the R-hat is 1.28, and this chain has
+/// 457 divergences and an acceptance rate of 0.27.
 #[test]
 fn no_chain_is_lost_on_a_curved_posterior() {
     agrees(&process(), 3);
@@ -104,7 +106,7 @@ fn chains_of_the_examples_agree_for_eight_seeds() {
     }
 }
 
-/// In the model, the mean of a series jumps at an unknown time.
+/// In this model, the mean of a series jumps at an unknown time.
 #[test]
 fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
     let program = "
@@ -136,7 +138,7 @@ fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
     assert!(!output.stderr.contains("`before`, `after`"), "{}", output.stderr);
 }
 
-/// The model has 20,000 weights, but Stan CSV is only written for up to 16,384 elements.
+/// The model has 20,000 weights, but `bnnc` writes Stan CSV only for up to 16,384 elements.
 #[test]
 fn a_run_without_stan_csv_is_reported() {
     let program = "
@@ -215,8 +217,8 @@ fn trial_of(trial: &Trial, options: &str) -> String {
     trial.bnnc("run", &[]).stderr
 }
 
-/// There are two groups of the same size at -1.5 and 1.5. Either component may fit either group, and each chain keeps its first assignment of
-/// components to groups.
+/// The data form two groups of the same size, at -1.5 and at 1.5. Either component of the mixture
+/// may fit either group, and each chain keeps its first assignment of components to groups.
 #[test]
 fn an_ordered_type_is_advised_for_components_that_swap() {
     let row = |i: i32| {
@@ -238,7 +240,7 @@ infer fit = nuts(Groups, rows)
     let output = trial.bnnc("run", &[]);
     output.assert_warning("E0521", &["`mu` once each draw is sorted", "`mu: ordered(2)`"]);
     assert!(!output.stderr.contains("run longer"), "{}", output.stderr);
-    // With the advised change, the estimated means are the means of the groups.
+    // With the advised change, the estimated means of the components are the means of the groups.
     let trial = trial.program(&program.replace("MU", "ordered(2)"));
     let result = trial.result(&[]);
     let of = &result["infer"]["fit"]["diagnostics"];
@@ -249,7 +251,8 @@ infer fit = nuts(Groups, rows)
     }
 }
 
-/// A program with counts that depend on a height in centimetres, and with values around a billion.
+/// A program with two data sets. In one, counts depend on a height in centimetres. In the other,
+/// values are around a billion.
 const FAR: &str = r#"
 data counts = csv("counts.csv") { inputs = [height], target = n OPTIONS }
 model Counts(height: real) -> n: count {

@@ -1,10 +1,11 @@
-//! Tests that a run neither gives a wrong result without a warning, nor prints a false message.
+//! Tests that a run does not return a wrong result without a warning, and does not print a false
+//! message.
 
 use crate::support::run;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Returns a folder with a program whose output has two values per row.
+/// Returns a program whose output has two values per row.
 fn pairs(method: &str) -> Trial {
     let x: Vec<f64> = (0..12).map(f64::from).collect();
     let y: Vec<[f64; 2]> = x.iter().map(|x| [0.1 * x, 1.0 - 0.1 * x]).collect();
@@ -22,7 +23,7 @@ infer fit = {method}(M, d) {{ steps = 100 }}
     Trial::new().file("d.json", data).program(&program)
 }
 
-/// The predictions of a vector have metrics, but do not fit a table.
+/// The predictions of a vector output have metrics, but a table of predictions cannot contain them.
 #[test]
 fn outputs_with_several_values_per_row_are_not_reported_to_lack_a_mean() {
     for method in ["collapsed", "map"] {
@@ -53,9 +54,10 @@ fn outputs_with_several_values_per_row_are_not_reported_to_lack_a_mean() {
     }
 }
 
-/// A joint family whose coordinate `i`, counted from 1, is a Laplace distribution with the rate `i / scale`. On its free coordinate `z`, the log
-/// density of `InverseGamma` falls like `-exp(-z)`. Under a Laplace distribution, the mean of `exp(-z)` exists if the rate of this distribution is
-/// above 1.
+/// In the joint family of this test, coordinate `i`, counted from 1, has a Laplace distribution
+/// with the rate `i / scale`. On its unconstrained coordinate `z`, the log density of
+/// `InverseGamma` falls like `-exp(-z)`. Under a Laplace distribution, the mean of `exp(-z)` exists
+/// if the rate of this distribution is above 1.
 #[test]
 fn a_member_of_a_joint_family_is_compared_with_its_own_coordinates() {
     let program = |members: &str| {
@@ -85,12 +87,13 @@ infer fit = vi(Q, d) {{ steps = 20 }}
         let trial = Trial::new().file("d.csv", "x,y\n1,2\n2,3\n-1,-2\n0,1\n");
         trial.program(&program(members)).bnnc("run", &[])
     };
-    // The rates are 2/3 and 4/3.
+    // The rates of the two coordinates are 2/3 and 4/3.
     trial("w, tau").assert_sound();
     trial("tau, w").assert_error("E0302", 1, &["is infinite", "`InverseGamma`"]);
 }
 
-/// A table of two rows and three columns in each row of the data, and the same numbers in other shapes.
+/// Each row of the data contains a matrix with two rows and three columns. New rows with the same
+/// numbers in another shape must be rejected.
 #[test]
 fn new_rows_have_the_axes_of_the_training_rows() {
     let rows: Vec<[[f64; 3]; 2]> = (0..8)
@@ -131,7 +134,8 @@ infer fit = map(M, d)
     predict("flat.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 6"]);
 }
 
-/// The targets are noise, so that the validation rows stop the training of the members of an ensemble after different numbers of epochs.
+/// The targets are noise, so that validation rows stop the ensemble's members after different
+/// numbers of epochs.
 #[test]
 fn the_members_of_an_ensemble_that_ran_to_their_end_are_judged() {
     let rows = (0..40).map(|i| {
@@ -190,7 +194,8 @@ infer fit = ensemble(Net, rows) {{
     );
 }
 
-/// A straight line through the origin with the slope 2, and a model whose slope has this sign and this type.
+/// Returns a program for data on a straight line through the origin with the slope 2. In its model,
+/// `sign` is the sign of the slope, and `ty` is the type of the parameter.
 fn slope(sign: &str, ty: &str, options: &str) -> Trial {
     let rows: String = (0..50)
         .map(|i| {
@@ -213,7 +218,8 @@ infer fit = laplace(M, d) {{ {options} }}
         .program(&program)
 }
 
-/// With the wrong sign, the posterior of `b` is nearly exponential at 0. With a bound that is too small, it is nearly exponential at the bound.
+/// If the model has the wrong sign, the posterior of `b` is nearly exponential at 0. If the upper
+/// bound of the type is too small, the posterior is nearly exponential at this bound.
 #[test]
 fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
     for (sign, ty, end) in [("-", "positive", "at 0,"), ("", "real(-5, 1.2)", "at 1.2,")] {
@@ -235,9 +241,10 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
             "E0582",
             &["`b` in `fit` piles up", end.trim_end_matches(','), "`nuts`"],
         );
-        // Let the distance d from the bound be exponential with the rate r. Then u = log(d) has a density proportional to exp(u - r exp(u)). The
-        // second derivative of the log density is -1 at its maximum. The Laplace approximation of d is therefore log-normal, with the median 1 / r
-        // and the mean exp(1 / 2) / r.
+        // Let the distance d from the bound be exponential with the rate r. Then u = log(d) has a
+        // density proportional to exp(u - r exp(u)). At the maximum of this density, the second
+        // derivative of its logarithm is -1. The Laplace approximation of d is therefore
+        // log-normal, with the median 1 / r and the mean exp(1 / 2) / r.
         let result = trial.result(&[]);
         let [b, sigma] = ["b", "sigma"].map(|name| result["infer"]["fit"]["parameters"][name].clone());
         let (mean, sd) = (
@@ -252,7 +259,8 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
     }
 }
 
-/// The noise level is fixed at the maximum, so it has no spread. A slope that the data determine has the spread of the linear model.
+/// The noise level is fixed at the maximum, so it does not have a standard deviation. The standard
+/// deviation of the slope is the same as in a linear model.
 #[test]
 fn a_parameter_that_laplace_holds_has_no_standard_deviation() {
     let trial = slope("", "positive", "");
@@ -320,7 +328,8 @@ infer fit = laplace(M, d) {{ {options} }}
     }
 }
 
-/// The square of `a` is near 4, so the density has a maximum near 2. Because of the prior, the other maximum, near -2, is lower.
+/// The data determine the square of `a` as about 4, so the density has a maximum near 2. The other
+/// maximum, near -2, is lower because of the prior.
 #[test]
 fn the_restarts_that_end_near_the_lowest_loss_are_counted() {
     let rows: String = (0..10)
@@ -366,7 +375,8 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
     }
 }
 
-/// The outputs are counts, which one model declares as integers and the other as reals.
+/// The outputs are counts. One model declares them as integers, and the other model declares them
+/// as reals.
 #[test]
 fn log_densities_and_log_probabilities_are_not_compared_without_a_warning() {
     let rows: String = (0..60)

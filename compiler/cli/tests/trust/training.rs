@@ -1,4 +1,5 @@
-//! Training that has not converged, gets worse, depends on its start, or is interrupted.
+//! Tests training that does not converge, that gets worse, that depends on its start, or that is
+//! interrupted.
 
 use super::support::trial::Trial;
 use super::support::{numbers, root};
@@ -17,7 +18,7 @@ fn plane() -> (String, f64) {
             [u, v, 3.0 + 2.0 * u - v + (f64::from(i * 13 % 17) / 17.0 - 0.47)]
         })
         .collect();
-    // Solves the normal equations by Cramer's rule.
+    // The least-squares plane solves the normal equations, here by Cramer's rule.
     let sum = |of: &dyn Fn(&[f64; 3]) -> f64| rows.iter().map(of).sum::<f64>();
     let n = f64::from(count);
     let (u, v, y) = (sum(&|r| r[0]), sum(&|r| r[1]), sum(&|r| r[2]));
@@ -67,7 +68,8 @@ fn planes(infers: &str) -> (Trial, f64) {
     (trial, sigma)
 }
 
-/// 200 steps of at most 0.001 move a parameter by at most 0.2. The training is therefore too short for an intercept of 3 and a noise of 0.3.
+/// Options of a training run that is too short. 200 steps of at most 0.001 move a parameter by at
+/// most 0.2, but the intercept is 3 and the noise is 0.3.
 const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
 
 #[test]
@@ -113,8 +115,9 @@ fn the_default_length_converges() {
             result["infer"][infer]["diagnostics"]["steps"].as_u64(),
         )
     };
-    // The prior moves the maximum by less than sigma^3 / 100. The posterior mean is larger by a fraction of about 2 / 60, and the standard
-    // deviation of the logarithm is 0.1.
+    // The prior moves the maximum of `sigma` by less than sigma^3 / 100. The posterior mean of
+    // `sigma` is larger than the maximum by a fraction of about 2 / 60. The posterior standard
+    // deviation of its logarithm is 0.1.
     assert!(
         (found("mode").0 - sigma).abs() < 0.01,
         "{found:?} {sigma}",
@@ -148,7 +151,8 @@ fn swag_collects_iterates_from_the_second_half() {
     assert_eq!(diagnostics["iterates"], 20);
 }
 
-/// Validation rows stop `swag` here while its loss still falls. In a network with more weights than rows, such a run must not count as converged.
+/// In this test, validation rows stop `swag` while its loss still falls. If a network has more
+/// weights than rows, such a run must not count as converged.
 #[test]
 fn swag_that_patience_ends_is_judged_like_any_other() {
     let rows = (0..40).map(|i| {
@@ -206,7 +210,8 @@ fn swag_without_noise_is_reported() {
     }
 }
 
-/// If the iterates only scatter because of gradient noise, their standard deviation is proportional to the square root of the learning rate.
+/// If gradient noise is the only cause of the scatter of iterates, their standard deviation is
+/// proportional to the square root of the learning rate.
 #[test]
 fn swag_with_a_rate_that_falls_is_reported() {
     for (options, falls) in [
@@ -218,7 +223,8 @@ fn swag_with_a_rate_that_falls_is_reported() {
         ("schedule = cosine, covariance = diagonal", true),
         ("schedule = cosine, covariance = snapshots", true),
         ("schedule = cosine, covariance = point", false),
-        // The rate is proportional to the number of remaining steps, so it falls about tenfold over the last ten iterates.
+        // The learning rate is proportional to the number of remaining steps, so it falls about
+        // tenfold over the last ten iterates.
         ("schedule = linear, keep = 10", true),
     ] {
         let (trial, _) = planes(&format!(
@@ -236,7 +242,8 @@ fn swag_with_a_rate_that_falls_is_reported() {
     }
 }
 
-/// The posterior of the slope of a line with noise 1 is Normal. Its precision is the sum of the squared inputs plus the precision of the prior.
+/// The posterior of the slope of a line is Normal if the noise has the standard deviation 1. The
+/// precision of this posterior is the sum of the squared inputs plus the precision of the prior.
 #[test]
 fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let points: Vec<[f64; 2]> = (0..1000)
@@ -247,7 +254,8 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
         .collect();
     let precision = points.iter().map(|[x, _]| x * x).sum::<f64>() + 0.01;
     let rows: String = points.iter().map(|[x, y]| format!("{x},{y}\n")).collect();
-    // Returns the standard deviation of `swag` divided by the standard deviation of the posterior, and the output.
+    // `run` returns the standard deviation of `swag` divided by the standard deviation of the
+    // posterior, and the output of the run.
     let run = |options: &str| {
         let trial = Trial::new()
             .file("d.csv", format!("x,y\n{rows}"))
@@ -273,15 +281,18 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
     output.assert_warning("E0573", &["times too wide"]);
     assert!(wide > 5.0, "{wide}");
-    // If the learning rate is twice the batch over the sum of squared inputs, iterates of stochastic gradient descent scatter like the
-    // posterior (Mandt et al. 2017).
+    // If the learning rate is twice the batch size divided by the sum of squared inputs, the
+    // iterates of stochastic gradient descent have the same variance as the posterior (Mandt et al.
+    // 2017).
     let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
     assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
 }
 
-/// A step of 0.005 is long for the slope, whose input has a standard deviation of 20, and short for the intercept. The mean over both parameters
-/// therefore looks right. With the noise of 0.3, the posterior of the intercept has the standard deviation `0.3 / sqrt(300)` = 0.0173.
+/// The input has a standard deviation of 20, so a step of 0.005 is long for the slope and short for
+/// the intercept. The average of the spread over both parameters therefore looks right. The noise
+/// has a standard deviation of 0.3, so the posterior standard deviation of the intercept is
+/// `0.3 / sqrt(300)` = 0.0173.
 #[test]
 fn swag_that_is_too_narrow_for_one_parameter_names_it() {
     let row = |i: u32| {
@@ -308,7 +319,7 @@ infer fit = swag(Line, rows) { batch = 100 }
         .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
     let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
     assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
-    // Standardisation is not advised if the inputs are standardised already.
+    // If the inputs are already standardised, the warning must not advise standardisation.
     let trial = trial.program(&program.replace("OPTIONS", "{ standardise = [inputs] }"));
     let output = trial.bnnc("run", &[]);
     assert!(
@@ -334,7 +345,8 @@ fn a_training_that_gets_worse_keeps_its_best_parameters() {
     assert!(epoch <= 600, "{epoch}");
 }
 
-/// `w^2` is 1 at two points, and the prior of `w` prefers the positive point by 16 nats. Starts are on both sides of zero.
+/// A program with two maxima, because the data determine `w^2` as 1. The prior of `w` prefers the
+/// positive maximum by 16 nats. The starts are on both sides of zero.
 const TWO_OPTIMA: &str = "
 data rows = csv(\"rows.csv\")
 
@@ -369,7 +381,8 @@ fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), loss| {
             (loss.min(least), loss.max(most))
         });
-    // The difference is (3^2 - 1^2) / (2 0.5^2) = 16. The prior moves both maxima by less than 0.002, which changes the difference by less than 0.1.
+    // The expected difference of the losses is (3^2 - 1^2) / (2 * 0.5^2) = 16. The prior moves both
+    // maxima by less than 0.002, which changes the difference by less than 0.1.
     assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
     let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
     assert!((w - 1.0).abs() < 0.01, "{w}");
@@ -417,14 +430,15 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
         let output = trial(&program("standardise = [inputs]", method)).bnnc("run", &[]);
         assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
     }
-    // One large input that is not standardised is enough for the advice.
+    // A single large input that is not standardised is enough for the advice to standardise.
     let output = trial(&program(
         "inputs = [metres], target = y",
         "vi(Q, rows) { steps = 10 }",
     ))
     .bnnc("run", &[]);
     output.assert_warning("E0536", &["`metres`"]);
-    // Separately named inputs are compared too, but a single large input may be an exposure.
+    // Inputs with separate names are compared with each other, too. A single large input does not
+    // cause the advice, because it may be an exposure.
     let named = |inputs: &str, location: &str| {
         format!(
             "data rows = csv(\"rows.csv\") {{ inputs = [{inputs}], target = y }}
@@ -447,7 +461,7 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
 }
 
-/// One inference of every method that trains. Each runs long enough to be interrupted.
+/// One inference for every method that trains. Each inference runs long enough to be interrupted.
 const METHODS: &str = "
 infer mode = map(Plane, rows) { steps = 16000, restarts = 2 }
 infer fit = vi(Wide, rows) { steps = 32000, batch = 16 }
@@ -473,15 +487,15 @@ fn spawn(trial: &Trial, how: &str, out: &Path) -> Child {
         .expect("the binary starts")
 }
 
-/// Returns the path of the state of a training that is running.
+/// Returns the path of the file with the state of a training run in progress.
 fn under_way(out: &Path) -> Option<PathBuf> {
     let files = fs::read_dir(out.join("checkpoint")).ok()?;
     let mut paths = files.filter_map(|file| Some(file.ok()?.path()));
     paths.find(|path| path.extension().is_some_and(|extension| extension == "training"))
 }
 
-/// Waits until a run has the state of a training whose path is not in `met`. Returns the path of this state, or `None` if the run ends first or a
-/// minute passes.
+/// Waits until a run has written the state of a training run to a path that is not in `met`.
+/// Returns this path, or `None` if the run ends first or a minute passes.
 fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<PathBuf> {
     let clock = Instant::now();
     while clock.elapsed() < Duration::from_secs(60) {
@@ -514,7 +528,8 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
     let expected = numbers(&whole);
     let mut met = Vec::new();
-    // On a busy machine, a training may end before the test finds its state. The test then repeats the run.
+    // On a busy machine, a training run may end before the test finds its state. The test then
+    // repeats the whole run.
     for _ in 0..20 {
         let out = trial.path("killed");
         kill_each_training(&trial, &out, &mut met);
@@ -536,7 +551,8 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(met.len() >= 8, "{met:?}");
 }
 
-/// Runs the program. Kills it once during each training, after the training has written its first state, and resumes it each time until it ends.
+/// Runs the program, and kills it once during each training run, after the first state is written.
+/// Resumes the program after each kill until it ends.
 fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
     let mut how = "--out";
     loop {
@@ -545,7 +561,8 @@ fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
             assert!(child.wait().expect("it ends").success());
             return;
         };
-        // The process is killed at some moment during the training or after it.
+        // The delay varies, so that kills occur at different moments during or after the training
+        // run.
         std::thread::sleep(Duration::from_millis(7 * (met.len() as u64 % 5)));
         child.kill().expect("the child can be killed");
         child.wait().expect("it ends");
@@ -565,7 +582,7 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
     let sent = Command::new("kill").args(["-INT", &id]).status();
     assert!(sent.expect("kill runs").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    // The run continues instead of starting again. In this program an epoch is one step.
+    // The run must continue instead of starting again. In this program, an epoch is one step.
     let before = fs::read(out.join("result.json")).expect("a result");
     let before: Value = serde_json::from_slice(&before).expect("JSON");
     let steps = |result: &Value| {
@@ -574,7 +591,8 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
             .unwrap_or(0)
     };
     let mut child = spawn(&trial, "--resume", &out);
-    // If the process starts with signals ignored, a signal that arrives before `bnnc` installs its handler is lost.
+    // The signal is sent repeatedly: if the process starts with signals ignored, a signal is lost
+    // if it arrives before `bnnc` installs its handler.
     while child.try_wait().expect("a child").is_none() {
         std::thread::sleep(Duration::from_millis(300));
         let id = child.id().to_string();
