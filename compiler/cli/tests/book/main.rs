@@ -1,7 +1,8 @@
-//! Executes the programs and the shell commands of the book in `docs/` as a reader would.
+//! Executes the programs and the shell commands of the book in `docs/`, as a reader would.
 //!
-//! Each page gets a folder of its own, which has a copy of `docs/data` as `data`. The tour starts in an empty folder. A block with the mark `run` is
-//! executed with few steps. The ignored test executes such blocks in full, and also compares their output with the output on the page.
+//! Each page has its own folder, with a copy of `docs/data` under the name `data`. Only the tour
+//! starts in an empty folder. A program with the mark `run` is executed with few steps. The ignored
+//! test executes it in full, and also compares its output with the output on the page.
 
 #[allow(dead_code, reason = "the tests of the book's links use the rest")]
 #[path = "../../../../tests/src/book.rs"]
@@ -23,7 +24,7 @@ use std::thread;
 /// The page that a reader can follow from any folder, without a checkout.
 const TOUR: &str = "tour.md";
 
-/// The data of examples that programs of the book read.
+/// The files of `examples/` that programs in the book read.
 const EXAMPLES: &[&str] = &[
     "digits/data/train-images.gz",
     "digits/data/train-labels.gz",
@@ -32,7 +33,7 @@ const EXAMPLES: &[&str] = &[
     "kin8nm/data/kin8nm.csv.gz",
 ];
 
-/// The extent to which the programs of the book are executed.
+/// The two ways to execute the programs of the book: quickly or in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     /// Programs run with few steps and draws, and their output is not compared.
@@ -101,7 +102,7 @@ fn the_page_of_the_command_line_has_every_command_and_option() {
     );
 }
 
-/// Runs all pages and returns the number of programs that were executed.
+/// Executes the blocks of all pages. Returns the number of programs that were executed.
 fn run(extent: Extent) -> usize {
     let schema = Schema::read(&support::root().join("docs/src/reference/result.schema.json"));
     let pages = Mutex::new(book::pages(&support::root()));
@@ -157,7 +158,8 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Copies the data of the book and of the examples to the places where the programs of the page look for them.
+    /// Copies the data of the book and of the examples to the paths from which the programs of the
+    /// page read them.
     fn unpack(&self) {
         let data = self.folder.join("data");
         fs::create_dir_all(&data).expect("a folder");
@@ -201,7 +203,8 @@ impl<'b> Reader<'b> {
         format!("docs/src/{}:{}", self.page.path, block.line)
     }
 
-    /// Writes a program, runs it if it is marked `run`, and returns its output.
+    /// Writes the program of a block to a file. If the block has the mark `run`, runs the program
+    /// and returns its output.
     fn program(&mut self, block: &FencedBlock) -> String {
         let stem = self
             .page
@@ -259,7 +262,7 @@ impl<'b> Reader<'b> {
         shown
     }
 
-    /// Returns a command that runs in the folder and finds `bnnc`.
+    /// Returns a command that runs in the folder of the page and finds `bnnc` in its search path.
     fn command(&self, program: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_bnnc")).parent().expect("a folder");
         let path = std::env::var("PATH").unwrap_or_default();

@@ -1,13 +1,15 @@
-//! Compares the output that a page shows with the output of a run.
+//! Compares the output on a page with the output of a run.
 //!
-//! Numbers may differ a little, because other processors round differently, and chains then take different paths.
+//! Numbers may differ a little: processors round differently, and chains then follow different
+//! paths.
 
-/// The largest allowed difference of two numbers is the sum of this relative difference and, for numbers near zero, an absolute difference.
+/// The allowed difference of two numbers is `RELATIVE` times the number, plus `ABSOLUTE` for
+/// numbers near zero.
 const RELATIVE: f64 = 0.1;
 const ABSOLUTE: f64 = 0.05;
 
-/// Returns the lines of a page that are missing from the output. A line of dots stands for lines that the page leaves out. Lines with times
-/// are not compared.
+/// Returns the lines of a page that are missing from the output. A line of dots stands for lines
+/// that the page leaves out. Lines that contain times are not compared.
 pub fn missing<'p>(page: &'p str, output: &str) -> Vec<&'p str> {
     let lines: Vec<Vec<&str>> = output.lines().map(words).collect();
     let is_shown = |line: &&str| {

@@ -1,9 +1,10 @@
-//! A validator for the part of JSON Schema that the book's schema uses. A keyword that the validator does not know is an error in the schema.
+//! A validator for the part of JSON Schema that the book's schema uses. The validator reports an
+//! error if the schema contains an unknown keyword.
 
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Keywords that impose no constraint.
+/// Keywords that do not constrain the value.
 const NOTES: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
 /// A schema and its definitions.
@@ -13,14 +14,14 @@ impl Schema {
     /// Reads a schema.
     ///
     /// # Panics
-    /// If the file is not JSON.
+    /// Panics if the file is not JSON.
     pub fn read(path: &Path) -> Schema {
         let text =
             std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Schema(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 
-    /// Returns the places where a text differs from the schema.
+    /// Returns the places where a JSON text violates the schema.
     pub fn faults(&self, text: &str) -> Vec<String> {
         let value: Value = match serde_json::from_str(text) {
             Ok(value) => value,

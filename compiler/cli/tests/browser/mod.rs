@@ -1,5 +1,5 @@
-//! A headless Chromium, controlled through the pipe of its debugging protocol, with real clicks and keys. Tests read the texts that the
-//! page then shows.
+//! A headless Chromium. Tests control it through the pipe of its debugging protocol, with real
+//! clicks and keys, and read the texts that the page shows.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The time that the browser may take for one command.
+/// The longest time that the browser may take for one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The names under which systems install Chromium.
@@ -26,7 +26,8 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
-/// Finds the browser of this machine. If no browser is found, prints a note, or fails the test if `BNNC_BROWSER=required` is set.
+/// Finds the browser of this machine. If no browser is found, the function prints a note. If
+/// `BNNC_BROWSER=required` is set, the test fails instead.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -139,8 +140,8 @@ impl Browser {
                     details["text"], details["exception"]["description"]
                 ));
             }
-            // The browser itself logs error responses of the server. The page shows these responses, so they do not count as error messages
-            // of the page.
+            // The browser also logs error responses of the server as network errors. The page shows
+            // these responses to the user, so they do not count as errors of the page.
             Some("Log.entryAdded") if event["params"]["entry"]["source"] != json!("network") => {
                 self.complaints.push(event["params"]["entry"]["text"].to_string());
             }
@@ -161,13 +162,14 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Returns the text of an element as it is shown.
+    /// Returns the text of an element as the page shows it.
     pub fn text(&mut self, selector: &str) -> String {
         let value = self.evaluate(&format!("document.querySelector({selector:?}).innerText"));
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until an expression is true. The expression has no value until the page is loaded.
+    /// Waits until an expression in the page is true. Before the page is loaded, the expression
+    /// does not have a value.
     pub fn wait(&mut self, expression: &str) {
         let until = Instant::now() + 3 * PATIENCE;
         let params = json!({ "expression": expression, "returnByValue": true });
@@ -197,7 +199,7 @@ impl Browser {
         }
     }
 
-    /// Gives an element the focus, and types into it.
+    /// Moves the focus to an element, and types a text into it.
     pub fn keys(&mut self, element: &str, text: &str) {
         self.evaluate(&format!("{element}.focus()"));
         for key in text.chars() {

@@ -1,11 +1,14 @@
-//! Diagnostics as a terminal shows them, one case for each code: `snapshots/CODE.snap`.
+//! Tests the diagnostics as a terminal shows them. The file `snapshots/CODE.snap` contains the
+//! diagnostic of one case for each code.
 //!
-//! The tables beside this file contain the cases. A line `== CODE` begins a case. A line that begins with `$ ` belongs to the shell script of the
-//! case. A line `-- NAME` begins a file of its folder, which ends at the next line `-- NAME` or `== CODE`. Files above the first case belong to
-//! every case of the table. Two options may follow the code. `masked` shows `#` for numbers whose last digits differ between processors. `needs
-//! FEATURE` omits the case from builds without that cargo feature.
+//! The tables beside this file contain the cases. A line `== CODE` begins a case. A line that
+//! begins with `$ ` belongs to the shell script of the case. A line `-- NAME` begins a file in the
+//! folder of the case. The file ends at the next line `-- NAME` or `== CODE`. Files above the first
+//! case belong to every case of the table. Two options may follow the code. With `masked`, the
+//! snapshot shows `#` in place of numbers, because their last digits differ between processors.
+//! With `needs FEATURE`, builds without this cargo feature skip the case.
 //!
-//! `INSTA_UPDATE=always` writes the snapshots anew.
+//! The environment variable `INSTA_UPDATE=always` makes the test write all snapshots anew.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -78,7 +81,7 @@ impl Case {
         }
     }
 
-    /// The script and the diagnostic that it causes.
+    /// Returns the script of the case and the diagnostic that the script causes.
     fn shown(&self) -> String {
         let folder = std::env::temp_dir().join(format!("bnnc-codes-{}-{}", self.code, std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -131,43 +134,43 @@ fn shown_so(name: &str) {
     }
 }
 
-/// Programs that cannot be read.
+/// Tests diagnostics about programs that cannot be read.
 #[test]
 fn language() {
     shown_so("language.txt");
 }
 
-/// Files of data.
+/// Tests diagnostics about data files.
 #[test]
 fn data() {
     shown_so("data.txt");
 }
 
-/// Models, posteriors and inference blocks.
+/// Tests diagnostics about models, posteriors and inference blocks.
 #[test]
 fn inference() {
     shown_so("inference.txt");
 }
 
-/// Training, and the methods that need it.
+/// Tests diagnostics about training, and about the methods that train.
 #[test]
 fn training() {
     shown_so("training.txt");
 }
 
-/// Markov chains.
+/// Tests diagnostics about Markov chains.
 #[test]
 fn chains() {
     shown_so("chains.txt");
 }
 
-/// Folders of runs, executables and the other commands.
+/// Tests diagnostics about run folders, executables and the other commands.
 #[test]
 fn folders() {
     shown_so("folders.txt");
 }
 
-/// Problems of weighted model integration.
+/// Tests diagnostics about problems of weighted model integration.
 #[test]
 fn integrals() {
     shown_so("integrals.txt");

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The result of one run of the binary.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The exit status; -1 if a signal ended it.
+    /// The exit status, or -1 if a signal ended the process.
     pub status: i32,
     /// Standard output.
     pub stdout: String,
@@ -24,7 +24,7 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// Runs `bnnc` with these arguments in the root of the workspace, without a terminal and without input.
+/// Runs `bnnc` in the root of the workspace, without a terminal and without input.
 pub fn run(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_bnnc"))
         .args(args)
@@ -45,7 +45,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Kills a run after a time. Returns whether the run had not ended before.
+/// Kills a process after a time. Returns whether the process was still running.
 pub fn kill_after(mut child: Child, time: Duration) -> bool {
     std::thread::sleep(time);
     let running = child.try_wait().unwrap().is_none();
@@ -54,7 +54,8 @@ pub fn kill_after(mut child: Child, time: Duration) -> bool {
     running
 }
 
-/// Returns the files with results in a run folder, with durations removed. Leaves out the checkpoint files that only `--resume` needs.
+/// Returns the result files of a run folder without the durations in them. Checkpoint files that
+/// only `--resume` needs are left out.
 pub fn numbers(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![out.to_path_buf()];

@@ -1,13 +1,14 @@
-//! Snapshots of diagnostics as a terminal shows them, for the first diagnostic of each code in a test. The files are `tests/rendered/CODE.TEST.snap`.
+//! Compares diagnostics as a terminal shows them with snapshots. The snapshot
+//! `tests/rendered/CODE.TEST.snap` contains the first diagnostic of a code in a test.
 //!
-//! `INSTA_UPDATE=always` rewrites them.
+//! With the environment variable `INSTA_UPDATE=always`, tests rewrite the snapshots.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Compares the first diagnostic with this code in `text` to its snapshot. If `masked`, numbers are shown as `#`, because they depend on
-/// the machine.
+/// Compares the first diagnostic with the code `code` in `text` to its snapshot. If `masked` is
+/// true, `#` replaces numbers, because they depend on the machine.
 pub fn hold(code: &str, text: &str, masked: bool) {
     static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let thread = std::thread::current();
@@ -26,7 +27,8 @@ pub fn hold(code: &str, text: &str, masked: bool) {
     settings.bind(|| insta::assert_snapshot!(name, shown));
 }
 
-/// Returns the heading of the diagnostic and the lines below it: a frame, notes and helps.
+/// Returns the first diagnostic with the code `code`: its heading, and the lines of source, notes
+/// and helps below the heading.
 pub fn of_code(code: &str, text: &str) -> Option<String> {
     let mut lines = text
         .lines()
@@ -42,7 +44,7 @@ pub fn of_code(code: &str, text: &str) -> Option<String> {
     )
 }
 
-/// Removes the folder of the test, whose name differs between runs.
+/// Removes the path of the test's folder, because the name of the folder differs between runs.
 fn without_folder(text: &str) -> String {
     let temporary = format!("{}/", std::env::temp_dir().display());
     let mut parts = text.split(&temporary);
@@ -53,7 +55,7 @@ fn without_folder(text: &str) -> String {
     shown
 }
 
-/// Replaces numbers by `#`, except in source lines, places and codes.
+/// Replaces numbers by `#`, except in source lines, in positions and in codes.
 pub fn mask(text: &str) -> String {
     let is_source = |line: &str| {
         line.trim_start()

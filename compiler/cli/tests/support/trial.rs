@@ -1,4 +1,4 @@
-//! A temporary folder with a program and its data, in which tests run `bnnc` as a user would.
+//! A temporary folder with a program and its data. Tests run `bnnc` in this folder as a user would.
 
 use super::{Output, run};
 use serde_json::Value;
@@ -23,18 +23,18 @@ impl Trial {
         Trial { folder }
     }
 
-    /// Writes a file of the folder.
+    /// Writes a file in the folder.
     pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         fs::write(self.folder.join(name), content).expect("the file is written");
         self
     }
 
-    /// Writes `program.bnn`.
+    /// Writes the file `program.bnn`.
     pub fn program(self, text: &str) -> Self {
         self.file("program.bnn", text)
     }
 
-    /// Returns the path of a file of the folder.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -70,15 +70,16 @@ impl Drop for Trial {
 }
 
 impl Output {
-    /// Panics unless standard error contains the error with this code, and each of the texts.
+    /// Panics unless the exit status is `status`, and standard error contains the error with the
+    /// code `code` and each of the texts.
     #[track_caller]
     pub fn assert_error(&self, code: &str, status: i32, texts: &[&str]) {
         self.assert_diagnostic(&format!("error[{code}]"), texts);
         assert_eq!(self.status, status, "{}", self.stderr);
     }
 
-    /// Panics unless the run succeeded, and standard error contains the warning with this code and each of the
-    /// texts.
+    /// Panics unless the run succeeded, and standard error contains the warning with the code
+    /// `code` and each of the texts.
     #[track_caller]
     pub fn assert_warning(&self, code: &str, texts: &[&str]) {
         self.assert_diagnostic(&format!("warning[{code}]"), texts);
