@@ -1,4 +1,4 @@
-//! The agents of `examples/bandit`: the regret of Thompson sampling levels off.
+//! Tests the agents of `examples/bandit`. The regret of Thompson sampling levels off.
 
 #[path = "../../../examples/bandit/mushrooms.rs"]
 mod mushrooms;
@@ -32,14 +32,16 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
     }
 }
 
-/// Random choices have the expected regret. A random choice is wrong half of the time: it forgoes a reward of 5 for an edible mushroom, or loses 15
-/// for a poisonous one. Both mistakes are equally frequent, so the regret is 5 per play.
+/// A random choice is wrong half of the time. Not eating an edible mushroom has a regret of 5, and
+/// eating a poisonous mushroom has a mean regret of 15. Both mistakes are equally frequent, so the
+/// mean regret is 5 per play.
 #[test]
 fn random_choices_have_the_expected_regret() {
-    // A greedy agent that always explores makes random choices too.
+    // A greedy agent that always explores also chooses at random.
     for (policy, plays) in [(Policy::Uniform, 20_000), (Policy::Greedy(1.0), 2000)] {
         let sums = curve(policy, Settings { plays, steps: 0 }, 1);
-        // The squared regret of a play has the mean (25 + 225) / 4 = 62.5, so the variance is 37.5. The bound is five standard errors.
+        // The squared regret of a play has the mean (25 + 225) / 4 = 62.5, and the mean regret is
+        // 5, so the variance is 62.5 - 25 = 37.5. The bound is five standard errors.
         let bound = 5.0 * (37.5 / plays as f64).sqrt();
         let mean = sums[plays - 1] / plays as f64;
         assert!((mean - 5.0).abs() < bound, "{policy:?}: {mean}");
@@ -61,7 +63,8 @@ fn mushrooms_have_one_value_of_each_attribute() {
     }
 }
 
-/// The late regret per play is below 1.25, which is half of the regret of eating nothing (2.5) and a quarter of the regret of random choices (5).
+/// The late regret per play is below 1.25. An agent that eats nothing has a regret of 2.5 per play,
+/// and random choices have a regret of 5 per play.
 #[test]
 fn the_regret_of_thompson_sampling_falls() {
     let settings = Settings {
@@ -78,7 +81,7 @@ fn the_regret_of_thompson_sampling_falls() {
     );
 }
 
-/// The seed determines the whole run.
+/// Two runs with the same seed are identical.
 #[test]
 fn plays_are_reproducible() {
     let settings = Settings { plays: 40, steps: 4 };

@@ -1,4 +1,5 @@
-//! Executables of `bnnc build` give the same numbers as `bnnc run`, and report the reason if they cannot run.
+//! Executables of `bnnc build` compute the same numbers as `bnnc run`. If an executable cannot run,
+//! it reports the reason.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use support::rendered::hold;
 use support::{Output, root, run};
 
-/// One model for every method.
+/// A program with a model to which every method applies.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target     = y
@@ -64,7 +65,7 @@ fn runtime() {
     });
 }
 
-/// Creates a folder with the program and its rows; `y` is a function of `x` and `z`.
+/// Creates a folder with the program and its data. In the data, `y` is a function of `x` and `z`.
 fn with_program(name: &str, infers: &str) -> PathBuf {
     let folder = workshop(name);
     fs::write(
@@ -89,7 +90,7 @@ fn rows(head: &str, count: i32) -> String {
     text
 }
 
-/// Runs `bnnc build` on a folder's program, into `folder/name`.
+/// Runs `bnnc build` on the program of a folder. The executable is `folder/name`.
 fn build(folder: &Path, name: &str, more: &[&str]) -> Output {
     runtime();
     let (program, executable) = (folder.join("curve.bnn"), folder.join(name));
@@ -110,15 +111,17 @@ fn built(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
 
 fn command(executable: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(executable);
-    // The working directory differs from that of the build, because the paths in an executable must not depend on it.
+    // The working directory differs from the working directory of the build, because the paths in
+    // an executable must not depend on the working directory.
     command.args(words).current_dir("/").env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }
 
 fn execute(executable: &Path, words: &[&str]) -> Output {
-    // If another thread starts a process while the executable is being written, the new process inherits the open file and may keep it open for a
-    // while.
+    // Starting the executable may fail because the file is still open for writing. If another
+    // thread starts a process during the build, the new process inherits the open file and may keep
+    // it open for a while.
     let output = (0..50)
         .find_map(|_| match command(executable, words).output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
@@ -135,7 +138,8 @@ fn execute(executable: &Path, words: &[&str]) -> Output {
     }
 }
 
-/// Returns whether there is a C compiler. If not, prints a note that a test is skipped.
+/// Returns whether this machine has a C compiler. If it does not, prints a note that a test is
+/// skipped.
 fn links() -> bool {
     let links = Command::new("cc").arg("--version").output().is_ok();
     if !links {
@@ -144,7 +148,8 @@ fn links() -> bool {
     links
 }
 
-/// Returns the options of `bnnc build`, for each way of making an executable that works on this machine.
+/// Returns the options of `bnnc build` for each way of making executables that works on this
+/// machine.
 fn ways() -> Vec<&'static [&'static str]> {
     let mut ways: Vec<&[&str]> = vec![&["--no-linker"]];
     if links() {
@@ -225,7 +230,7 @@ fn a_killed_executable_resumes_to_the_same_bytes() {
             .spawn()
             .unwrap()
     };
-    // On a busy machine a run may be killed before its first checkpoint.
+    // On a busy machine, a run may be killed before it writes its first checkpoint.
     let begun = parts.join("checkpoint").join("run.json");
     let how = || if begun.exists() { "--resume" } else { "--out" };
     support::kill_after(start(how()), time / 3);
@@ -234,7 +239,8 @@ fn a_killed_executable_resumes_to_the_same_bytes() {
     let expected = support::numbers(&whole);
     assert!(expected.contains_key("posterior.safetensors"));
     assert!(expected == support::numbers(&parts));
-    // The folder has the layout of a folder that `bnnc run` writes, so `bnnc predict` can read it.
+    // The folder has the same layout as a folder that `bnnc run` writes, so `bnnc predict` can read
+    // the folder.
     let program = folder.join("curve.bnn");
     let output = run(["run", program.to_str().unwrap(), "--out", plain.to_str().unwrap()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -284,7 +290,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
     for (text, status, reason) in refused {
         let (found, word) = with(text);
         if text.contains("x,z,w") {
-            // This program names the target, so the target need not be the last column.
+            // This program names its target, so the target can be any column.
             assert_eq!(found.status, 3, "{}", found.stderr);
             continue;
         }
@@ -328,14 +334,14 @@ fn options_of_the_compiler_are_fixed_at_the_build() {
     for word in ["curve.bnn", "mode", "map", "rows.csv", "--resume"] {
         assert!(help.stdout.contains(word), "{word} in\n{}", help.stdout);
     }
-    // The limit applies while data are read, before the memory of the run is predicted.
+    // The limit already applies while data are read, before the memory of the run is predicted.
     let narrow = execute(&executable, &["--max-memory", "1K"]);
     assert_eq!(narrow.status, 3, "{}", narrow.stderr);
     assert!(narrow.stderr.contains("E0435"), "{}", narrow.stderr);
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A program with two tables, and with inferences whose options are numbers of all kinds.
+/// A program with two tables, and with inferences that have numerical options of every kind.
 const STEERED: &str = "
 data others = csv(\"others.csv\") { target = y }
 posterior Q of Curve {
@@ -416,7 +422,8 @@ fn runtime_options_are_set_when_an_executable_starts() {
         let [found, expected] = both(&folder, &executable, &words);
         assert_eq!(found, expected, "{way:?}");
         let [plain, _] = both(&folder, &executable, &[]);
-        // The predicted memory depends on the results that earlier inferences keep.
+        // The predicted memory is not compared, because it depends on the results that earlier
+        // inferences keep.
         let without_cost = |result: &Value, name: &str| {
             let mut infer = result["infer"][name].clone();
             infer.as_object_mut().unwrap().remove("cost").unwrap();
@@ -442,7 +449,8 @@ fn runtime_options_are_set_when_an_executable_starts() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Settings that are errors: the setting, the code of the error, a part of the message, and whether `bnnc run` prints the same message.
+/// Settings that are errors. Each entry has the setting, the code of the error, a part of the
+/// message, and true if `bnnc run` prints the same message.
 const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
     (
         "mode.epochs=0",
@@ -533,7 +541,7 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
     }
     let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
     assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
-    // This option needs validation rows, but the data item does not hold out any.
+    // The option `patience` needs validation rows, but the data item does not set any rows apart.
     let output = execute(&executable, &["--set", "apart.patience=3"]);
     assert!(
         output.stderr.contains("`others` does not hold out any"),
@@ -564,7 +572,7 @@ fn chosen_inferences_run_with_those_that_they_need() {
     let unknown = execute(&executable, &["--only", "mod"]);
     assert_eq!(unknown.status, 2, "{}", unknown.stderr);
     assert!(unknown.stderr.contains("E0603") && unknown.stderr.contains("did you mean `mode`?"));
-    // Data that no inference reads need not exist.
+    // If no inference reads a data file, the file need not exist.
     fs::remove_file(folder.join("others.csv")).unwrap();
     assert_eq!(execute(&executable, &["--only", "mode"]).status, 0);
     assert_eq!(execute(&executable, &[]).status, 3);
@@ -588,10 +596,12 @@ fn a_damaged_executable_reports_the_damage() {
     let (runner, artefact) = parts(&executable);
     let other = folder.join("other");
     let says = |bytes: &[u8], words: &[&str]| {
-        // Each time the file is created anew, because the system does not allow writing to an executable that is still running.
+        // The file is deleted and created anew each time, because the system does not allow writing
+        // to an executable that is still running.
         let _ = fs::remove_file(&other);
-        // Another process copies the file. If this process had the file open for writing, child processes of other tests could inherit the open file.
-        // The system does not execute a file that is open for writing.
+        // Another process copies the file, so that this process never has it open for writing.
+        // Otherwise, child processes of other tests could inherit the open file, and the system
+        // does not execute a file that is open for writing.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();
@@ -652,7 +662,7 @@ fn a_damaged_executable_reports_the_damage() {
         assert_eq!(line["code"], code);
     }
     assert_eq!(says(&fs::read(&executable).unwrap(), &[]).status, 0);
-    // `strip` removes the bundle and leaves the runner.
+    // The command `strip` removes the bundle, so that only the runner remains.
     match Command::new("strip").arg(&other).status() {
         Ok(status) if status.success() => {
             let output = execute(&other, &[]);
@@ -683,14 +693,15 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
-/// An executable above the file size limit is an error and not a crash. Its path then has no file, or still has the previous file.
+/// If the executable would exceed the file size limit, `bnnc build` reports an error and does not
+/// crash. A previous file at the path of the executable remains unchanged.
 #[test]
 #[cfg(target_os = "linux")]
 fn files_above_the_size_limit_of_the_shell_are_not_written() {
     let folder = with_program("limit", QUICK);
     let limited = |words: &[&str]| {
         let mut command = Command::new("sh");
-        // The limit is in blocks of 512 bytes.
+        // The shell counts the limit in blocks of 512 bytes.
         command.args([
             "-c",
             "ulimit -f 16; exec \"$0\" \"$@\"",
@@ -731,7 +742,8 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A case: the arguments, the environment, the code of the diagnostic, and the exit status.
+/// A case of the test: the arguments, the environment, the code of the diagnostic, and the exit
+/// status.
 type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 
 #[test]
@@ -790,7 +802,7 @@ fn failed_builds_report_the_reason_and_leave_no_file() {
             assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
         }
     }
-    // The message suggests `--no-linker`, which works.
+    // The message suggests `--no-linker`, and the build succeeds with this option.
     let output = build_with(&folder, &["-o", out, "--no-linker"], &[("PATH", "")]);
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert_eq!(execute(Path::new(out), &[]).status, 0);

@@ -19,7 +19,7 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     folder
 }
 
-/// Runs `bnnc COMMAND m.bnn OPTIONS..` on this program.
+/// Writes a program to `m.bnn` and runs `bnnc COMMAND m.bnn OPTIONS..`.
 fn bnnc(name: &str, command: &str, program: &str, options: &[&str]) -> Output {
     let folder = folder(name, &[("m.bnn", program)]);
     let file = folder.join("m.bnn");
@@ -28,7 +28,8 @@ fn bnnc(name: &str, command: &str, program: &str, options: &[&str]) -> Output {
     support::run(&arguments)
 }
 
-/// Returns a program on `d.csv` with these statements in the model, lines in the posterior and options in the inference block.
+/// Returns a program for the table `d.csv`. `body` contains the statements of the model, `lines`
+/// the lines of the posterior, and `options` the options of the inference block.
 fn program(body: &str, lines: &str, options: &str) -> String {
     format!(
         "use layers::Dense\n\
@@ -39,7 +40,7 @@ fn program(body: &str, lines: &str, options: &str) -> String {
     )
 }
 
-/// Returns a valid network.
+/// Returns the program of a valid network.
 fn network(options: &str) -> String {
     program(
         "  h = Dense(1)\n  s: positive ~ HalfNormal(1)\n  y ~ Normal(h(x)[0], s)",
@@ -48,7 +49,7 @@ fn network(options: &str) -> String {
     )
 }
 
-/// Returns a model with this expression as its mean and without layers.
+/// Returns a program whose model does not have layers. `expression` is the mean of the output.
 fn mean(expression: &str) -> String {
     program(
         &format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"),
@@ -178,7 +179,8 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// A window may be larger than an axis whose size only the data determine, or larger than an axis inside a layer.
+/// A window that is larger than its axis is rejected, even if only the data determine the size of
+/// the axis, and even if the axis is inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
@@ -211,7 +213,8 @@ fn windows_larger_than_their_input_are_rejected() {
     );
 }
 
-/// Each of thirty functions calls the previous function twice, which makes a billion calls.
+/// Each of thirty functions calls the previous function twice, so that the program makes a billion
+/// calls.
 #[test]
 fn exponentially_many_calls_are_rejected() {
     let functions: String = (1..31)
@@ -229,7 +232,8 @@ fn exponentially_many_calls_are_rejected() {
     );
 }
 
-/// Each step of a product halves the number of elements, so a product of 1000 elements takes ten steps. The value here is 2 ^ 3 * 0.5 = 4.
+/// Each step of a product halves the number of elements, so a product of 1000 elements takes ten
+/// steps. The product in this test is 2 ^ 3 * 0.5 = 4.
 #[test]
 fn products_are_exact() {
     let fixed = program(
@@ -243,7 +247,8 @@ fn products_are_exact() {
     let rmse = result["infer"]["f"]["metrics"]["rmse"]
         .as_f64()
         .expect("a number");
-    // The mean is 4 for the targets 3, 4, 0.5, 2.
+    // The model predicts the mean 4 for the targets 3, 4, 0.5 and 2, so the mean squared error is
+    // 17.25 / 4.
     assert!((rmse - (17.25f64 / 4.0).sqrt()).abs() < 1e-9, "{rmse}");
     accepted(&bnnc("long_product", "run", &mean("prod(ones(100000))"), &[]));
 }
@@ -303,7 +308,7 @@ fn the_closed_form_of_a_kl_can_be_turned_off() {
     assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
 }
 
-/// A value of `--set` may be a keyword of the language, as in an option block.
+/// A value of `--set` may be a keyword of the language, just as a value in an option block may be.
 #[test]
 fn values_of_set_are_parsed_as_in_an_option_block() {
     let sampled = network("epochs = 1").replace(
@@ -530,7 +535,8 @@ fn texts_that_are_not_programs_are_rejected() {
     );
 }
 
-/// If a run has several inferences, the user must choose one for predictions. An output without a mean has no standard deviation.
+/// If a run has several inferences, the user must choose one of them for predictions. Predictions
+/// of an output without a mean do not contain a standard deviation.
 #[test]
 fn predictions_of_several_inferences_need_a_choice() {
     let run = folder("several", &[("new.csv", "b,a\n2,1\n")]);
@@ -605,7 +611,8 @@ fn new_rows_are_predicted_by_column_names() {
         (plain.stdout.lines().count(), with_target.stdout.lines().count()),
         (3, 5)
     );
-    // The first row is the same because columns are matched by name, not by position.
+    // The first row of both predictions is equal, because columns are matched by name, not by
+    // position.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
     refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
     refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
@@ -708,7 +715,8 @@ fn every_stage_of_a_tiny_model_is_printed() {
     assert!(emit("dot").starts_with("digraph"));
 }
 
-/// Returns the operations per step of each inference with these options.
+/// Returns the number of operations per step for each of three inferences. `options` contains their
+/// options.
 fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     let row = |row: usize| {
         let numbers = (0..=inputs).map(|column| ((row * 7 + column * 3) % 11).to_string());
@@ -738,8 +746,9 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     })
 }
 
-/// For each row and input, the location takes two operations, and the gradient takes two more. Of the other operations, only those of the prior
-/// depend on the number of inputs, and their number does not depend on the number of rows.
+/// For each row and input, the location takes two operations, and the gradient takes two more. The
+/// operations of the prior also depend on the number of inputs, but not on the number of rows. All
+/// other operations are independent of the number of inputs.
 #[test]
 fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {
@@ -751,7 +760,7 @@ fn the_cost_of_a_step_is_linear_in_its_batch() {
         assert_eq!(more - some, some - few);
         let [wide_few, wide_some] = [8, 16].map(|batch| with(15, batch)[which]);
         assert_eq!((wide_some - wide_few) - (some - few), 8 * 4 * 10);
-        // The three batches have all rows, 40 rows, and more rows than the data.
+        // The three batch sizes select all rows, 40 rows, and more rows than the data have.
         let [all, forty, fifty] = [0, 40, 50].map(|batch| with(5, batch));
         assert_eq!((all[which], forty[which]), (forty[which], fifty[which]));
         assert_eq!(few + 4 * (some - few), forty[which]);
@@ -769,7 +778,8 @@ fn the_cost_of_a_step_is_linear_in_its_batch() {
 fn the_cost_report_counts_the_parameters_of_yacht() {
     let output = support::run(["check", "examples/yacht/yacht.bnn"]);
     accepted(&output);
-    // There are 6 * 50 + 50 weights and biases of the hidden layer, 50 + 1 of the output, and sigma. Each has two variational parameters.
+    // The hidden layer has 6 * 50 + 50 weights and biases, and the output has 50 + 1. With `sigma`,
+    // the model has 402 parameters. Each of them has two variational parameters.
     for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
         let found = output
             .stdout

@@ -1,7 +1,9 @@
-//! Runs the examples on their real data. `NAME.bnn` runs with the arguments in `NAME.args`, if this file exists. The metrics must be within
-//! the bands of `NAME.bands`, which has lines `INFER METRIC MIN MAX`.
+//! Runs the examples on their real data. `NAME.bnn` runs with the arguments in `NAME.args`, if this
+//! file exists. The metrics must lie within the bands in `NAME.bands`. Each line of this file has
+//! the form `INFER METRIC MIN MAX`.
 //!
-//! A metric is a name under `metrics`, or a path in the result of the inference, such as `parameters.mu.mean` or `prune.2.weights`.
+//! A metric is a name under `metrics` in the result of the inference, or a path in this result,
+//! such as `parameters.mu.mean` or `prune.2.weights`.
 
 mod support;
 
@@ -10,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// One line of bands.
+/// One line of a file of bands.
 struct Band {
     infer: String,
     metric: String,
@@ -18,7 +20,7 @@ struct Band {
     high: f64,
 }
 
-/// Returns the files with this extension in the folders of `examples/`, sorted.
+/// Returns the files with the extension `extension` in the folders of `examples/`, in sorted order.
 fn files(extension: &str) -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a folder of examples");
@@ -60,7 +62,7 @@ fn band(line: &str) -> Band {
     }
 }
 
-/// Returns the deviations of a result from its bands, one sentence each.
+/// Returns a sentence about each metric of a result that lies outside its band.
 fn outside(result: &Value, bands: &[Band]) -> Vec<String> {
     let mut faults = Vec::new();
     for band in bands {
@@ -145,7 +147,7 @@ fn errors_on_tables_do_not_depend_on_the_seed() {
     }
 }
 
-/// Returns the errors on the test rows of an example for ten seeds, sorted.
+/// Runs an example with ten seeds. Returns its errors on the test rows in ascending order.
 fn errors(name: &str) -> Vec<f64> {
     let program = support::root().join(format!("examples/{name}/{name}.bnn"));
     let program = program.to_str().expect("a path of plain characters");

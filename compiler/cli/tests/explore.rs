@@ -12,7 +12,7 @@ use std::time::Duration;
 const LAPLACE: f64 = 0.43602856;
 const NORMAL: f64 = 0.36314718;
 
-/// A running server.
+/// A running `bnnc explore`.
 struct Server {
     child: Child,
     port: u16,
@@ -43,7 +43,8 @@ impl Server {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("a timeout");
-        // A server that rejects a request early may close the connection while the test is still writing.
+        // An error of writing is ignored, because a server that rejects a request early may close
+        // the connection while the test is still writing.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -171,7 +172,8 @@ fn only_loopback_and_existing_paths_are_served() {
             "{request:.60}: {answer:.200}"
         );
     }
-    // No other address than loopback accepts connections.
+    // The server accepts connections only on the loopback address, not on any other address of the
+    // machine.
     let outside = std::net::UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
         socket.connect("192.0.2.1:9")?;
         socket.local_addr()
@@ -201,7 +203,7 @@ fn malformed_requests_do_not_stop_the_server() {
         let mut ended = garbage.clone();
         ended.extend(b"\r\n\r\n");
         assert!(!server.send(&ended).contains("200 OK"));
-        // The request breaks off in the middle of its head.
+        // The test sends only the first part of the request's head.
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).expect("it listens");
         let _ = (&stream).write_all(&garbage);
     }
@@ -229,14 +231,15 @@ fn an_occupied_port_is_a_diagnostic() {
     assert!(text.contains("E0611") && text.contains("--port 0"), "{text}");
 }
 
-/// Returns the address of a page whose numbers a debug build computes quickly.
+/// Returns the address of a page for `q` and `p`, with settings for which a debug build computes
+/// all numbers quickly.
 fn address(server: &Server, q: &str, p: &str) -> String {
     format!("http://127.0.0.1:{}/#q={q}&p={p}&m=64&r=16", server.port)
 }
 
 const DONE: &str = "document.body.dataset.state === 'done'";
 
-/// Parses `0.4361 ± 0.012`.
+/// Parses an estimate with its error, such as `0.4361 ± 0.012`.
 fn estimate(text: &str) -> (f64, f64) {
     let parts = text.split_once(" ± ");
     let numbers =
@@ -266,7 +269,8 @@ fn the_page_shows_the_chosen_distributions() {
     assert!(page.text("#nodes-before").contains("need gradients"));
     let before = page.text("#sizes");
 
-    // The keyboard selects another prior, for which the KL divergence has a closed form.
+    // The test selects another prior with the keyboard. For this prior, the KL divergence has a
+    // closed form.
     page.keys("document.querySelector('#prior-family')", "Norm");
     page.wait("document.querySelector('#exact').innerText.startsWith('0.363')");
     page.wait(DONE);
@@ -277,14 +281,14 @@ fn the_page_shows_the_chosen_distributions() {
     let held = page.evaluate("location.hash").to_string();
     assert!(held.contains("p=Normal"), "{held}");
 
-    // A click fixes a parameter, so that fewer gradients are needed.
+    // A click fixes a parameter, so that the page needs fewer gradients.
     let learned = page.text("#nodes-before");
     page.click("document.querySelector('#q button.hold')");
     page.wait("location.hash.includes('fixed')");
     page.wait(DONE);
     assert_ne!(page.text("#nodes-before"), learned);
 
-    // The address alone restores the same numbers.
+    // The address of the page is enough to restore the same numbers.
     let address = page
         .evaluate("location.href")
         .as_str()

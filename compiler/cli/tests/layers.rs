@@ -1,11 +1,13 @@
-//! Gradient estimators of layers, from programs to the report of `check`.
+//! Tests the gradient estimators of layers: `bnnc check` reports the estimator that a program
+//! selects.
 
 mod support;
 
 use std::path::PathBuf;
 use support::Output;
 
-/// Checks a network of two layers over a small table with this output, likelihood, posterior and options.
+/// Runs `bnnc check` on a network of two layers over a small table. The arguments are the output,
+/// the likelihood, the posterior and the options.
 fn check(name: &str, output: &str, likelihood: &str, posterior: &str, options: &str) -> Output {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join("layers")

@@ -1,4 +1,4 @@
-//! `bnnc doc`, `bnnc help WORD`, completions, manual pages, and `--color`.
+//! Tests `bnnc doc`, `bnnc help WORD`, completions, manual pages, and `--color`.
 
 mod support;
 
@@ -52,7 +52,7 @@ fn shells_have_completions_and_commands_have_manual_pages() {
     );
 }
 
-/// Standard error is not a terminal here, so `auto` has no colour.
+/// Standard error is not a terminal in this test, so with `auto`, diagnostics are not coloured.
 #[test]
 fn the_colour_of_diagnostics_is_an_option() {
     let trial = Trial::new().program("model M() -> y: real { y ~ Normal(wrong, 1) }\n");
@@ -63,7 +63,8 @@ fn the_colour_of_diagnostics_is_an_option() {
     let coloured = shown(&["--color", "always"]);
     assert!(coloured.starts_with("\u{1b}["), "{coloured}");
     assert!(!coloured.contains('\u{fffd}'), "{coloured}");
-    // Control characters of a file must not reach the terminal through a diagnostic.
+    // A diagnostic shows text of a file. Control characters in this text must not reach the
+    // terminal.
     let hostile = Trial::new().program("model M() -> y: real { y ~ Normal(wrong\u{1b}[2J, 1) }\n");
     let hidden = hostile.bnnc("check", &["--color", "always"]).stderr;
     assert!(
@@ -72,7 +73,7 @@ fn the_colour_of_diagnostics_is_an_option() {
     );
 }
 
-/// Options may stand before the program.
+/// Options may stand before the path of the program.
 #[test]
 fn a_program_after_options_is_run() {
     let trial = Trial::new().file("d.csv", "y\n1\n2\n3\n").program(

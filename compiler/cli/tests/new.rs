@@ -1,4 +1,4 @@
-//! `bnnc new`: the programs that it writes for tables of every kind, and its errors.
+//! Tests the programs that `bnnc new` writes for tables of every kind, and its errors.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use support::trial::Trial;
 use support::{root, run};
 
-/// The line of the program after which the network follows in comments.
+/// The line with which the commented network begins in a program.
 const NETWORK: &str = "// model Network(";
 
 /// Runs `bnnc new`, and returns the program and the lines on the terminal.
@@ -29,7 +29,7 @@ fn written(trial: &Trial, arguments: &[&str]) -> (String, String) {
     (fs::read_to_string(program).unwrap(), output.stdout)
 }
 
-/// Checks a program: it has no errors, and `bnnc fmt` does not change it.
+/// Checks that a program does not have errors, and that `bnnc fmt` does not change it.
 #[track_caller]
 fn assert_clean(program: &Path) {
     let text = fs::read_to_string(program).unwrap();
@@ -39,7 +39,7 @@ fn assert_clean(program: &Path) {
     assert_eq!(formatted.status, 0, "{}\n{text}", formatted.stdout);
 }
 
-/// Checks a program and the same program with its network.
+/// Checks a program as it is, and then the same program with its network uncommented.
 #[track_caller]
 fn assert_sound(program: &Path) {
     assert_clean(program);
@@ -55,7 +55,8 @@ fn assert_sound(program: &Path) {
     assert_clean(&both);
 }
 
-/// Writes a table and the program for it, checks the program, and returns it with the lines on the terminal.
+/// Writes a table, runs `bnnc new` on it, and checks the program. Returns the program and the lines
+/// on the terminal.
 #[track_caller]
 fn program_of(table: &str, arguments: &[&str]) -> (String, String) {
     let trial = Trial::new().file("cars.csv", table);
@@ -68,7 +69,7 @@ fn program_of(table: &str, arguments: &[&str]) -> (String, String) {
 
 #[track_caller]
 fn assert_has(text: &str, parts: &[&str]) {
-    // Comments break lines at any word.
+    // A comment may break the line at any word, so line breaks are removed before the comparison.
     let flat = |text: &str| {
         text.replace("//", " ")
             .split_whitespace()
@@ -80,7 +81,7 @@ fn assert_has(text: &str, parts: &[&str]) {
     }
 }
 
-/// Uniform numbers of a linear congruential generator with the constants of Knuth's MMIX.
+/// Generates uniform numbers by a linear congruential generator with the constants of Knuth's MMIX.
 struct Random(u64);
 
 impl Random {
@@ -92,13 +93,13 @@ impl Random {
         ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A normal number, by Box and Muller.
+    /// Returns a standard normal number, by the method of Box and Muller.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// A Poisson number, by Knuth's product of uniform numbers.
+    /// Returns a Poisson number with the mean `mean`, by Knuth's product of uniform numbers.
     fn poisson(&mut self, mean: f64) -> i64 {
         let (mut product, mut count) = (self.uniform(), 0);
         while product > (-mean).exp() {
@@ -109,7 +110,7 @@ impl Random {
     }
 }
 
-/// Returns a table with this header. A function makes the rows.
+/// Returns a table with the header `header` and `rows` rows. The function `row` creates each row.
 fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> String) -> String {
     let mut random = Random(7);
     let mut text = format!("{header}\n");
@@ -120,7 +121,8 @@ fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> S
     text
 }
 
-/// The data files in a folder of the checkout and in the folders named `data` below it.
+/// Returns the data files in a folder of the checkout and in all folders named `data` below this
+/// folder.
 fn data_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -153,7 +155,8 @@ fn every_table_of_the_book_and_of_the_examples_gets_a_program() {
     }
 }
 
-/// Returns the program of a table with a normal input and an output of these values.
+/// Returns the program for a table with a standard normal input. `value` computes the output of
+/// each row.
 #[track_caller]
 fn of(value: &dyn Fn(usize, &mut Random) -> String) -> String {
     let text = table("x,y", 120, |at, random| {
@@ -312,7 +315,7 @@ fn groups_have_effects() {
             "a value of `shop_id` has fewer than 5 rows",
         ],
     );
-    // The inputs are groups only, and the output is a class.
+    // The only input is a column of groups, and the output is a class.
     let text = table("make,kind", 90, |at, _| {
         format!("{},{}", ["a", "b"][at % 2], ["u", "v", "w"][at / 2 % 3])
     });
@@ -482,10 +485,11 @@ fn compressed_tables_and_json_are_read() {
     );
 }
 
-/// The prior of the intercept covers the data, whatever their spread relative to their size.
+/// The prior of the intercept covers the data, even if the spread of the data is small compared
+/// with their size.
 #[test]
 fn the_prior_of_the_intercept_covers_the_data() {
-    // The outputs are far from one, and the largest output is about twice the smallest.
+    // The outputs are far from one, and the largest output is about twice the smallest output.
     let text = table("x,y", 80, |at, _| {
         let share = (at as f64 + 0.5) / 80.0;
         format!("{share:.3},{:.4}", 1e6 * (-(1.0 - share).ln()).exp().powf(0.3))
@@ -510,8 +514,9 @@ fn the_prior_of_the_intercept_covers_the_data() {
     );
 }
 
-/// A column that is left out because of all rows stays left out, even if it would be usable in the rows that remain. The choice of
-/// these rows ignored its gaps, so some of its cells there may be empty.
+/// A column that is left out because of its values in all rows stays left out, even if the complete
+/// rows would make it usable. The gaps of such a column were ignored in the choice of the complete
+/// rows, so it may have gaps in these rows.
 #[test]
 fn columns_that_are_left_out_stay_left_out() {
     let text = table("rownum,age,who,y", 80, |at, random| {
@@ -541,7 +546,7 @@ fn columns_that_are_left_out_stay_left_out() {
     }
 }
 
-/// `NA` in a column of texts is a missing value, not a class.
+/// The text `NA` in a column of texts is a missing value, not a class.
 #[test]
 fn marks_of_missing_texts_are_gaps() {
     let text = table("x,y", 60, |at, random| {
@@ -608,7 +613,8 @@ fn results(text: &str) -> Value {
     fit
 }
 
-/// Checks that a parameter is within four posterior standard deviations of `truth`, and that the standard deviation is below `most`.
+/// Checks that the posterior mean of a parameter is within four posterior standard deviations of
+/// `truth`, and that the posterior standard deviation is below `most`.
 #[track_caller]
 fn assert_near(fit: &Value, name: &str, truth: f64, most: f64) {
     let number = |part: &Value| part.as_f64().or_else(|| part[0].as_f64()).unwrap();
@@ -622,7 +628,8 @@ fn assert_near(fit: &Value, name: &str, truth: f64, most: f64) {
 
 #[test]
 fn a_line_has_the_coefficient_of_least_squares() {
-    // If there are fewer than 40 rows, the fit uses all of them. The standardised least-squares slope is the correlation.
+    // If a table has fewer than 40 rows, all of them are training rows. For standardised data, the
+    // least-squares slope is the correlation.
     let mut points = Vec::new();
     let text = table("x,y", 36, |_, random| {
         let x = random.normal();
@@ -637,7 +644,7 @@ fn a_line_has_the_coefficient_of_least_squares() {
     let correlation = cross / (mean(&|p| (p.0 - mx).powi(2)) * mean(&|p| (p.1 - my).powi(2))).sqrt();
     let fit = results(&text);
     let slope = fit["parameters"]["beta"]["mean"][0].as_f64().unwrap();
-    // The prior Normal(0, 1) shrinks the slope by less than 2 % here.
+    // In this test, the prior `Normal(0, 1)` shrinks the slope by less than 2 %.
     assert!((slope - correlation).abs() < 0.02, "{slope}, not {correlation}");
 }
 
@@ -698,7 +705,7 @@ fn classes_far_apart_are_told_apart() {
     assert!(accuracy.unwrap() > 0.95, "{accuracy:?}");
 }
 
-/// Forty rows of a, b, y, z; every tenth has a gap in b.
+/// Returns a table of forty rows with the columns a, b, y and z. Every tenth row has a gap in b.
 fn with_gaps() -> String {
     table("a,b,y,z", 40, |at, random| {
         let gap = at % 10 == 3;
@@ -711,7 +718,7 @@ fn with_gaps() -> String {
     })
 }
 
-/// The complete rows of a second program must not replace those of the first one.
+/// The table of complete rows of a second program must not replace the table of the first program.
 #[test]
 fn each_program_has_its_own_table_of_complete_rows() {
     let trial = Trial::new().file("t.csv", with_gaps());
@@ -778,7 +785,8 @@ fn overwrite_spares_tables_that_no_program_reads_and_targets_of_links() {
     }
 }
 
-/// A last column with gaps or with numbers as text is the output that the user means, so no other column takes its place.
+/// If the last column has gaps, or contains numbers as text, it is most likely the output that the
+/// user wants. Another column must then not be chosen as the output.
 #[test]
 fn a_probable_output_is_not_replaced_by_an_input() {
     let halves = table("a,y", 60, |at, random| {
@@ -818,7 +826,7 @@ fn a_probable_output_is_not_replaced_by_an_input() {
 #[test]
 fn integers_that_reals_cannot_tell_apart_are_reported_as_such() {
     let text = table("key,x,y", 40, |at, random| {
-        // Both are 10^16 as reals.
+        // As reals, both integers equal 10^16.
         let key = 10_000_000_000_000_000i64 + (at as i64 % 2);
         format!("{key},{:.3},{:.3}", random.normal(), random.normal())
     });

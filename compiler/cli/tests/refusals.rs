@@ -1,4 +1,5 @@
-//! The errors of the command line: their codes, and their exit statuses, which distinguish wrong usage from errors in the program and in the data.
+//! Tests the codes and exit statuses of the errors that the command line reports. The exit status
+//! distinguishes wrong usage from errors in the program and from errors in the data.
 
 mod support;
 
@@ -13,7 +14,8 @@ fn assert_refused(output: &Output, code: &str, status: i32) {
     assert!(output.stderr.starts_with(&expected), "{output:?}");
     assert_eq!(output.status, status, "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
-    // The memory of a run and the results of chains depend on the machine.
+    // Numbers in diagnostics of these codes are masked, because the memory of a run and the results
+    // of chains depend on the machine.
     hold(code, &output.stderr, code.starts_with("E05"));
 }
 
@@ -33,7 +35,7 @@ fn every_rendered_diagnostic_has_its_test() {
         .collect();
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
-        // Snapshots that were not accepted yet are in the same folder, with another extension.
+        // Snapshots that were not accepted yet are in the same folder, but have another extension.
         if path.extension().is_none_or(|extension| extension != "snap") {
             continue;
         }
@@ -56,7 +58,7 @@ fn options() {
     assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
     assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
     assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
-    // Each setting is valid, but the two settings exclude each other.
+    // Each of the two settings is valid, but they cannot be used together.
     let apart = run([
         "run",
         "examples/penalty/penalty.bnn",
@@ -68,7 +70,8 @@ fn options() {
     assert_refused(&apart, "E0614", 2);
 }
 
-/// The backend `mlir` needs a worker, which a build without LLVM lacks. Printing the text of the code does not need a worker.
+/// The backend `mlir` needs a worker process, which a build without LLVM does not contain. Printing
+/// the MLIR text of a program does not need the worker.
 #[test]
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {
@@ -80,7 +83,8 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
-/// Every build knows the name of the method, so the error must not be that of an unknown name.
+/// Every build knows the names of all methods, so the error must differ from the error about an
+/// unknown name.
 #[test]
 #[cfg(not(feature = "collapsed"))]
 fn a_method_that_is_not_inside() {
@@ -105,7 +109,7 @@ fn a_backend_for_devices_that_is_not_inside() {
     );
 }
 
-/// A run that does not fit into memory is reported as an error of the program before the run starts.
+/// If a run would not fit into memory, an error of the program is reported before the run starts.
 #[test]
 fn memory() {
     assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
@@ -126,7 +130,8 @@ fn run_program(name: &str, items: &str) -> Output {
 const DATA: &str = "data d = csv(\"d.csv\") { target = y }\n";
 const INFER: &str = "\ninfer f = map(M, d) { epochs = 1 }\n";
 
-/// The errors depend on the sizes and columns of the data, or are about programs that this version cannot compile.
+/// Some of these errors depend on the sizes and columns of the data. The others concern programs
+/// that this version cannot compile.
 #[test]
 fn programs() {
     let model = |text: &str| format!("{DATA}model M{text}{INFER}");
@@ -146,7 +151,7 @@ fn programs() {
     assert_refused(&run_program("nothing", &nothing), "E0606", 1);
 }
 
-/// A pruning table only covers sites on the reals whose family declares a mean and a variance.
+/// A pruning table covers only sites on the reals whose family declares a mean and a variance.
 #[test]
 fn nothing_to_prune() {
     let program = format!(
@@ -168,7 +173,8 @@ fn nothing_to_prune() {
     );
 }
 
-/// In programs with samplers: errors that are reported before a sampler starts, and the diagnostic for chains with too few draws.
+/// Tests programs with samplers: errors that are reported before a sampler starts, and the
+/// diagnostic for chains with too few draws.
 #[test]
 fn samplers() {
     let model = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n m = exp(w)\n y ~ Normal(w * a, m)\n}\n";
@@ -189,7 +195,8 @@ fn samplers() {
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
     assert_refused(&run_program("few", &program(few)), "E0614", 1);
-    // If a batch has all four rows, its losses are exact and have a variance of zero.
+    // If a batch consists of all four rows, the losses of all batches are equal, so their variance
+    // is zero.
     let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
     let all = run_program("all", &program(all));
     assert_eq!(all.status, 0, "{all:?}");
@@ -248,8 +255,8 @@ fn samplers() {
     );
 }
 
-/// The warning about an improper posterior names the site. For a single draw, a warning states that the chain is too short, and NaN is not
-/// printed.
+/// The warning about an improper posterior names the site. A run with a single draw prints a
+/// warning that the chain is too short. It does not print NaN.
 #[test]
 fn improper_sites() {
     let program = format!(

@@ -1,7 +1,9 @@
-//! Transcripts of the REPL: input lines and the expected output.
+//! Tests the REPL with transcripts, which contain input lines and the expected output.
 //!
-//! In a transcript, input lines begin with `> `, further lines of the same entry with `. `, and comments with `# `. All other lines are
-//! expected output. `{0.5 +- 0.01}` matches any number within this bound, so that random results can be compared with their closed forms.
+//! In a transcript, the first line of an entry begins with `> `, further lines of the entry begin
+//! with `. `, and comments begin with `# `. All other lines are expected output. The expected text
+//! `{0.5 +- 0.01}` matches every number from 0.49 to 0.51. Random results can thus be compared with
+//! their closed forms.
 
 mod support;
 
@@ -10,7 +12,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The input and the expected output.
+/// The input and the expected output of a transcript.
 #[derive(Default)]
 struct Transcript {
     typed: String,
@@ -35,7 +37,8 @@ fn read(path: &Path) -> Transcript {
     transcript
 }
 
-/// Returns the exit status of `bnnc repl` and its output for these lines, results and diagnostics in order.
+/// Runs `bnnc repl` with the input `typed`. Returns the exit status and the output, with results
+/// and diagnostics in the order in which they appear.
 fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -52,7 +55,8 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut input = child.stdin.take().expect("standard input is a pipe");
     let typed = typed.to_owned();
     let writing = std::thread::spawn(move || {
-        // If the session ends early, it does not read the rest of the input.
+        // An error of writing is ignored: if the session ends early, it does not read the rest of
+        // the input.
         let _ = input.write_all(typed.as_bytes());
     });
     let mut said = String::new();
@@ -61,7 +65,8 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     (child.wait().expect("the binary ends").code(), said)
 }
 
-/// Returns whether a line matches the expected line, which may have bounds in braces.
+/// Returns whether a line matches the expected line. The expected line may contain bounds in
+/// braces.
 fn matches(expected: &str, actual: &str) -> bool {
     let Some((before, rest)) = expected.split_once('{') else {
         return expected == actual;
@@ -88,7 +93,7 @@ fn matches(expected: &str, actual: &str) -> bool {
         && matches(after, actual)
 }
 
-/// Returns a description of the first line that differs, if any.
+/// Returns a description of the first line that differs, or `None` if all lines match.
 fn difference(expected: &[String], said: &str) -> Option<String> {
     let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
     let lines = expected.len().max(said.len());
@@ -151,10 +156,11 @@ fn a_file_is_loaded_first() {
     assert!(!said.contains("error"), "{said}");
 }
 
-/// The program of a conjugate model: `w` has the posterior Normal(30.35 / 22, 1 / sqrt(22)).
+/// The program of a conjugate model. The posterior of `w` is `Normal(30.35 / 22, 1 / sqrt(22))`.
 const LINE: &str = "compiler/cli/tests/conjugate/line.bnn";
 
-/// Returns the horizontal positions of the marks in the topmost line of a plot, as values of the axis.
+/// Returns the horizontal positions of the marks in the topmost line of a plot that has marks, as
+/// values on the horizontal axis.
 fn peak(plot: &str, mark: char) -> Vec<f64> {
     let lines: Vec<&str> = plot.lines().collect();
     let axis = lines
@@ -239,7 +245,8 @@ fn plots_and_predictions_are_written_to_files() {
         .map(|cell| cell.parse().unwrap())
         .collect();
     let of = |name: &str| row[names.iter().position(|known| *known == name).unwrap()];
-    // Normal(2 * 30.35 / 22, sqrt(1 + 4 / 22)), from 1000 draws or more.
+    // The exact predictive distribution is `Normal(2 * 30.35 / 22, sqrt(1 + 4 / 22))`. The
+    // predictions come from at least 1000 draws.
     assert!((of("mean") - 2.759).abs() < 0.05, "{predictions}");
     assert!((of("sd") - 1.0871).abs() < 0.1, "{predictions}");
     assert_eq!(fs::read_to_string(folder.join("new.csv")).unwrap(), "x\n2\n");
@@ -247,7 +254,8 @@ fn plots_and_predictions_are_written_to_files() {
     assert!(said.contains("no/x.svg"), "{said}");
 }
 
-/// The value of `map` is used at every draw. If posteriors have different numbers of draws, a note states how many are left out.
+/// The value from `map` is combined with every draw of another posterior. If posteriors have
+/// different numbers of draws, a note states the number of draws that are used.
 #[test]
 fn posteriors_with_different_numbers_of_draws_are_combined() {
     let typed = ":run fit
@@ -299,7 +307,7 @@ fit
     }
 }
 
-/// Input that is not UTF-8 ends the session with an error.
+/// If the input is not UTF-8, the session ends with an error.
 #[test]
 fn input_that_is_not_text_is_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -321,7 +329,7 @@ fn input_that_is_not_text_is_an_error() {
     assert!(said.contains("line 2 of standard input is not UTF-8"), "{said}");
 }
 
-/// Ctrl-C during an evaluation returns to the prompt.
+/// Ctrl-C stops an evaluation, and the session continues.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_an_evaluation_and_not_the_session() {
@@ -337,7 +345,7 @@ fn ctrl_c_ends_an_evaluation_and_not_the_session() {
     assert!(said.trim_end().ends_with("true"), "{said}");
 }
 
-/// `:predict` and `:plot` replace only outputs of the same kind.
+/// The commands `:predict` and `:plot` replace only files of the kind that they write themselves.
 #[test]
 fn files_of_the_user_are_not_replaced() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repl-kept");
@@ -374,7 +382,7 @@ fn files_of_the_user_are_not_replaced() {
     );
 }
 
-/// A trace of many draws has marks between its extremes.
+/// The plot of a long trace also has marks between the extremes of the trace.
 #[test]
 fn long_traces_are_drawn_between_their_extremes() {
     let (_, said) = answers(":run fit\n:plot trace fit.w\n", &[LINE]);
@@ -414,7 +422,8 @@ net.hidden
     }
 }
 
-/// Returns the results and the notes of a session that receives Ctrl-C after three seconds. The session must end in the ordinary way.
+/// Sends Ctrl-C to a session after three seconds. Checks that the session ends in the ordinary way,
+/// and returns its results and its notes.
 #[cfg(unix)]
 fn interrupted(arguments: &[&str], typed: &str) -> (String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -444,7 +453,7 @@ fn interrupted(arguments: &[&str], typed: &str) -> (String, String) {
     (said, aside)
 }
 
-/// Ctrl-C during a run returns to the prompt, and the value from the earlier run remains.
+/// Ctrl-C stops a run, and the session continues with the value from the earlier run.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_run_and_not_the_session() {
@@ -459,7 +468,7 @@ fn ctrl_c_ends_a_run_and_not_the_session() {
     assert!(said.trim_end().ends_with("true"), "{said}");
 }
 
-/// Ten million draws take more than a minute, and Ctrl-C ends them.
+/// Ten million draws would take more than a minute, but Ctrl-C stops them.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_draws_and_not_the_session() {
@@ -472,7 +481,7 @@ fn ctrl_c_ends_draws_and_not_the_session() {
         aside.contains("error[E0607]: the command was interrupted after"),
         "{aside}"
     );
-    // The interruption does not end later commands.
+    // The interruption does not stop later commands.
     assert!(said.contains("0.3989"), "{said}");
     assert!(said.trim_end().ends_with("42"), "{said}");
 }

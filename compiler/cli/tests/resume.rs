@@ -1,4 +1,5 @@
-//! Runs that are killed or interrupted resume to exactly the same bytes.
+//! Tests that runs can be resumed after they are killed or interrupted. The results have exactly
+//! the same bytes as without the interruption.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -12,7 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Output, kill_after, numbers, root, run};
 
-/// A regression that is trained once and sampled three times: once by four chains, which run in lockstep in pairs, and twice by two chains.
+/// A program with a regression that is trained once and sampled three times. One sampler runs four
+/// chains, in lockstep in pairs. The other two samplers run two chains each.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y
@@ -115,7 +117,7 @@ fn assert_same(expected: &BTreeMap<String, Vec<u8>>, out: &Path, when: &str) {
     }
 }
 
-/// Returns the files and the duration of a run that is not interrupted.
+/// Returns the output files and the duration of a run that is not interrupted.
 fn undisturbed(workshop: &Path) -> (BTreeMap<String, Vec<u8>>, Duration) {
     let out = workshop.join("undisturbed");
     let clock = Instant::now();
@@ -142,8 +144,8 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills and resumes a run after each of these fractions of its duration, and then runs it to its end. Returns the number of kills that left an
-/// incomplete chain.
+/// Kills a run after each of the fractions `fractions` of its duration, resumes it after each kill,
+/// and finally runs it to its end. Returns the number of kills that left an incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
     (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
@@ -192,8 +194,9 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     let (expected, time) = undisturbed(&workshop);
     let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
     kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
-    // If the load of the machine varies, two runs are at different stages after the same fraction of their durations. The size of the file of draws
-    // shows the stage.
+    // If the load of the machine varies, two runs may be at different stages after the same
+    // fraction of their durations. The test therefore detects the stage from the size of the file
+    // of draws.
     let mut tries = 0;
     while kills == 0 && tries < 20 {
         kills += usize::from(kill_while_it_samples(&workshop, &expected));
@@ -218,7 +221,8 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
-/// One short inference for every method, named after the method, and some inferences with several concurrent trainings.
+/// A program with one short inference for every method, named after the method. Some further
+/// inferences train several networks concurrently.
 const METHODS: &str = "\
 use layers::Dense
 
@@ -255,14 +259,15 @@ infer sghmc       = sghmc(Net, rows) { chains = 2, warmup = 100, draws = 500, ba
 infer penalty     = penalty(Net, rows) { chains = 2, warmup = 100, draws = 200, batch = 8 }
 ";
 
-/// Returns the arguments of `bnnc run line.bnn --only INFERS` that write to a folder.
+/// Returns the arguments of `bnnc run line.bnn --only INFERS`, with a folder for the output.
 fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
     let mut words = arguments(workshop, how, out);
     words.extend(["--only", infers].map(str::to_owned));
     words
 }
 
-/// Kills the run of some inferences after these fractions of its duration, resumes it each time, and compares the final results.
+/// Kills the run of some inferences after each of the fractions `fractions` of its duration,
+/// resumes it after each kill, and compares the final results.
 fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     let finished = |how: &str, out: &Path| {
         let clock = Instant::now();
@@ -308,7 +313,7 @@ fn every_killed_method_resumes_to_the_same_bytes() {
     assert!(kills >= 1, "the run ended before it was killed");
 }
 
-/// `BNNC_KILLS_ONLY=map,vi` chooses methods.
+/// The environment variable `BNNC_KILLS_ONLY=map,vi` restricts this test to these methods.
 #[test]
 #[ignore = "100 kills of each method take an hour"]
 fn a_hundred_kills_of_every_method_change_nothing() {
@@ -331,7 +336,7 @@ fn a_hundred_kills_of_every_method_change_nothing() {
     }
 }
 
-/// Waits until a run has written a checkpoint file.
+/// Waits until a run has written the checkpoint file `file`.
 fn wait_for(out: &Path, file: &str) {
     let path = out.join("checkpoint").join(file);
     let clock = Instant::now();
@@ -365,7 +370,8 @@ fn an_interrupted_run_keeps_its_results() {
             signal(&child, name);
             child.wait_with_output().unwrap()
         };
-        // On a busy machine a run may end before the signal is sent.
+        // On a busy machine, a run may end before the signal is sent. The test therefore tries
+        // several times.
         let outputs = (0..10).map(|_| interrupted());
         let output = outputs
             .into_iter()
@@ -491,7 +497,8 @@ fn resuming_with_more_draws_equals_a_longer_run() {
     );
 }
 
-/// If the draws were extended, the results that another inference derived from them would be stale.
+/// An inference cannot be extended by more draws if another inference uses its draws, because the
+/// results of the other inference would become stale.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn draws_that_another_inference_uses_cannot_be_extended() {
@@ -518,7 +525,8 @@ fn draws_that_another_inference_uses_cannot_be_extended() {
     assert_eq!(with("--resume", "turning.draws=20").status, 0);
 }
 
-/// The step sizes of a cyclical schedule depend on the number of draws.
+/// A run with a cyclical schedule cannot be extended, because its step sizes depend on the number
+/// of draws.
 #[test]
 fn cyclical_schedules_cannot_be_extended() {
     let workshop = workshop("cycles");

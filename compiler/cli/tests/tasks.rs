@@ -1,5 +1,5 @@
-//! Programs for modelling tasks, as a new user would write them at the first attempt. Each program runs, or fails with a message that
-//! explains the necessary change.
+//! Tests programs for modelling tasks as a new user would write them at the first attempt. Each
+//! program either runs or fails with a message that explains the necessary change.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn numbers(seed: usize, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns a table of 60 rows with these columns.
+/// Returns a table of 60 rows. Each column has a name and a function that computes its cells.
 fn table(columns: &[(&str, &dyn Fn(usize) -> String)]) -> String {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
@@ -26,7 +26,7 @@ fn table(columns: &[(&str, &dyn Fn(usize) -> String)]) -> String {
     text
 }
 
-/// Returns an array in NumPy's format with elements of this type.
+/// Returns the bytes of an array in NumPy's format. `kind` is the type of its elements.
 fn npy(kind: &str, shape: &str, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     header += &" ".repeat(63 - (10 + header.len()) % 64);
@@ -38,7 +38,7 @@ fn npy(kind: &str, shape: &str, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8
     bytes
 }
 
-/// Returns an array of random numbers.
+/// Returns the bytes of an array of random numbers in NumPy's format.
 fn random(seed: usize, rows: usize, columns: usize) -> Vec<u8> {
     let values = numbers(seed, rows * columns);
     npy(
@@ -48,7 +48,8 @@ fn random(seed: usize, rows: usize, columns: usize) -> Vec<u8> {
     )
 }
 
-/// Returns one table with the columns of all tasks: measurements, groups, classes, counts, times, an ordered series.
+/// Returns one table with the columns of all tasks: measurements, groups, classes, counts, times,
+/// and an ordered series.
 fn all() -> String {
     let (x, z, e) = (numbers(0, 60), numbers(1, 60), numbers(2, 60));
     let y = |row: usize| 1.0 + 2.0 * x[row] - z[row] + 0.5 * e[row];

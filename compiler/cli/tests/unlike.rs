@@ -1,4 +1,4 @@
-//! Test rows that differ from the training rows: rotated digits, and outliers.
+//! Tests the metrics of test rows that differ from the training rows: rotated digits, and outliers.
 
 mod support;
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 const TEST: &str = "examples/digits/data/test-images.gz";
 
-/// Returns the result of a short fit of the digits in this repository, with these options of the data.
+/// Fits the digits in this repository for a few steps, and returns the result. `settings` contains
+/// the options of the data item.
 fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
     let folder = std::env::temp_dir().join(format!("bnnc-unlike-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -23,7 +24,7 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
         file("train-labels"),
         file("test-images"),
         file("test-labels"),
-        // `compare` rejects metrics of outliers for data without outliers.
+        // A `compare` item rejects metrics of outliers if the data do not have outliers.
         if has_outliers {
             ", ood_entropy, ood_auroc"
         } else {
@@ -61,8 +62,9 @@ fn number(value: &Value) -> f64 {
 fn the_test_images_as_outliers_have_an_auroc_of_one_half() {
     let found = fitted(&[], Some(TEST));
     let metrics = &found["metrics"];
-    // The outliers are the test images themselves. So each pair of different entropies also occurs in the
-    // opposite order, and a pair of equal entropies counts one half.
+    // The outliers are the test images themselves, so the area under the curve is exactly one half.
+    // Each pair of different entropies also occurs in the opposite order, and a pair of equal
+    // entropies counts one half.
     assert!((number(&metrics["ood_auroc"]) - 0.5).abs() < 1e-12, "{metrics}");
     assert_eq!(metrics["ood_entropy"], metrics["entropy"]);
     let accuracy = number(&metrics["accuracy"]);

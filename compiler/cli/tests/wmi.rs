@@ -1,4 +1,4 @@
-//! `bnnc wmi`: its output and exit statuses.
+//! Tests the output and the exit statuses of `bnnc wmi`.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::{Output, run};
 
 const INSTANCES: &str = "runtime/wmi/tests/data/instances.json";
 
-/// Runs the command on a text.
+/// Runs `bnnc wmi` on a problem.
 fn solve(name: &str, text: &str, options: &[&str]) -> Output {
     let folder = std::env::temp_dir().join(format!("bnnc-wmi-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
@@ -52,7 +52,8 @@ fn json_is_one_object_per_problem() {
     }
 }
 
-/// The command prints a line for each instance. If an instance is unbounded, the command reports an error after the last line.
+/// For a file of several instances, `bnnc wmi` prints a line for each instance. If an instance is
+/// unbounded, it reports an error after the last line.
 #[test]
 fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
     let output = run(["wmi", INSTANCES]);
@@ -71,7 +72,7 @@ fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
     );
 }
 
-/// Empty and degenerate problems have the value 0, which is not an error.
+/// Problems with an empty or degenerate region have the value 0, and do not cause an error.
 #[test]
 fn empty_and_degenerate_regions_have_the_value_zero() {
     let empty = solve("empty", &instance(r#"["x", "1", "0"]"#, "\"1\""), &[]);
@@ -85,7 +86,8 @@ fn empty_and_degenerate_regions_have_the_value_zero() {
     assert!(degenerate.stdout.contains("degenerate"), "{degenerate:?}");
 }
 
-/// A value that is too large for double precision is an error, and is not printed as infinity. With `--exact` it is printed as a fraction.
+/// If a value is too large for double precision, `bnnc wmi` reports an error instead of printing
+/// infinity. With `--exact`, it prints the value as a fraction.
 #[test]
 fn values_above_double_precision_are_an_error_without_exact() {
     let text = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
@@ -108,7 +110,8 @@ fn values_above_double_precision_are_an_error_without_exact() {
     assert!(exact.stdout.starts_with(&third), "{exact:?}");
 }
 
-/// A value that is too small for double precision is printed as 0 with an absolute bound. Its logarithm shows its magnitude.
+/// If a value is too small for double precision, `bnnc wmi` prints 0 with an absolute bound, and
+/// the logarithm of the value.
 #[test]
 fn values_below_double_precision_keep_their_logarithm() {
     let text = instance(r#"["x", "0", "1e-200"]"#, r#"["*", "-1", ["^", "x", "2"]]"#);
@@ -129,7 +132,7 @@ fn values_below_double_precision_keep_their_logarithm() {
         (&"ok".into(), Some(0.0))
     );
     assert_eq!(object["log_value"].as_f64(), Some(shown));
-    // For a value in the range of double precision, no logarithm is printed.
+    // If a value is in the range of double precision, its logarithm is not printed.
     let plain = solve("held-json", &instance(SQUARE, "\"x\""), &["--json"]);
     let object: serde_json::Value = serde_json::from_str(&plain.stdout).expect("an object");
     assert!(
@@ -138,7 +141,8 @@ fn values_below_double_precision_keep_their_logarithm() {
     );
 }
 
-/// An error in one of several problems is reported with the line where this problem begins. An error in a script is reported for the whole file.
+/// If one of several problems has an error, the error points at the line where this problem begins.
+/// An error in an SMT-LIB script points at the whole file.
 #[test]
 fn errors_name_the_line_of_their_problem() {
     let wide = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
@@ -175,7 +179,8 @@ fn errors_name_the_line_of_their_problem() {
     assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
 }
 
-/// A cycle of 24 variables has hundreds of millions of faces. Without limits within a region, it takes 110 seconds and 11.7 GB.
+/// The region of a cycle of 24 variables has hundreds of millions of faces. Without limits within a
+/// region, the problem takes 110 seconds and 11.7 GB of memory.
 #[test]
 fn limits_hold_within_a_region() {
     let names: Vec<String> = (0..24).map(|at| format!("x{at}")).collect();
@@ -207,7 +212,7 @@ fn limits_hold_within_a_region() {
         assert!(output.stderr.contains(reason), "{output:?}");
         assert!(clock.elapsed().as_secs() < 20, "{name}: {:?}", clock.elapsed());
     }
-    // The address space is the limit plus some space for the program itself.
+    // The size of the address space is the memory limit plus some space for the program itself.
     #[cfg(target_os = "linux")]
     {
         let file = std::env::temp_dir().join(format!("bnnc-wmi-cycle-{}", std::process::id()));
