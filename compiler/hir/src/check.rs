@@ -47,7 +47,7 @@ pub struct Override {
     pub item: String,
     /// The option.
     pub key: String,
-    /// The value, whose span refers to a source file that contains only this value.
+    /// The value, as an expression from a source that contains only this value.
     pub value: ast::Expr,
 }
 
@@ -57,10 +57,10 @@ pub struct CheckContext {
     /// The options from `--set`, in the order of the command line. Options from `--set` take
     /// precedence over the options in the program.
     pub overrides: Vec<Override>,
-    /// The folder that relative file names in data items refer to.
+    /// The folder to which relative file names in data items refer.
     pub folder: PathBuf,
-    /// The files from `--data NAME=PATH`. They replace the files of the data item `NAME`.
-    /// `NAME.test` and `NAME.outliers` replace the test and outlier files.
+    /// The files from `--data NAME=PATH`. The file at `PATH` replaces the files of the data item
+    /// `NAME`. `NAME.test` and `NAME.outliers` replace the test and outlier files.
     pub data_overrides: Files,
     /// The paths of the library's modules, such as `layers/dense.bnn`, in the same order as the
     /// modules. The checker of `use` items needs these paths. The list is empty if the paths are

@@ -2,7 +2,8 @@
 
 use bnnc_base::diagnostic::Code;
 
-/// Declares a [`Code`]. Its long explanation ends with a wrong program and the corrected program.
+/// Declares a [`Code`]. The long explanation of the code ends with a wrong program and the
+/// corrected program.
 macro_rules! code {
     ($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal) => {
         #[doc = concat!("`", $id, "`: ", $title, ".")]

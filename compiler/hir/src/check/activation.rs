@@ -1,5 +1,5 @@
-//! Detects consecutive linear layers without an activation function between them. For such layers,
-//! the data determine only the product of the weight matrices.
+//! Detects consecutive linear layers without an activation function between them. For consecutive
+//! linear layers, the data determine only the product of the weight matrices.
 
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
@@ -31,15 +31,15 @@ enum Form {
 struct Summary {
     /// True if the first operation on the layer's input is a multiplication by parameters.
     multiplies: bool,
-    /// True if the layer also uses its input in another way than for this multiplication, as in a
-    /// residual layer.
+    /// True if the layer also uses its input outside of products with parameters, as in a residual
+    /// layer.
     escapes: bool,
     /// The form of the layer's result.
     result: Form,
 }
 
-/// Parameters multiplied by a value that is itself a product with parameters. Such a second product
-/// makes two consecutive linear layers.
+/// Parameters multiplied by a value that is itself a product with parameters. The two products are
+/// two consecutive linear layers.
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
@@ -56,7 +56,7 @@ struct Second {
 /// Returns whether the value between two products has fewer elements than the input, and also fewer
 /// elements than the result. Two products with such a bottleneck form a low-rank matrix, which a
 /// single matrix of weights cannot replace. If several second products use the same value, as in a
-/// model with several output layers, the function adds up the elements of their results.
+/// model with several output layers, the function adds up the numbers of elements of their results.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -76,10 +76,10 @@ struct Walk<'m> {
     forms: HashMap<LocalId, Form>,
     /// True if parameters multiply the input of the current item.
     multiplies: bool,
-    /// True if the current item also uses its input in another way than for this multiplication.
+    /// True if the current item also uses its input outside of products with parameters.
     escapes: bool,
-    /// The positions of products whose results are also used outside a second product. Such a use
-    /// makes the parameters of the product identifiable.
+    /// The positions of products whose results are also used outside a second product. A use
+    /// outside a second product makes the parameters of the product identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,

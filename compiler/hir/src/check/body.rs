@@ -62,7 +62,7 @@ pub struct DistValue {
     pub elem: Elem,
     /// The dims that follow from the arguments or from the joint type.
     pub dims: Vec<DimExpr>,
-    /// True if the distribution applies elementwise to an array of any dims.
+    /// True if the distribution applies elementwise to arrays with any dims.
     pub elementwise: bool,
 }
 

@@ -35,12 +35,12 @@ pub struct Signature<'s> {
 /// The rule for applying a callee elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
-    /// The callee applies elementwise.
+    /// The callee can be applied elementwise.
     Yes,
-    /// The callee does not apply elementwise, because some of its parameters are arrays.
+    /// The callee cannot be applied elementwise, because some of its parameters are arrays.
     No,
-    /// The callee does not apply elementwise, because its body contains a construct that does not. The fields are the position of the construct
-    /// in the program, and a description of the construct.
+    /// The callee cannot be applied elementwise, because its body contains a construct that is not elementwise. The fields are the position of
+    /// the construct in the program, and a description of the construct.
     But(Span, &'s str),
 }
 
@@ -280,7 +280,7 @@ impl Checker<'_> {
             }
         }
         if !missing.is_empty() {
-            // After a report about a misspelt argument, the parameter is not reported as missing too.
+            // If a misspelt argument has already been reported, its parameter is not reported as missing as well.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }

@@ -52,7 +52,7 @@ pub fn check(session: &mut CheckSession<'_>, id: InferId, item: &ast::InferDecl)
     };
 }
 
-/// Resolves the two arguments of an inference block: a model or a posterior, then a data set.
+/// Resolves the two arguments of an inference block: a model or a posterior, and a data item.
 fn arguments(
     session: &mut CheckSession<'_>,
     item: &ast::InferDecl,

@@ -9,7 +9,7 @@ use crate::tree::{ConstId, ConstItem, ConstValue, FnId, FnItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_grammar::ast;
 
-/// Checks a `const` item. Its value must be an arithmetic expression on numbers.
+/// Checks a `const` item. The value of the constant must be an arithmetic expression on numbers.
 pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
     let mut body = session.body(BodyKind::Constant, library, &item.name.name);
     let mut value = body.expr(&item.value, Want::Any);

@@ -43,8 +43,8 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
 }
 
 impl Checker<'_> {
-    /// Returns whether a right-hand side constructs layers. If it does, the assigned name becomes a
-    /// prefix of the paths of the layers' sites.
+    /// Returns whether a right-hand side constructs layers. The name to which layers are assigned
+    /// becomes a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),

@@ -52,8 +52,8 @@ pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl)
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // The posterior summary includes every quantity that does not depend on the row. Such a
-    // quantity therefore counts as used.
+    // The posterior summary includes every quantity that does not depend on the row. A quantity in
+    // the summary counts as used.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         TypedStmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,

@@ -61,10 +61,11 @@ impl Def {
 pub struct ItemNames {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
-    /// Names on lines with syntax errors. The meaning of these names is unknown.
+    /// Names on lines with syntax errors. The checker does not know whether these lines declare the
+    /// names.
     pub unread: HashSet<Arc<str>>,
-    /// Items that could not be checked because they depend on themselves. Their uses do not cause
-    /// further errors.
+    /// Items that could not be checked because they depend on themselves. The uses of such an item
+    /// do not cause further errors.
     pub broken: HashSet<Def>,
 }
 

@@ -1,6 +1,6 @@
 //! Checks that the distributions of a model's outputs define a joint density: no output may depend
-//! on itself, directly or through other outputs. Another check, `elaborate::joint_density`, runs
-//! when the sizes are known and covers dependences that are determined by sizes.
+//! on itself, directly or through other outputs. Dependences that are determined by sizes are
+//! checked by `elaborate::joint_density`, which runs when the sizes are known.
 
 use super::body::Checker;
 use crate::diagnostics::model as report;

@@ -76,8 +76,9 @@ pub fn chosen_or_reported(
 }
 
 /// Returns the parameter at the same position in another parameterisation, if this parameter has a
-/// narrower support and all other parameters have equal names. For example, the probability is
-/// narrower than the logit, and the rate is narrower than the log rate.
+/// narrower support and all other parameters have equal names. For example, the support of a
+/// probability is narrower than the support of a logit, and the support of a rate is narrower than
+/// the support of a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -102,8 +103,8 @@ impl Checker<'_> {
         range::range(self.module, &self.ranges, value)
     }
 
-    /// Returns the range of a distribution's values. It follows from the ends that the distribution
-    /// declares.
+    /// Returns the range of a distribution's values. The range follows from the ends that the
+    /// distribution declares.
     pub fn range_of_values(&self, dist: &TypedExpr) -> Option<Range> {
         let TypedExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
@@ -263,8 +264,8 @@ impl Links<'_> {
 /// Inverse link functions.
 static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &ops::sigmoid::SIGMOID];
 
-/// Returns the index of the parameter that is the standard deviation. Its square is the variance
-/// that the distribution declares.
+/// Returns the index of the parameter that is the standard deviation. The square of this parameter
+/// is the variance that the distribution declares.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
     let variance = item.value(DistributionPart::Variance)?;

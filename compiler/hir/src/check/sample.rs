@@ -92,7 +92,7 @@ impl Checker<'_> {
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
         // Inference needs gradients with respect to sites, so a discrete site is an error. The REPL
-        // accepts it, because the REPL does not run inference.
+        // accepts discrete sites, because statements in the REPL do not run inference.
         if self.place != BodyKind::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {

@@ -7,7 +7,8 @@ use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
 /// The known dims and static integers of a callee. The solver represents the callee's variables as
-/// metavariables, because the ids of the caller's variables overlap with theirs.
+/// metavariables, because a variable of the caller may have the same id as a variable of the
+/// callee.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (DimExpr, Span)>,
@@ -97,8 +98,9 @@ impl Solver {
     }
 }
 
-/// Returns whether two dims are equal or may become equal when sizes are known. Equations with rounded division cannot be decided before the sizes
-/// are known. Such equations are checked again when the program is bound to its data.
+/// Returns whether two dims are equal or may become equal when sizes are known. Equations with
+/// rounded division cannot be decided before the sizes are known. An equation with rounded division
+/// is checked again when the program is bound to its data.
 pub fn equal(a: &DimExpr, b: &DimExpr) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()

@@ -174,7 +174,8 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
         .note(format!("the methods are {}", quoted(names)))
 }
 
-/// Arguments of an inference block other than a model or posterior, followed by a data item.
+/// An inference block with wrong arguments. The arguments must be a model or a posterior, and a
+/// data item.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
     if help.is_empty() {
