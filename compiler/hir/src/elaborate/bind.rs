@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
         ports.filter_map(of).collect()
     }
 
-    /// Adds a port. Its sizes are filled in later, when all sizes are known.
+    /// Adds a port. The sizes of the port are filled in later, when all sizes are known.
     fn port(&mut self, binding: &ParamBinding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),

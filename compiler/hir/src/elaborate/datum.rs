@@ -38,8 +38,8 @@ pub struct LayerDatum {
     pub layer: LayerId,
     /// The parameters of the layer, in declared order.
     pub args: Vec<Datum>,
-    /// The prefix of the paths of the layer's sites, such as `hidden[1]`. It is empty until the
-    /// instance is assigned to a name.
+    /// The prefix of the paths of the layer's sites, such as `hidden[1]`. The prefix is empty until
+    /// the instance is assigned to a name.
     pub path: String,
 }
 

@@ -29,8 +29,8 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 instead, because the number is not
-/// known here.
+/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 in place of the number, because
+/// the number is not known here.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -238,8 +238,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. Only observations are drawn with a truncated sampler. Sites cannot use it,
-    /// because it finds a draw by a search, so that the draw has no gradient.
+    /// Returns the interval to which an observation is truncated. Only observations are drawn with a truncated sampler. Sites cannot use a
+    /// truncated sampler, because it finds a draw by a search, and such a draw does not have a gradient.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {

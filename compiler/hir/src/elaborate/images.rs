@@ -2,9 +2,10 @@
 //!
 //! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the
 //! image, `conv = contract(kernel, patches(x))`. The derivatives of a convolution follow from the
-//! derivatives of `contract` and `patches`. The same holds for its batched forms over examples and
-//! draws. Most of the time is spent in the contraction, which becomes a matrix product unless it is
-//! tiny (see Note \[Contractions\] in `compiler/lower`).
+//! derivatives of `contract` and `patches`. The batched forms of a convolution over examples and
+//! draws follow from the batched forms of these two ops. Most of the time is spent in the
+//! contraction, which becomes a matrix product unless it is tiny (see Note \[Contractions\] in
+//! `compiler/lower`).
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};

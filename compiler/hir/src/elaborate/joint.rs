@@ -2,9 +2,9 @@
 //!
 //! A parameter with one row per element, such as a location, a scale or a covariance factor, is
 //! stored as one tensor per site. The tensor contains the rows that belong to the site's elements.
-//! Its name is the same as if the site had its own family. Joint and separate families therefore
-//! have the same format in reports, in files, in starting values from other inference runs, and in
-//! fixed sites.
+//! The name of this tensor is the same as if the site had its own family. Joint and separate
+//! families therefore have the same format in reports, in files, in starting values from other
+//! inference runs, and in fixed sites.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;

@@ -1,9 +1,9 @@
 //! Checks that the distributions of output elements define a joint density: no element may depend on itself, directly or through other elements.
 //!
 //! The sizes are known when a model is elaborated, so the check is exact. First, the check analyses
-//! reads with symbolic counters. If every read is of an earlier element, a cycle is impossible. The
-//! same holds if every read is of a later element. Otherwise, the check visits the elements one by
-//! one.
+//! reads with symbolic counters. If every read is of an earlier element, a cycle is impossible. A
+//! cycle is also impossible if every read is of a later element. Otherwise, the check visits the
+//! elements one by one.
 
 mod reads;
 mod scope;

@@ -10,8 +10,8 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of most recent facts with which the analysis bounds a form. It tries all pairs of
-/// facts for each form, so the time is quadratic in this number.
+/// The number of most recent facts with which the analysis bounds a form. The analysis tries all
+/// pairs of facts for each form, so the time is quadratic in the number of facts.
 const MOST_FACTS: usize = 16;
 
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their
@@ -23,8 +23,8 @@ pub struct AffineExpr {
     factors: BTreeMap<usize, i64>,
 }
 
-/// The linear forms of integers, and the first and the last value of each counter. These two values
-/// may depend on earlier counters.
+/// The linear forms of integers, and the first and the last value of each counter. The first and
+/// the last value of a counter may depend on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     values: HashMap<Value, AffineExpr>,
@@ -203,9 +203,9 @@ impl Forms {
         (low <= high).then_some((low, high))
     }
 
-    /// Returns the smallest or the largest value of a form. A linear form attains this value where
-    /// each counter is at one end of its range. The function replaces the counters by these ends,
-    /// beginning with the innermost counter.
+    /// Returns the smallest or the largest value of a form. A linear form has its smallest and its
+    /// largest value where each counter is at an end of its range. The function replaces the
+    /// counters by these ends, beginning with the innermost counter.
     fn extreme(&self, form: &AffineExpr, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {

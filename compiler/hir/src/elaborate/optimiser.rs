@@ -11,8 +11,8 @@ use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Elaborates an optimiser. Its arguments are constants in declared order, and the first argument
-/// is the learning rate.
+/// Elaborates an optimiser. The arguments of the optimiser are constants in declared order. The
+/// first argument is the learning rate.
 ///
 /// # Errors
 /// Fails if an argument or an initial state is not a constant.

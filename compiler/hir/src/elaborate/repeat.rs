@@ -92,7 +92,7 @@ impl<'a> Elaborator<'a> {
         self.reduced(builtin, value, span)
     }
 
-    /// Reduces the first axis of an array that was mapped over a range.
+    /// Reduces the first axis of an array that a `map` over a range has computed.
     pub fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
         if self.ty(value).rank() > 1 && builtin.reduction() == Some(Reduction::Sum) {
             return self

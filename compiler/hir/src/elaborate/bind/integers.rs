@@ -134,8 +134,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integer input that an index is, or of which the index is an element. Also
-    /// returns the column of the input.
+    /// Returns the integer input that an index reads, with the column of the input. The index is
+    /// the input itself or an element of the input.
     fn column(&self, position: &TypedExpr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {

@@ -150,7 +150,8 @@ pub fn positions(
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
     // Data often contain only some of the declared classes: for example, images of only some
-    // digits. Such data do not need a warning.
+    // digits. If the program fixes the number of classes, missing classes other than 0 therefore do
+    // not cause a warning.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

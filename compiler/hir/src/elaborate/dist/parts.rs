@@ -214,7 +214,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 
     /// Returns `log(exp(a) - exp(b))`. If `logs` has four values and the third is smaller than the
-    /// first, `a` and `b` are the last two values. Otherwise, they are the first two values.
+    /// first, `a` and `b` are the last two values. Otherwise, `a` and `b` are the first two values.
     fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
         let span = self.span;
         let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);

@@ -40,8 +40,7 @@ const TINY: f64 = 1e-3;
 /// Above this cumulative hazard, the difference of two logarithms does not have any correct digits
 /// in single precision.
 const FAR: f64 = 1e4;
-/// One over the standard deviation of the standard logistic distribution. Its quantile function is
-/// `logit(p)`.
+/// One over the standard deviation of the standard logistic distribution. The quantile function of this distribution is `logit(p)`.
 const LOGISTIC: f64 = 0.551_328_895_421_792;
 /// The standard deviation of the normal distribution whose density at the mean is one.
 const NORMAL: f64 = 0.398_942_280_401_432_7;
@@ -67,8 +66,7 @@ pub(super) struct Search {
 
 /// The declared parts from which the search estimates a quantile of the whole distribution.
 enum Guess {
-    /// The quantile function. Its arguments are the parameters of the distribution, followed by the
-    /// probability `p`.
+    /// The quantile function. The arguments of this function are the parameters of the distribution, followed by the probability `p`.
     Quantile(Function),
     /// The mean, the standard deviation, and the tail index if the density decays like a power.
     Moments(Value, Value, Option<Value>),

@@ -4,11 +4,12 @@
 //! interval, so that no digits are lost far out in a tail. A value is `end + exp(y)` or
 //! `end - exp(y)`. If the interval is bounded, `sigmoid(y)` is the distance from `end` as a
 //! fraction of the interval's length. `beyond(y)` is the probability of values further away from
-//! `end` than `y`. It is a survival function or a cumulative function. In a bounded interval, `end`
-//! is the end outside of which the distribution has more probability. A draw is the `y` at which
-//! `log beyond(y)` equals the logarithm of a uniform variate. Note \[Root\] describes the search
-//! for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes
-//! at both values of `y`, so the trapezoidal rule converges exponentially.
+//! `end` than `y`. The function `beyond` is a survival function or a cumulative function. In a
+//! bounded interval, `end` is the end outside of which the distribution has more probability. A
+//! draw is the `y` at which `log beyond(y)` equals the logarithm of a uniform variate. Note
+//! \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such
+//! values. The integrand vanishes at both values of `y`, so the trapezoidal rule converges
+//! exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;

@@ -18,7 +18,7 @@ struct Vectors {
     leading: Vec<Dim>,
     /// The number of values.
     count: usize,
-    /// For each parameter of the distribution, whether it has one row per value.
+    /// For each parameter of the distribution, true if the parameter has one row per value.
     rows: Vec<bool>,
 }
 

@@ -36,7 +36,7 @@ pub struct ElementReader<'m> {
     pub enumerates: bool,
     /// The number of expressions visited so far.
     pub steps: usize,
-    /// The largest number of expressions to visit. At this limit, the analysis stops.
+    /// The largest number of expressions to visit. The analysis stops when it reaches this number.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
