@@ -22,7 +22,7 @@ pub enum Reduction {
     Sum,
 }
 
-/// A function along an axis that keeps the shape of its argument.
+/// A function that applies along an axis and keeps the shape of its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
     /// The cumulative sum.
@@ -38,7 +38,8 @@ pub enum Along {
 pub enum BuiltinRule {
     /// Applies elementwise to a scalar or an array.
     Elementwise(Op),
-    /// With two arguments, applies elementwise: arrays must have equal dims, and scalars broadcast. With one array, reduces the array.
+    /// Applies elementwise if the call has two arguments. Two arrays must have equal dims, and
+    /// scalars are broadcast. If the call has a single array, reduces this array.
     Extremum(Op, Reduction),
     /// Reduces all elements to a scalar.
     Reduce(Reduction),

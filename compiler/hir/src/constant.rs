@@ -1,4 +1,5 @@
-//! Evaluates constant expressions. They occur in options, start values, bounds and dims.
+//! Evaluates constant expressions. Constant expressions occur in options, start values, bounds and
+//! dims.
 
 use crate::tree::{ConstValue, FnItem, LocalId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};

@@ -25,7 +25,8 @@ pub enum Atom {
 /// A sum of products of atoms with integer coefficients. Terms with coefficient zero are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DimExpr {
-    /// Maps a sorted product of atoms (empty for the constant term) to its coefficient.
+    /// The coefficient of each term. The key is the sorted list of the term's atoms, which is empty
+    /// for the constant term.
     pub terms: BTreeMap<Vec<Atom>, i64>,
 }
 
@@ -55,7 +56,8 @@ impl DimExpr {
         }
     }
 
-    /// Returns the sum of this dimension and `factor` times the other. The coefficients saturate.
+    /// Returns the sum of this dimension and `factor` times the other dimension. The coefficients
+    /// saturate.
     pub fn plus(&self, other: &DimExpr, factor: i64) -> DimExpr {
         let mut terms = self.terms.clone();
         for (product, coefficient) in &other.terms {

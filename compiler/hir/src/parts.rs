@@ -238,8 +238,8 @@ impl fmt::Display for DistributionPart {
 }
 
 impl PartOfValue {
-    /// Returns the most accurate derivation of this part from a part that `item` declares, with
-    /// that part.
+    /// Returns the most accurate derivation of this part from another part that `item` declares.
+    /// Also returns that other part.
     pub fn source(&self, item: &DistItem) -> Option<(DistributionPart, Derivation)> {
         self.from.iter().find(|(part, _)| item.declares(*part)).copied()
     }

@@ -463,7 +463,7 @@ impl Printer<'_> {
     }
 }
 
-/// Formats a real with a decimal point or an exponent, so that it is parsed as a real.
+/// Formats a real with a decimal point or an exponent, so that the parser reads the number as a real.
 fn real(value: f64) -> String {
     if value.is_nan() {
         return "(0 / 0.0)".to_owned();

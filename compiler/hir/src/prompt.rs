@@ -51,7 +51,8 @@ pub fn check_expr(
     (expr, body.locals, body.diagnostics)
 }
 
-/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`. If there are no errors, the variable of the statement is kept.
+/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`. If the statement does not have errors, its
+/// variable is added to the environment.
 pub fn check_entry(
     module: &Module,
     environment: &mut Environment,

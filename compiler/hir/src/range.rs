@@ -19,7 +19,8 @@ pub type Range = (f64, f64);
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// The largest number of expressions that the analysis visits, including expressions in called
-/// functions. After that, the range of an expression is the range of its declared type.
+/// functions. After reaching this number, the analysis uses the range of an expression's declared
+/// type.
 const MOST_STEPS: usize = 2000;
 
 /// Returns the range of a value's elements. `known` contains the variables whose range is narrower
@@ -134,8 +135,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is one of the terms of a sum of non-negative values. If it is, the
-    /// quotient of `part` and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
+    /// Returns whether `part` is one of the terms of a sum of non-negative values. The quotient of
+    /// such a term and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
     fn is_share(&self, part: &TypedExpr, whole: &TypedExpr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share = |term: &TypedExpr, other: &TypedExpr| {
             self.is_share(part, term, known) && self.of(other, known).0 >= 0.0
@@ -222,7 +223,8 @@ fn ratio(numerator: f64, denominator: f64, unknown: f64) -> f64 {
 
 type Map = fn(Range) -> Range;
 
-/// The ranges of elementwise functions, given the range of the argument.
+/// For each elementwise function: how the range of its result follows from the range of its
+/// argument.
 static ELEMENTWISE: [(&OpDef, Map); 14] = [
     (&ops::exp::EXP, |x| positive(map(x, f64::exp))),
     (&ops::expm1::EXPM1, |x| map(x, f64::exp_m1)),
@@ -294,8 +296,9 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether the range and the support have no value in common. Here a half-line excludes its
-/// end, but a finite interval includes its ends, so that `momentum: real(0, 1) = 0` is valid.
+/// Returns whether the range and the support have no value in common. For this check, a half-line
+/// excludes its end, but a finite interval includes its ends, so that `momentum: real(0, 1) = 0` is
+/// valid.
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

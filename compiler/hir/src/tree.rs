@@ -206,8 +206,8 @@ pub struct EndItem {
     /// The position of the end as a function of the parameters, from `lowest = ..` or
     /// `highest = ..`.
     pub at: Option<TypedExpr>,
-    /// The kind of decay of the density towards this end, and the numbers that describe the decay.
-    /// Both come from `low_tail = ..`, `high_tail = ..` or `tails = ..`.
+    /// The kind of decay of the density towards this end, and the numbers that describe the decay. The declaration is `low_tail = ..`,
+    /// `high_tail = ..` or `tails = ..`.
     pub tail: Option<(TailKind, Vec<TypedExpr>)>,
 }
 
@@ -224,12 +224,11 @@ pub struct DistItem {
     pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
-    /// True if the value and every parameter are scalars. An elementwise distribution also applies
-    /// to arrays. Its definitions contain only elementwise operations, because the elaborator
-    /// evaluates the definitions on whole tensors.
+    /// True if the value and every parameter are scalars. An elementwise distribution also applies to arrays. The definitions of an elementwise
+    /// distribution contain only elementwise operations, because the elaborator evaluates the definitions on whole tensors.
     pub elementwise: bool,
-    /// True if a posterior line with several sites assigns one joint distribution to all sites of
-    /// the line. Distributions on `real[n]` do so, unless they declare `per_tensor = true`.
+    /// True if a posterior line with several sites assigns one joint distribution to all sites of the line. This is the case for distributions
+    /// on `real[n]` that do not declare `per_tensor = true`.
     pub groups: bool,
     /// The other parameterisations of the distribution: later items with the same name and
     /// different parameters.

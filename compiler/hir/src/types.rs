@@ -38,7 +38,8 @@ pub enum Ty {
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, is
     /// a function of one real, which is applied elementwise.
     Function(usize),
-    /// The type of an expression whose error has been reported. This type fits everywhere, so that one mistake is reported only once.
+    /// The type of an expression whose error has been reported. The error type fits everywhere, so
+    /// that one mistake is reported only once.
     Error,
 }
 

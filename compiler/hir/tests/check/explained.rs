@@ -16,8 +16,8 @@ fn parts(explain: &str) -> (&str, &str) {
     (blocks.next().unwrap(), blocks.next().unwrap())
 }
 
-/// Returns the codes of a program's diagnostics. These include diagnostics that depend on the sizes
-/// of the data, for which every dimension is set to six.
+/// Returns the codes of a program's diagnostics. For diagnostics that depend on the sizes of the
+/// data, every dimension is set to six.
 fn with_sizes(found: &Checked) -> Vec<&'static str> {
     let models = found.module.models.ids().flat_map(|id| {
         let locals = found.module.models[id].locals.iter();
