@@ -26,7 +26,7 @@ pub static ALL: &[&(dyn Backend + Sync)] = &[
     &CUDA,
 ];
 
-/// The backend that compiles with MLIR. It also generates the code for GPUs.
+/// The backend that compiles with MLIR. The code for GPUs comes from this backend, too.
 pub(crate) static MLIR: Mlir = Mlir::new();
 #[cfg(feature = "cuda")]
 static CUDA: Cuda = Cuda(Mlir::new());

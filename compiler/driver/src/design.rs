@@ -1,8 +1,8 @@
 //! Finds the linear part of a model: the parameters that are multiplied by columns of the data.
 //!
 //! If columns are linearly dependent, and the model uses their coefficients only in sums of coefficients times columns, then the coefficients
-//! are not identifiable. To find such sums, the analysis follows the model element by element. It starts from the values that some operation
-//! uses non-linearly, and goes back through sums and through products with data.
+//! are not identifiable. To find such sums, the analysis follows the model element by element. The analysis starts from the values that some
+//! operation uses non-linearly, and goes back through sums and through products with data.
 
 mod elements;
 
@@ -19,13 +19,14 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The analysis ignores sums with a value that has more elements than this.
+/// The analysis ignores a sum if one of its values has more elements than this.
 const MOST_ELEMENTS: usize = 4096;
 
 /// The analysis ignores a sum with more terms than this, because the checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The analysis stops after following this number of operations, counted over all sums. This number takes a few tenths of a second.
+/// The analysis stops after following this number of operations, counted over all sums. An analysis of this length takes a few tenths of a
+/// second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, `selected_by` is the value with the selected positions, and the index
@@ -395,7 +396,7 @@ impl Linear<'_> {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
         // Leaves out each parameter whose elements are selected by two columns. Also leaves out each parameter that is used as a whole although
-        // a column selects its elements. In both cases, the row determines which elements two terms have in common.
+        // a column selects its elements. For these parameters, the row determines which elements two terms have in common.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -440,7 +441,7 @@ impl Linear<'_> {
     }
 }
 
-/// The operations that add elements. Some add elements of several operands, and others add elements of one operand.
+/// The operations that add elements. Some of these operations add elements of several operands, and others add elements of one operand.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,

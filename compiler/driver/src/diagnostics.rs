@@ -352,7 +352,7 @@ pub enum NoRanking<'a> {
     /// The subnetwork is larger than the number of weights. The fields are the requested size and the number of weights.
     TooMany(usize, usize),
     /// The subnetwork is larger than the number of weights that affect an output whose log-likelihood has curvature. The fields are the
-    /// requested size and this number.
+    /// requested size and the number of these weights.
     TooFewCurved(usize, usize),
     /// The named inference finds a point, so it does not provide the variances that rank the weights.
     Point(&'a str),

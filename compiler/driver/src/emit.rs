@@ -131,8 +131,8 @@ fn after(
         let (elaborated, densities) = compilation.grouped(elaborated, densities)?;
         compilation.divergence(&elaborated, &densities)?;
     } else {
-        // All passes run before the backend, so any backend will do. The reference interpreter
-        // saves time, because it does not generate code.
+        // All passes run before the backend, so the result is the same for every backend. The
+        // reference interpreter is the fastest choice, because it does not generate code.
         compilation.compile(schema, &Reference)?;
     }
     let ran: Vec<&str> = compilation

@@ -50,7 +50,7 @@ pub struct Compilation<'a> {
     pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
-    /// The number of programs compiled so far. It makes the symbol prefix of each program unique.
+    /// The number of programs compiled so far. This number makes the symbol prefix of each program unique.
     programs: usize,
 }
 
@@ -62,7 +62,7 @@ pub struct ElaboratedInference {
     pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// The columns that the inputs and outputs of the model are bound to.
+    /// The columns to which the inputs and outputs of the model are bound.
     pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
@@ -282,7 +282,7 @@ impl<'a> Compilation<'a> {
     /// Derives only the KL divergence of the posterior from the prior, and the gradient of this divergence.
     ///
     /// # Errors
-    /// Fails as [`Compilation::objective`] does.
+    /// Fails in the same cases as [`Compilation::objective`].
     pub fn divergence(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -304,7 +304,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Returns the settings for the functions of the inference, from its options.
+    /// Returns the settings for the functions of the inference. The settings follow from the options of the inference.
     pub fn settings<'e>(&self, elaborated: &'e ElaboratedInference) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
             None => (1, 0, kl::KlOptions::default(), Layers::default()),
@@ -341,8 +341,8 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Adds a span to diagnostics of the rewriter. If exactly one of the options that a diagnostic may concern is set, its span is the span of
-    /// this option. Otherwise, it is the span of the inference block.
+    /// Adds a span to diagnostics of the rewriter. If exactly one of the options that a diagnostic may concern is set, the diagnostic gets the
+    /// span of this option. Otherwise, the diagnostic gets the span of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {

@@ -1,5 +1,5 @@
-//! The manual at the terminal. It describes a word of the language or the library, a method, an
-//! option or a metric. The text comes from the record of the word.
+//! The manual at the terminal describes a word of the language or the library, a method, an option
+//! or a metric. The text comes from the record of the word.
 
 use crate::documented::documented;
 use crate::program::library;

@@ -58,7 +58,7 @@ pub(crate) trait Method {
     /// Builds the programs of an inference.
     ///
     /// # Errors
-    /// Fails for a model, data or options that the method does not support.
+    /// Fails if the method does not support the model, the data or the options.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms;
 
     /// Returns whether a model without sites is rejected before any program is built.

@@ -19,8 +19,8 @@ use bnnc_rewrite::density::Densities;
 /// or output `school: index(J)` is a text column, its levels name the positions along `J`. If an
 /// input `x: real[d]` is the vector of all input columns, the names of these columns name the
 /// positions along `d`. An axis of another parameter gets the same names if it is multiplied by
-/// such a vector, or if such an index selects from it. This also holds for axes inside layers and
-/// for axes of constant size.
+/// such a vector, or if such an index selects from it. Axes inside layers and axes of constant size
+/// get names in the same way.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
@@ -81,9 +81,9 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &DataBindings) -> Names {
     }
 }
 
-/// Fills in the fields of an output that depend on the model. These are: its dependence on other
-/// outputs and on its own elements, its family, whether its variance is infinite or fixed, and the
-/// bounds of its mean.
+/// Fills in the fields of an output that depend on the model. The fields are the output's
+/// dependence on other outputs and on its own elements, its family, the bounds of its mean, and
+/// whether its variance is infinite or fixed.
 pub fn relate(
     output: &mut Output,
     densities: &Densities,

@@ -35,12 +35,12 @@ pub struct SelectedAxis {
     pub ports: Vec<String>,
 }
 
-/// The function [`apart`] adds this offset to sizes. They are then larger than all sizes of the
+/// The function [`apart`] adds this offset to sizes. The results are larger than all sizes of the
 /// run, so that they cannot equal the size of another axis by coincidence.
 const APART: usize = 1009;
 
-/// Returns the axes of an inference that may have new levels. Each axis is a named dimension. Its
-/// positions are the levels of a column that is bound to an input.
+/// Returns the axes of an inference that may have new levels. Each axis is a named dimension. The
+/// positions along such a dimension are the levels of a column that is bound to an input.
 pub fn axes(
     program: &CheckedProgram,
     infer: &str,
@@ -83,8 +83,9 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
 
 /// Returns the inference `infer` with additional levels along some axes. `more` contains each of
 /// these axes and the number of its new levels. For each draw, the returned inference reads the
-/// values of all parameters from states with the names of the parameters. It ignores the state of a
-/// new level's parameters, and draws these parameters from their priors.
+/// values of all parameters from states with the names of the parameters. The returned inference
+/// draws the parameters of new levels from their priors, and ignores the values of these parameters
+/// in the states.
 ///
 /// # Errors
 /// Fails if the method does not keep draws, or if the model does not have a separate prior for each

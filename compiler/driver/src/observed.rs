@@ -68,8 +68,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input that was probably intended for an entry with another name. This is the input
-/// with the name of the entry's only column, or otherwise the input with the most similar name.
+/// Returns the input that was probably intended for an entry with another name. An input with the
+/// name of the entry's only column comes first, and then the input with the most similar name.
 /// Inputs to which another entry is bound do not count.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
@@ -154,9 +154,8 @@ impl Compilation<'_> {
         Some(diagnostic.help("write `standardise = [inputs]`"))
     }
 
-    /// Reports an output that is also among the inputs. This can happen if an input is the vector
-    /// of all columns except the target, because this vector may contain another output of the
-    /// model.
+    /// Reports an output that is also among the inputs. An input that is the vector of all columns
+    /// except the target, for example, may contain another output of the model.
     fn observed_input(
         &self,
         bound: &DataBindings,

@@ -17,8 +17,8 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
             head(diagnostic, colour),
             framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
         ),
-        // The error is in a data file. Its labels point at places in the program where the file is
-        // named.
+        // The error is in a data file. The labels of the error point at places in the program where
+        // the file is named.
         Place::File { .. } => (
             render::above(diagnostic, sources, colour),
             named(diagnostic)

@@ -15,8 +15,8 @@ pub enum Stage {
     Graph,
     /// The density functions of each model.
     Density,
-    /// The function of a training step, or of a sampler's log density. It consists only of
-    /// operations that kernels compute.
+    /// The function of a training step, or of a sampler's log density. At this stage, the function
+    /// consists only of operations that kernels compute.
     Training,
     /// The loop program of the function at the stage `training`.
     Loops,

@@ -60,7 +60,7 @@ impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or ensemble members. The training
     /// step is the same as for `map`, and the programs of predictions and sites evaluate many
     /// positions, as for samplers. `made` receives the training and the names of the states that
-    /// training changes. It returns the work and the family name for the reports of the sites.
+    /// training changes. `made` returns the work and the family name for the reports of the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,

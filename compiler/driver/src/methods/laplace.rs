@@ -234,9 +234,10 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood whose curvature cannot be computed, because a derivative is zero with
-    /// respect to an argument that the weights affect. Also rejects a subnetwork that is larger
-    /// than the number of weights that affect an output with curvature.
+    /// Rejects a likelihood whose curvature cannot be computed. The curvature cannot be computed if
+    /// a derivative with respect to an argument that the weights affect is always zero. Also
+    /// rejects a subnetwork that is larger than the number of weights that affect an output with
+    /// curvature.
     fn curved(
         &self,
         options: &GaussianOptions,
@@ -252,7 +253,7 @@ impl Compilation<'_> {
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
         // One output is enough if its log-likelihood has curvature in every argument that the
-        // weights affect. This output then determines the precision matrix.
+        // weights affect. The precision matrix is then determined by this output.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
             same.any(|other| flat(other).is_some())

@@ -7,8 +7,8 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// An axis of a parameter. Its positions correspond to the elements of an input or to the classes
-/// of an output.
+/// An axis of a parameter. The positions along the axis correspond to the elements of an input or
+/// to the classes of an output.
 pub struct Met {
     /// The parameter.
     pub site: Arc<str>,

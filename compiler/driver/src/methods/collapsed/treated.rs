@@ -124,9 +124,9 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
 }
 
 /// Returns an upper bound of the number of pieces into which kinks cut a box of `weights`
-/// dimensions. It is the number of regions of an arrangement of hyperplanes (Zaslavsky 1975),
-/// doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100 or more,
-/// because such a number would not help the reader.
+/// dimensions. The bound is the number of regions of an arrangement of hyperplanes (Zaslavsky
+/// 1975), doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100
+/// or more, because such a number would not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;

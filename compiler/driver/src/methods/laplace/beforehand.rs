@@ -115,8 +115,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Returns whether the inference searches for the maximum. If it does not, the start is used as
-    /// the maximum.
+    /// Returns whether the inference searches for the maximum. Without a search, the start is used
+    /// as the maximum.
     pub(super) fn searches(&self) -> Result<bool, CompileFailure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,

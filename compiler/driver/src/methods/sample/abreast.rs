@@ -33,9 +33,9 @@
 //! depend on the number of threads. The choice of lockstep and the number of lanes are therefore
 //! functions of the program, the data and the number of chains only. A thread that has fewer chains
 //! than lanes still computes the unused lanes. Compared with separate chains, a gradient in
-//! lockstep takes 1.0 to 1.9 times as long if every chain has its own thread. It takes 0.5 to 0.9
-//! times as long if two chains share a thread. The number of lanes is therefore small if every
-//! chain may have its own thread.
+//! lockstep takes 1.0 to 1.9 times as long if every chain has its own thread. A gradient in
+//! lockstep takes 0.5 to 0.9 times as long as with separate chains if two chains share a thread.
+//! The number of lanes is therefore small if every chain may have its own thread.
 
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
@@ -62,8 +62,8 @@ fn places(chains: usize) -> usize {
 
 impl Compilation<'_> {
     /// Returns the program of the log density, and the number of chains that one run of the program
-    /// serves (see Note \[Chains in lockstep\]). `alone` is the program for one chain. It takes
-    /// `operations` floating-point operations per gradient.
+    /// serves (see Note \[Chains in lockstep\]). `alone` is the program for one chain. The program
+    /// for one chain takes `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
         sampled: &SamplingPrograms,
