@@ -85,8 +85,8 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. It does if its results depend on the step number, because
-/// the noise of every draw depends on the step number.
+/// Returns whether a function uses draws. A function uses draws if its results depend on the step
+/// number, because the noise of every draw depends on the step number.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param(PortName::Step.text())

@@ -1,5 +1,5 @@
-//! Lists the distributions that the user can choose. These are the library's distributions over one
-//! real, with their declared parameters.
+//! Lists the distributions that the user can choose. The user can choose the library's
+//! distributions over one real, with their declared parameters.
 
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
@@ -139,8 +139,8 @@ fn declared(binding: &ParamBinding) -> Option<f64> {
 }
 
 /// Returns a suitable default for a parameter. In the library, every parameter that is a spread has
-/// the word `scale` in its name. All other positive parameters are shapes. Their default is 3,
-/// because most moments are finite at this value. Two real parameters get different defaults,
+/// the word `scale` in its name. All other positive parameters are shapes. The default of a shape
+/// is 3, because most moments are finite at this value. Two real parameters get different defaults,
 /// because they may be the ends of an interval.
 fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
     match ends {

@@ -65,8 +65,9 @@ impl Response {
     }
 }
 
-/// The content security policy. It allows the page to use only its own scripts and styles, and to
-/// connect only to this server. It forbids other pages to embed this page in a frame.
+/// The content security policy. The policy allows the page to use only its own scripts and styles,
+/// and to connect only to this server. The policy forbids other pages to embed this page in a
+/// frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

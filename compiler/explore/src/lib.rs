@@ -59,7 +59,7 @@ pub enum Way {
     Best,
     /// The mean of the log density ratio over draws.
     Direct,
-    /// The factorised Monte Carlo estimate. Its averages over noise are computed from draws of the
+    /// The factorised Monte Carlo estimate. The averages over noise are computed from draws of the
     /// noise.
     Sums,
     /// The factorised Monte Carlo estimate. If the distribution of an average over noise is known,
@@ -114,10 +114,10 @@ pub struct Examined {
 pub struct CompiledDivergence {
     /// The compiler's analysis.
     pub examined: Examined,
-    /// The code of the function `(states.., step) -> kl` in double precision. Its further results,
-    /// `gradient/STATE`, are the derivatives of the divergence.
+    /// The code of the function `(states.., step) -> kl` in double precision. Further results of
+    /// this function, `gradient/STATE`, are the derivatives of the divergence.
     pub artifact: Artifact,
-    /// The states. Their start values are the chosen parameters.
+    /// The states. The start values of the states are the chosen parameters.
     pub states: Vec<State>,
     /// The time in seconds for the compilation of the question's program to machine code.
     pub seconds: f64,

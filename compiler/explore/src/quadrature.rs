@@ -267,8 +267,8 @@ mod tests {
         close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
-    /// The integral is the first absolute moment of a Cauchy distribution. It diverges as slowly as
-    /// a logarithm.
+    /// The integral is the first absolute moment of a Cauchy distribution. This integral diverges
+    /// as slowly as a logarithm.
     #[test]
     fn a_divergent_integral_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();

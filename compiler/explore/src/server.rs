@@ -1,5 +1,5 @@
-//! The server of the explorer. It accepts connections on the loopback interface, and has a single
-//! queue of requests for the compiler.
+//! The server of the explorer accepts connections on the loopback interface, and has a single queue
+//! of requests for the compiler.
 
 use super::answers::ServedAnswers;
 use super::http::{self, HttpRequest, Response};

@@ -1,5 +1,4 @@
-//! Tests of the explorer. Its values are compared with closed forms and with independently computed
-//! numbers.
+//! Compares the values of the explorer with closed forms and with independently computed numbers.
 
 use super::chosen::{ChosenDistribution, DistributionRole};
 use super::exact::exact;

@@ -193,8 +193,9 @@ pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
 }
 
 impl Session {
-    /// Returns whether a text is a command. A text that begins with a colon is a command. So is a
-    /// word such as `quit` or `help`, which other REPLs accept, unless a variable has this name.
+    /// Returns whether a text is a command. A text that begins with a colon is a command. A word
+    /// such as `quit` or `help`, which other REPLs accept, is also a command, unless a variable has
+    /// this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");
         let is_word = matches!(word, "exit" | "q" | "quit" | "help" | "?");

@@ -1,4 +1,4 @@
-//! Completion of commands, names, posterior values, options and files.
+//! Completes commands, names, posterior values, options and file names.
 
 use super::{Session, commands};
 use bnnc_abi::method;
@@ -6,7 +6,7 @@ use bnnc_driver::stage::Stage;
 use bnnc_hir::builtin;
 use bnnc_hir::check::data_options;
 
-/// The names in a session at one moment. They are the candidates for completing an entry.
+/// The names in a session at one moment. These names are the candidates for completing an entry.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionTable {
     names: Vec<String>,
@@ -18,8 +18,8 @@ pub struct CompletionTable {
 /// The completions of an entry at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completed {
-    /// The candidate words in sorted order. They replace the text from this byte of the line to the
-    /// cursor.
+    /// The candidate words in sorted order. A chosen word replaces the text from this byte of the
+    /// line to the cursor.
     Words(usize, Vec<String>),
     /// The word at the cursor is the name of a file.
     File,

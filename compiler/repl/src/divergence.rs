@@ -1,6 +1,6 @@
-//! The command `:kl Q P`. It computes the KL divergence exactly if the divergence has a closed
-//! form, and otherwise estimates it from draws. The output states the method and the reason for its
-//! choice.
+//! The command `:kl Q P`. The command computes the KL divergence exactly if the divergence has a
+//! closed form, and otherwise estimates it from draws. The output states the method and the reason
+//! for its choice.
 
 use super::show::number;
 use bnnc_base::fault::Fault;
@@ -95,9 +95,9 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters, so the supports of the items do not
-    // contain them. For two distributions on intervals, the declared ends therefore determine
-    // whether the divergence is finite.
+    // The ends of a uniform distribution are parameters, so the declared support of the
+    // distribution does not contain them. For two distributions on intervals, the declared ends
+    // therefore determine whether the divergence is finite.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {

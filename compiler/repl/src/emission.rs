@@ -1,4 +1,4 @@
-//! The command `:emit`. It prints the graph of an expression, or a stage of the program so far.
+//! The command `:emit`, which prints the graph of an expression, or a stage of the program so far.
 
 use super::commands::{CommandText, refuse, usage};
 use super::distribution::ValueSizes;

@@ -40,7 +40,7 @@ pub struct Streams {
     pub seed: u64,
     /// The draw number of the current entry.
     pub line: u32,
-    /// The prefix of every site name. It makes the draws of different entries independent.
+    /// The prefix of every site name, which makes the draws of different entries independent.
     pub prefix: String,
     /// The draw number of each named layer.
     pub layers: HashMap<String, u32>,

@@ -133,9 +133,9 @@ impl Session {
         }
     }
 
-    /// Runs the named inference blocks and the blocks on which they depend. Without names, runs all
-    /// blocks. The posteriors then become values of the session. If a run fails or is interrupted,
-    /// the posteriors of earlier runs remain.
+    /// Runs the named inference blocks and the blocks on which they depend. Runs all inference
+    /// blocks if no name is given. The posteriors then become values of the session. If a run fails
+    /// or is interrupted, the posteriors of earlier runs remain.
     pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
         let wanted: Vec<String> = match only.is_empty() {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),

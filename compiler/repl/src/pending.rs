@@ -8,8 +8,9 @@ use bnnc_grammar::token::Token;
 /// The lines of an entry so far.
 ///
 /// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at
-/// the end of the last line, prove that the entry is incomplete. These two checks are fast, so they
-/// come first. Most lines of a long entry are then not followed by a parse of the whole entry.
+/// the end of the last line, prove that the entry is incomplete. The checks of brackets and
+/// operators are fast, so they come first. Most lines of a long entry are then not followed by a
+/// parse of the whole entry.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,

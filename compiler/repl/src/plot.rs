@@ -1,5 +1,5 @@
-//! The command `:plot`. It shows densities of posterior values, distributions and priors, intervals
-//! of arrays, and traces of chains.
+//! The command `:plot`, which shows densities of posterior values, distributions and priors,
+//! intervals of arrays, and traces of chains.
 
 use super::commands::{CommandText, misuse, refuse, usage};
 use super::distribution::ValueSizes;

@@ -208,8 +208,8 @@ impl Session {
         })
     }
 
-    /// Returns the names of the elements of an expression. If the expression is a parameter, these
-    /// are the parameter's element names. Otherwise, these are positions.
+    /// Returns the names of the elements of an expression. If the expression is a parameter, the
+    /// names are the parameter's element names. Otherwise, the names are positions.
     pub(super) fn element_names(&self, expr: &TypedExpr, sizes: &[usize]) -> Vec<String> {
         let own = match &expr.kind {
             TypedExprKind::Local(local) => self.variables.iter().find(|variable| variable.local == *local),

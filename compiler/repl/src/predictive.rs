@@ -1,4 +1,5 @@
-//! The command `:draw Model(inputs)`. It draws from the prior predictive distribution of a model.
+//! The command `:draw Model(inputs)`, which draws from the prior predictive distribution of a
+//! model.
 
 use super::commands::misuse;
 use super::evaluate::{MOST_ELEMENTS, Streams, compute};
@@ -265,7 +266,7 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
 /// Draws the outputs of a model once.
 ///
 /// An output may depend on other outputs and on its own elements, for example on the previous
-/// element of a series. The function fixes the noise of every element. It then repeats the draw
+/// element of a series. The function fixes the noise of every element. The draw is then repeated
 /// with the outputs of the previous repetition, until the outputs no longer change. Each repetition
 /// completes at least one more element. The number of repetitions is therefore at most the number
 /// of elements, unless an element depends on itself.
