@@ -31,8 +31,8 @@ impl From<Fault> for BuildFailure {
 /// The environment variable with the path of the runtime library or executable, or of its folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// The file from which executables are made. It is either the static library of the runtime, or an
-/// executable that does not contain a program yet.
+/// The file from which executables are made. This file is either the static library of the runtime,
+/// or an executable that does not contain a program yet.
 pub struct Runtime {
     /// The path of the file.
     pub path: PathBuf,

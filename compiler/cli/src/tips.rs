@@ -16,8 +16,8 @@ pub fn add(error: &mut clap::Error, arguments: &[OsString]) {
         ErrorKind::InvalidSubcommand => of_command(error),
         _ => return,
     };
-    // The suggestion of the parser is removed. It would be "to pass '--epochs' as a value, use '--
-    // --epochs'", but such a value is not valid in any command.
+    // The parser's suggestion, such as "to pass '--epochs' as a value, use '-- --epochs'", is
+    // removed, because no command accepts such a value.
     error.remove(ContextKind::Suggested);
     if !tips.is_empty() {
         let tips = tips.into_iter().map(Into::into).collect();
@@ -91,8 +91,8 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns the value that a tip shows. It is the default of the option, unless a shell would split
-/// this default into words.
+/// Returns the value that a tip shows. The value is the default of the option, unless a shell would
+/// split this default into words.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {
         text.chars()

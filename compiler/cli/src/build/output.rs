@@ -181,8 +181,8 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
     draft.finish(path)
 }
 
-/// Returns the name of the C compiler and its first arguments. They are the words of the
-/// environment variable `CC` or, if it is not set, `cc`.
+/// Returns the name of the C compiler and its first arguments. Both come from the words of the
+/// environment variable `CC`. If `CC` is not set, the compiler is `cc`.
 fn compiler() -> (String, Vec<String>) {
     let words = std::env::var("CC").unwrap_or_default();
     let mut words = words.split_whitespace().map(str::to_owned);
@@ -246,7 +246,7 @@ fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary folder for object files. It is removed when this value is dropped.
+/// A temporary folder for object files, which is removed when this value is dropped.
 struct Workshop(PathBuf);
 
 impl Workshop {

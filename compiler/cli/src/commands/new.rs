@@ -89,8 +89,8 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
-/// Returns the path of the table of complete rows. Its name contains the name of the program, so
-/// that several programs for one table have separate files.
+/// Returns the path of the table of complete rows. The name of this table contains the name of the
+/// program, so that several programs for one table have separate files.
 fn complete_of(target: &Path) -> PathBuf {
     let program = target.file_stem().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!("{program}-complete.csv"))

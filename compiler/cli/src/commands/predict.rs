@@ -119,8 +119,9 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes the requested results that need a Gaussian over the weights. These are the joint
-    /// covariance and the derivatives with respect to the inputs. The error is the exit status.
+    /// Writes the requested results that need a Gaussian over the weights. Such results are the
+    /// joint covariance and the derivatives with respect to the inputs. The error is the exit
+    /// status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
         let at = (self.values, &*arguments.run);

@@ -61,8 +61,8 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     Ok(job.run(&arguments.running, max_memory))
 }
 
-/// Returns the command line that repeats a run. It contains every option on which the results
-/// depend.
+/// Returns the command line that repeats a run. The command line contains every option on which the
+/// results depend.
 fn again(arguments: &Run) -> Vec<String> {
     let compile = &arguments.compile;
     let mut words = vec![

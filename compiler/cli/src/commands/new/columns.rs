@@ -23,8 +23,9 @@ const MOST_MISSING: f64 = 0.3;
 /// too few test rows to measure the predictions precisely.
 const FEW_ROWS: usize = 40;
 
-/// The least number of rows of each group and class for a random test set. With this number of
-/// rows, a random fifth of the rows almost never contains all rows of a group or class.
+/// A random test set is chosen only if each group and class has at least this number of rows. With
+/// this number of rows, a random fifth of the rows almost never contains all rows of a group or
+/// class.
 const LEAST_ROWS: usize = 5;
 
 /// The columns of a table.
@@ -398,8 +399,8 @@ fn output(
 }
 
 /// Returns whether the last column is probably the output that the user wants to predict, although
-/// missing values or the form of its numbers make it unusable. If so, the command reports an error
-/// instead of choosing another column.
+/// missing values or the form of its numbers make it unusable. For such a last column, the command
+/// reports an error instead of choosing another column.
 fn is_probably_output(table: &Table, gaps: &Gaps, facts: &ColumnFacts) -> bool {
     let Some(last) = table.arrays.last().filter(|last| is_writable(&last.name)) else {
         return false;

@@ -145,7 +145,7 @@ impl ColumnFacts {
 
     /// Returns the number of outliers: values whose distance from the nearer quartile is more than
     /// three times the interquartile range. In a normal distribution, two values in a million are
-    /// outliers in this sense.
+    /// outliers by this definition.
     pub fn far_out(&self) -> usize {
         let mut sorted = self.numbers.clone();
         sorted.sort_by(f64::total_cmp);
@@ -153,8 +153,8 @@ impl ColumnFacts {
             return 0;
         };
         let reach = 3.0 * (high - low);
-        // If half of the values are equal, the interquartile range may be zero. It then does not
-        // measure the spread, so no value counts as an outlier.
+        // If half of the values are equal, the interquartile range may be zero. An interquartile
+        // range of zero does not measure the spread, so no value counts as an outlier.
         if reach == 0.0 {
             return 0;
         }

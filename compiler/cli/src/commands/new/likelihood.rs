@@ -71,9 +71,9 @@ pub type LikelihoodChoice = (OutputLikelihood, String);
 /// The largest number of different values of an output that counts as classes.
 const MOST_CLASSES: usize = 50;
 
-/// Integers from 0 upwards may be classes or counts. If they have more than `FEW_CLASSES` values,
-/// equal frequencies are a sign of classes only if each value has at least `CLEAR_ROWS` rows. With
-/// fewer rows, counts could have such frequencies by chance.
+/// Integers from 0 upwards may be classes or counts. If the integers have more than `FEW_CLASSES`
+/// values, equal frequencies are a sign of classes only if each value has at least `CLEAR_ROWS`
+/// rows. With fewer rows, counts could have such frequencies by chance.
 const FEW_CLASSES: usize = 4;
 const CLEAR_ROWS: usize = 5;
 

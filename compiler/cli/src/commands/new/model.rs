@@ -224,8 +224,8 @@ impl Writer<'_> {
         self.terms.push("alpha".to_owned());
     }
 
-    /// Returns the vector of the inputs with coefficients. It is `x` or, in a model with other
-    /// inputs, a list of names.
+    /// Returns the text of the vector of inputs with coefficients. In a model without other inputs,
+    /// the text is `x`. Otherwise, it is a list of names.
     fn vector(&self) -> String {
         let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
         match self.plan.has_vector() {

@@ -16,8 +16,8 @@ pub struct NamedColumn {
 }
 
 impl NamedColumn {
-    /// Returns whether the two names are equal. If they are, the input or output is bound to the
-    /// column without an entry in the data item.
+    /// Returns whether the two names are equal. If the names are equal, the input or output is
+    /// bound to the column without an entry in the data item.
     fn is_same(&self) -> bool {
         self.column == self.name
     }

@@ -101,8 +101,8 @@ impl<'a> Density<'a> {
     }
 }
 
-/// Returns a range of draws that leaves out the extremes of heavy tails. It is the central 99 % of
-/// the draws, extended on both sides by half of the width of this interval.
+/// Returns a range of draws that leaves out the extremes of heavy tails. The range is the central
+/// 99 % of the draws, extended on both sides by half of the width of this interval.
 fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

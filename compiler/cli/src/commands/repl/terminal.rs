@@ -99,8 +99,8 @@ fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     complete
 }
 
-/// Saves the history to its file. This happens after each entry, so that the history is kept if the
-/// process is killed. A failure is not reported, because it does not affect the session.
+/// Saves the history to its file. The history is saved after each entry, so that a killed process
+/// does not lose it. A failure is not reported, because it does not affect the session.
 fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
