@@ -138,8 +138,8 @@ fn execute(executable: &Path, words: &[&str]) -> Output {
     }
 }
 
-/// Returns whether this machine has a C compiler. If it does not, prints a note that a test is
-/// skipped.
+/// Returns whether this machine has a C compiler. Without a C compiler, prints a note that a test
+/// is skipped.
 fn links() -> bool {
     let links = Command::new("cc").arg("--version").output().is_ok();
     if !links {

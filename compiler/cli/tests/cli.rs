@@ -779,7 +779,7 @@ fn the_cost_report_counts_the_parameters_of_yacht() {
     let output = support::run(["check", "examples/yacht/yacht.bnn"]);
     accepted(&output);
     // The hidden layer has 6 * 50 + 50 weights and biases, and the output has 50 + 1. With `sigma`,
-    // the model has 402 parameters. Each of them has two variational parameters.
+    // the model has 402 parameters. Each parameter of the model has two variational parameters.
     for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
         let found = output
             .stdout

@@ -147,7 +147,8 @@ fn errors_on_tables_do_not_depend_on_the_seed() {
     }
 }
 
-/// Runs an example with ten seeds. Returns its errors on the test rows in ascending order.
+/// Runs an example with ten seeds. Returns the errors of the ten runs on the test rows, in
+/// ascending order.
 fn errors(name: &str) -> Vec<f64> {
     let program = support::root().join(format!("examples/{name}/{name}.bnn"));
     let program = program.to_str().expect("a path of plain characters");

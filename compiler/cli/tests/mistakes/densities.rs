@@ -256,7 +256,7 @@ fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
     assert!(text.contains(named), "{text}");
 }
 
-/// Correct models of the same kinds do not cause any of these diagnostics.
+/// Correct models of the same kinds do not cause any of the diagnostics in this file.
 #[test]
 fn sound_densities_raise_no_warning() {
     let lags = "

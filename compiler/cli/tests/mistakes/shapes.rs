@@ -238,7 +238,7 @@ fn is_not_named(table: String, program: &str) {
     }
 }
 
-/// Correct models of the same kinds do not cause any of these warnings.
+/// Correct models of the same kinds do not cause any of the warnings in this file.
 #[test]
 fn sound_shapes_raise_no_warning() {
     let narrow = "

@@ -296,7 +296,7 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns random options for the executable of a program. They set options of the program's
+/// Returns random options for the executable of a program. The options set options of the program's
 /// inferences to numbers of any size, or consist of arbitrary words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program

@@ -116,7 +116,7 @@ fn line() -> Trial {
 }
 
 /// A warning about short training does not advise a larger learning rate if the rate is large
-/// already. It does not advise standardisation if the data are standardised already.
+/// already. The warning does not advise standardisation if the data are standardised already.
 #[test]
 fn short_trainings_get_the_advice_that_they_lack() {
     let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";

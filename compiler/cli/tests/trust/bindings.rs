@@ -607,9 +607,9 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// The parameter `t` starts near 0, where row 3 selects position 4, outside the axis. It ends near
-/// 3, where row 3 selects position 2, inside the axis. A position is therefore outside the axis
-/// during training, but not at the end.
+/// The parameter `t` starts near 0, where row 3 selects position 4, outside the axis. The parameter
+/// `t` ends near 3, where row 3 selects position 2, inside the axis. A position is therefore
+/// outside the axis during training, but not at the end.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -710,7 +710,8 @@ fn doubled(write: impl Fn(u32) -> String) -> String {
 }
 
 /// If the vector of all inputs has the same name as a column, the name must refer to the vector. If
-/// it referred to the entry computed from the column, bnnc would report E0292 or E0268.
+/// the name referred to the entry that is computed from the column, bnnc would report E0292 or
+/// E0268.
 #[test]
 fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
@@ -725,8 +726,8 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
     };
     // For row number r, the data are y = 2 r and z = (r - 15.5) / sd. The posterior maximum of the
-    // slope is w = S / (S2 + 1 / 25). Here S is the sum of z y, and S2 is the sum of z^2, which is
-    // 30.
+    // slope is w = S / (S2 + 1 / 25). In this formula, S is the sum of z y, and S2 is the sum of
+    // z^2, which is 30.
     let z = run("zscore(x)", doubled(|row| row.to_string()));
     let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
     let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);
@@ -778,7 +779,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// If a numeric column contains text, the error must name the row with the text. It must not
+/// If a numeric column contains text, the error must name the row with the text. The error must not
 /// describe the column as an array of another shape.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
@@ -933,8 +934,8 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
     }
 }
 
-/// Without the option `target`, the last column is the target. It is an error if the output then
-/// has the name of another column.
+/// Without the option `target`, the last column is the target. Without `target`, an output with the
+/// name of another column is an error.
 #[test]
 fn an_output_with_the_name_of_another_column_needs_a_target() {
     let rows: String = (0..20)

@@ -29,8 +29,8 @@ fn near(value: &Value, expected: f64, bound: f64) {
 }
 
 /// The model is `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`. The mean of a predicted data set of
-/// 100 rows is `mu` plus noise with a standard deviation of 0.1. This holds under the prior and
-/// under the posterior.
+/// 100 rows is `mu` plus noise with a standard deviation of 0.1. The standard deviation of this
+/// noise is the same under the prior and under the posterior.
 #[test]
 fn numbers_have_prior_and_posterior_checks() {
     let trial = Trial::new().file("d.csv", numbers()).program(

@@ -25,8 +25,8 @@ infer fit = laplace(M, d) {{ {options} }}
     Trial::new().file("d.csv", format!("y\n{rows}")).program(&program)
 }
 
-/// Returns the maximum of the posterior and two standard deviations of `k`. The first follows from
-/// the Gauss-Newton matrix, and the second from the whole second derivative.
+/// Returns the maximum of the posterior and two standard deviations of `k`. The first standard
+/// deviation follows from the Gauss-Newton matrix, and the second from the whole second derivative.
 fn exact(mean: f64, prior: f64) -> (f64, f64, f64) {
     let weight = ROWS / NOISE.powi(2);
     let slope = |k: f64| weight * (mean - k.exp()) * k.exp() - k / prior.powi(2);

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Returns a program with a mean `mu` for each group, which an optimiser fits. The loss is
-/// quadratic in `mu`. Its minimum is at the mean of the group, except that the prior has the
-/// relative weight 1 / (1 + 8 * 900).
+/// quadratic in `mu`. The minimum of the loss is at the mean of the group, except that the prior
+/// has the relative weight 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {
     format!(
         "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
@@ -155,7 +155,7 @@ fn levels_that_look_like_numbers_are_found_in_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// The error for a model of whole columns must name the reason. It must not claim that the
+/// The error for a model of whole columns must name the reason. The error must not claim that the
 /// distribution lacks a mean and a sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
@@ -537,7 +537,7 @@ fn predictions_do_not_replace_what_they_are_made_from() {
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// `predict -o` replaces an earlier table of predictions. It replaces any other file only with
+/// `predict -o` replaces an earlier table of predictions. Any other file is replaced only with
 /// `--overwrite`.
 #[test]
 fn predictions_do_not_replace_other_files() {
@@ -626,8 +626,8 @@ infer m = map(Line, d)
     assert_eq!(none.stderr.matches("error[").count(), 1, "{}", none.stderr);
 }
 
-/// If a Boolean column contains words, these words are the names of the classes. If it contains
-/// numbers, the numbers are not used as names.
+/// If a Boolean column contains words, these words are the names of the classes. If a Boolean
+/// column contains numbers, the numbers are not used as names.
 #[test]
 fn probabilities_of_a_boolean_are_named_by_the_words_of_the_file() {
     let program = "data d = csv(\"train.csv\")

@@ -4,7 +4,7 @@ use super::support::trial::Trial;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Returns sixty positive numbers. They resemble absolute values of draws from a normal
+/// Returns sixty positive numbers. The numbers resemble absolute values of draws from a normal
 /// distribution with mean one and standard deviation one.
 fn outcomes() -> Vec<f64> {
     // The fractional parts of multiples of the golden ratio are evenly spread probabilities. The

@@ -161,8 +161,9 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
              infer fit = map(Mean, rows) {{ steps = {steps}, optimiser = Adam(1e-3), schedule = cosine }}"
             ))
     };
-    // The log density is a parabola. Its precision is the precision of the prior plus 60 for the
-    // observations. Its maximum is at the sum of the observations divided by this precision.
+    // The log density is a parabola. The precision of the posterior is the precision of the prior
+    // plus 60 for the observations. The maximum is at the sum of the observations divided by the
+    // precision of the posterior.
     let precision = 60.0 + 0.01;
     let top = values.iter().sum::<f64>() / precision;
     let (mut short, mut long) = (0, 0);

@@ -98,8 +98,8 @@ fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");
         assert!((found[*at].1 - sd).abs() < of_sd, "{found:?}, {sd}");
     }
-    // The posterior mean of the group with the mean 15 is a weighted average. Its four rows have
-    // the precision 4, and the prior around `mu` has the precision 1 / 4.
+    // The posterior mean of the group with the mean 15 is a weighted average. The four rows of this
+    // group have the precision 4, and the prior around `mu` has the precision 1 / 4.
     let shrunk = (4.0 * 15.0 + 0.25 * mean) / 4.25;
     assert!((found[known].0 - shrunk).abs() < 0.1, "{found:?}, {shrunk}");
 }

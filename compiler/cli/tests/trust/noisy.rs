@@ -5,8 +5,8 @@ use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Returns a pseudo-random number between -1 and 1 that is the same in every run. It is computed
-/// from the fractional part of a multiple of an irrational number (Weyl 1916).
+/// Returns a pseudo-random number between -1 and 1 that is the same in every run. The number is
+/// computed from the fractional part of a multiple of an irrational number (Weyl 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0

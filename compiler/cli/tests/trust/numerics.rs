@@ -138,9 +138,9 @@ infer fit = vi(Q, d) {{ steps = 50 }}
     );
 }
 
-/// The output is a standard normal variable above zero. Its mean is `sqrt(2 / pi)`, its standard
-/// deviation is `sqrt(1 - 2 / pi)`, and its median is 0.67449. The standard error of the median of
-/// 4,000 draws is `1 / (2 p sqrt(4000))`, where `p` = 0.6355 is the density at the median.
+/// The output is a standard normal variable above zero. The output has the mean `sqrt(2 / pi)`, the
+/// standard deviation `sqrt(1 - 2 / pi)` and the median 0.67449. The standard error of the median
+/// of 4,000 draws is `1 / (2 p sqrt(4000))`, where `p` = 0.6355 is the density at the median.
 #[test]
 fn truncated_outputs_have_predictions() {
     let trial = Trial::new()

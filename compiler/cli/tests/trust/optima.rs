@@ -91,8 +91,8 @@ infer fit = {method}(M, d)
         .program(&program)
 }
 
-/// As the scale of a hierarchy falls to zero, the joint density rises without bound. This is true
-/// whether the parameter is the scale or its logarithm.
+/// As the scale of a hierarchy falls to zero, the joint density rises without bound. The density
+/// rises without bound whether the parameter is the scale or the logarithm of the scale.
 #[test]
 fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     for method in ["map", "laplace"] {

@@ -527,7 +527,8 @@ compare chain, fit by rmse",
     }
 }
 
-/// The ages are 20, 22, .., 58. Their mean is 39, and their variance is the sum of their squared deviations, 2660, divided by n.
+/// The ages are 20, 22, .., 58. The mean of the ages is 39. The sum of their squared deviations is
+/// 2660, so their variance is 2660 / n.
 #[test]
 fn reports_show_the_mean_and_deviation_of_zscore() {
     let rows: String = (0..20).map(|at| format!("{},{at}\n", 20 + 2 * at)).collect();

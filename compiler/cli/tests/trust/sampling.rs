@@ -155,7 +155,7 @@ fn a_run_without_stan_csv_is_reported() {
     assert!(!out.join("stan").exists());
 }
 
-/// A program with a straight line. Its chains start at the result of `map`.
+/// A program with a straight line. The chains of the program start at the result of `map`.
 const LINE: &str = r#"
 data rows = csv("rows.csv")
 model Line(x: real) -> y: real {
