@@ -715,8 +715,8 @@ fn every_stage_of_a_tiny_model_is_printed() {
     assert!(emit("dot").starts_with("digraph"));
 }
 
-/// Returns the number of operations per step for each of three inferences. `options` contains their
-/// options.
+/// Returns the number of operations per step for each of three inferences. `options` contains the
+/// options of the inferences.
 fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     let row = |row: usize| {
         let numbers = (0..=inputs).map(|column| ((row * 7 + column * 3) % 11).to_string());

@@ -130,7 +130,7 @@ struct Prepared<'a> {
     densities: Densities,
 }
 
-/// Analyses a question in one way.
+/// Analyses a question for one way to compute the divergence.
 ///
 /// # Errors
 /// Fails with the diagnostics of the question's program, for example if the divergence is infinite

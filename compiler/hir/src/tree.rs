@@ -258,7 +258,7 @@ pub struct OptimiserItem {
     pub doc: String,
     /// The variables of the optimiser, including the predefined `gradient`, `parameter` and `iteration`.
     pub locals: Locals,
-    /// The parameters. The first one is the learning rate.
+    /// The parameters. The first parameter is the learning rate.
     pub params: Vec<ParamBinding>,
     /// The gradient of the loss with respect to the parameter.
     pub gradient: LocalId,
@@ -364,9 +364,9 @@ pub enum TypedStmt {
     For {
         /// The counter.
         counter: LocalId,
-        /// The first value, which is static.
+        /// The first value of the counter, which is static.
         from: TypedExpr,
-        /// One past the last value, which is static.
+        /// One past the last value of the counter, which is static.
         to: TypedExpr,
         /// The repeated statements.
         body: Vec<TypedStmt>,
@@ -428,7 +428,7 @@ pub enum TypedExprKind {
     FnValue(FnId),
     /// A built-in function passed by name as an argument.
     BuiltinValue(&'static Builtin),
-    /// A call of a function parameter.
+    /// A call of a parameter that is a function.
     CallLocal(LocalId, Vec<TypedExpr>),
     /// `Dense(50)`: the construction of a layer.
     MakeLayer(LayerId, Vec<TypedExpr>),

@@ -88,7 +88,7 @@ pub struct FittedSite {
 /// Draws of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChainDraws {
-    /// The values, chain after chain, `[draws, ..]`.
+    /// The values of all chains, one chain after the other, `[draws, ..]`.
     pub values: Vec<f64>,
     /// The number of draws of each chain.
     pub chains: Vec<usize>,

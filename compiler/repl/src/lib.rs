@@ -333,7 +333,7 @@ impl Session {
         Ok(Checked { expr, locals })
     }
 
-    /// Evaluates an expression with the next draw number. Returns its value, and the value as text.
+    /// Evaluates an expression with the next draw number. Returns the value of the expression, and the same value as text.
     fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(VariableValue, String), Refused> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)

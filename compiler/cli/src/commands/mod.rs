@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands of `bnnc`. Each command has its own file.
 
 mod build;
 mod check;

@@ -53,7 +53,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Runs `bnnc` in the folder. Returns its exit status and its whole output.
+    /// Runs `bnnc` in the folder. Returns the exit status and the whole output of the command.
     fn bnnc(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_bnnc"))
             .args(arguments)

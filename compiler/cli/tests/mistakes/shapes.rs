@@ -4,7 +4,7 @@
 use crate::tables::{csv, each, line, normal, uniform};
 use crate::{Folder, mistakes};
 
-/// Returns the program of a network. `mean` is the mean of its output.
+/// Returns the program of a network. `mean` is the mean of the network's output.
 fn network(item: &str, layers: &str, mean: &str) -> String {
     format!(
         "{item}

@@ -6,7 +6,8 @@ use crate::support::Output;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Runs the program with the run folder `out`. Returns its output, the report page and the result.
+/// Runs the program with the run folder `out`. Returns the output of the run, the report page and
+/// the result.
 fn reported(trial: &Trial) -> (Output, String, Value) {
     let out = trial.path("out");
     let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);

@@ -256,7 +256,7 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
-        // The file is replaced by a pipe without a writer. An attempt to read it would never end.
+        // The file is replaced by a pipe without a writer. Reading this pipe would never end.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
         fs::remove_file(&path).unwrap();

@@ -157,7 +157,8 @@ fn problems() -> Vec<Problem> {
 }
 
 impl Problem {
-    /// Returns a program with one inference. `method` is its method, and `options` are its options.
+    /// Returns a program with one inference. `method` is the method of the inference, and `options`
+    /// are its options.
     fn trial(&self, method: &str, options: &str) -> Trial {
         let Problem {
             program, posterior, ..

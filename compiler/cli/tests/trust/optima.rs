@@ -14,7 +14,7 @@ fn rows() -> String {
     (0..60).map(row).collect()
 }
 
-/// Returns a program that fits a line to 60 rows. `infer` is the text of its inference.
+/// Returns a program that fits a line to 60 rows. `infer` is the text of the program's inference.
 fn line(infer: &str) -> Trial {
     let program = format!(
         "data d = csv(\"d.csv\")

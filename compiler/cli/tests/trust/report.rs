@@ -97,7 +97,7 @@ compare chains, wide, approximation, gaussian by rmse",
 }
 
 /// The variance of Student's t distribution is infinite for up to two degrees of freedom. For more
-/// degrees of freedom, it is `df / (df - 2)`.
+/// degrees of freedom, the variance is `df / (df - 2)`.
 #[test]
 fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     for (df, deviation) in [(1.5, None), (2.0, None), (6.0, Some(1.5f64.sqrt()))] {

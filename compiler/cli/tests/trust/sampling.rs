@@ -251,8 +251,8 @@ infer fit = nuts(Groups, rows)
     }
 }
 
-/// A program with two data sets. In one, counts depend on a height in centimetres. In the other,
-/// values are around a billion.
+/// A program with two data sets. In the first data set, counts depend on a height in centimetres.
+/// In the second data set, values are around a billion.
 const FAR: &str = r#"
 data counts = csv("counts.csv") { inputs = [height], target = n OPTIONS }
 model Counts(height: real) -> n: count {
