@@ -1,6 +1,8 @@
 //! The interface between the executor of plans and a device with its own memory.
 //!
-//! The executor keeps a mirror of the device's arena on the host, with the same offsets, and decides when to copy which bytes.
+//! The executor keeps a copy of the device's arena in host memory: the mirror. Offsets in the
+//! mirror and in the arena are equal. The executor decides when to copy which bytes between the
+//! two.
 
 use crate::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -18,7 +20,7 @@ pub struct DeviceArena<'a> {
     pub offsets: &'a [usize],
     /// The number of bytes of all buffers together.
     pub bytes: usize,
-    /// The largest sizes of a run.
+    /// The largest value of each size in a run of the plan.
     pub capacity: &'a Sizes,
 }
 
@@ -27,14 +29,15 @@ pub trait Accelerator: Send + Sync {
     /// Allocates zeroed memory for an arena on the device.
     ///
     /// # Errors
-    /// Fails if there is too little memory, or if the device rejects the code.
+    /// Fails if the device has too little memory, or if the device rejects the code.
     fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault>;
 
     /// Returns a human-readable description of the device and its libraries.
     fn describe(&self) -> String;
 }
 
-/// Implements [`DeviceSession::exchange`] by uploads, a run and downloads.
+/// Implements [`DeviceSession::exchange`] by separate calls: the uploads, one run, and the
+/// downloads.
 ///
 /// # Errors
 /// Fails in the same cases as [`DeviceSession::exchange`].
@@ -54,8 +57,9 @@ pub fn one_by_one(
     Ok(())
 }
 
-/// One arena on a device and the plan that works on it. Operations take effect in the order of the calls, but may run asynchronously until the next
-/// download returns. An error may therefore be returned only by a later call.
+/// An open session on a device: one arena, and the plan that runs on this arena. Operations take
+/// effect in the order of the calls, but may run asynchronously until the next download returns.
+/// Therefore, the error of an operation may be returned by a later call.
 pub trait DeviceSession: Send {
     /// Copies bytes into the arena, starting at byte `at`.
     ///
@@ -69,14 +73,16 @@ pub trait DeviceSession: Send {
     /// Fails if the device reports an error, or if the bytes lie outside the arena.
     fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault>;
 
-    /// Runs all steps of the plan once. The sizes must be within the capacity.
+    /// Runs all steps of the plan once. Every size must be at most the size in
+    /// [`DeviceArena::capacity`].
     ///
     /// # Errors
     /// Fails if the device reports an error.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
-    /// Uploads from a mirror of the arena, runs, and downloads into the mirror; all downloads are complete on return. A device may record the
-    /// operations and replay them when the same exchange is repeated.
+    /// Uploads ranges of the mirror to the arena, runs the plan, and downloads ranges of the arena
+    /// to the mirror. All downloads are complete on return. A device may record the operations and
+    /// replay them when the same exchange is repeated.
     ///
     /// # Errors
     /// Fails in the same cases as [`DeviceSession::upload`], [`DeviceSession::run`] and [`DeviceSession::download`].
@@ -84,8 +90,9 @@ pub trait DeviceSession: Send {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// Copies the chosen rows into the arena, one after the other, starting at byte `at`. All rows are uploaded once, before the first copy. Returns
-    /// false, without any effect, if the device does not keep rows.
+    /// Copies the chosen rows into the arena, one after the other, starting at byte `at`. All rows
+    /// are uploaded once, before the first copy. Returns false and copies nothing if the device
+    /// does not keep rows.
     ///
     /// # Errors
     /// Fails if the device reports an error, if a row index is out of range, or if the bytes lie outside the arena.
@@ -100,15 +107,16 @@ pub trait DeviceSession: Send {
     /// Fails if the device reports an error.
     fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault>;
 
-    /// Copies bytes from the arena of another session into this one, starting at byte `at`, without the host. Returns false, without any effect, if
-    /// the two arenas are not on the same device.
+    /// Copies `bytes` bytes directly from the arena of another session into this arena, starting at
+    /// byte `at` of this arena. The bytes do not pass through the host. Returns false and copies
+    /// nothing if the two arenas are on different devices.
     ///
     /// # Errors
     /// Fails if the device reports an error, or if the bytes lie outside the arena.
     fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault>;
 }
 
-/// Non-empty ranges of bytes that are copied between an arena and its mirror.
+/// The non-empty byte ranges that one exchange copies between an arena and its mirror.
 #[derive(Clone, Copy, Debug)]
 pub struct CopiedRanges<'a> {
     /// The ranges uploaded before a run.
@@ -117,7 +125,7 @@ pub struct CopiedRanges<'a> {
     pub wanted: &'a [Range<usize>],
 }
 
-/// Rows that a device may keep.
+/// Rows of data that a device may keep in its memory after the first upload.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedRows<'a> {
     /// An identifier of the rows. Different rows for the same place in an arena must have different identifiers.
@@ -128,7 +136,7 @@ pub struct CachedRows<'a> {
     pub width: usize,
 }
 
-/// An address in the memory of a device that stays valid for `'a`.
+/// An address in device memory. The address stays valid for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceAddress<'a> {
     /// The identifier of the device in this process.

@@ -13,17 +13,19 @@ use std::path::PathBuf;
 /// The first bytes of a bundle.
 const MAGIC: &[u8; 8] = b"bnnc-run";
 
-/// The last bytes of an executable with an appended bundle; the length of the bundle precedes them as a `u64`.
+/// The last bytes of an executable with an appended bundle. The eight bytes before them hold the
+/// length of the bundle as a little-endian `u64`.
 const TRAILER: &[u8; 8] = b"nur-cnnb";
 
-/// Bytes before the body.
+/// The number of bytes of a bundle before its body.
 const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle change
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
 pub const LAYOUT: u64 = 9;
 
-/// The requirements on the machine. The head comes first in a bundle, so that it can be read even if the machine cannot run the bundle.
+/// The processor that a bundle requires. The head comes first in a bundle, so that it can be read
+/// even if the machine cannot run the bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.
@@ -40,14 +42,14 @@ pub struct Linked {
     pub artefact: *const u8,
     /// The length of the bundle in bytes.
     pub bytes: u64,
-    /// The addresses of all kernels, in the order of [`Manifest::artifacts`].
+    /// The addresses of all kernels of the bundle, in the order of [`Manifest::artifacts`].
     pub kernels: *const *const u8,
-    /// The number of kernels.
+    /// The number of addresses in [`Linked::kernels`].
     pub kernel_count: u64,
-    /// The table from which kernels read the addresses of the functions that [`crate::symbols::callables`] lists, in the same order. The runtime
-    /// fills the table in.
+    /// A table of function addresses, in the order of [`crate::symbols::callables`]. Kernels read
+    /// the addresses from this table. The runtime writes the addresses into the table.
     pub functions: *mut usize,
-    /// The number of addresses in the table.
+    /// The number of addresses in [`Linked::functions`].
     pub function_count: u64,
 }
 
@@ -57,7 +59,8 @@ pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 /// A compiled file, and the program and options that it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// The manifest. Its code consists of objects. An object has no bytes if it is linked into the executable.
+    /// The manifest. The code of each program in it is an object. An object that is linked into the
+    /// executable has no bytes here.
     pub manifest: Manifest,
     /// The program and options that it was compiled from.
     pub origin: Origin,
@@ -85,11 +88,11 @@ pub struct Origin {
 /// The reason why bytes cannot be read as a bundle on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BundleError {
-    /// The bytes do not begin like a bundle.
+    /// The first bytes are not those of a bundle.
     Unknown,
-    /// The bundle is too short or too long.
+    /// The length of the bundle differs from the length in its header.
     Truncated,
-    /// The bytes differ from those that were written.
+    /// The bytes were changed after they were written, or cannot be parsed.
     Damaged(String),
     /// Another build of the compiler wrote the bundle.
     OtherLayout,
@@ -122,7 +125,8 @@ impl std::error::Error for BundleError {}
 /// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
-/// Fails if the code is not an object: such code cannot be used outside the process in which it was compiled.
+/// Fails if the code of a program is not an object: such code cannot be used outside the process in
+/// which it was compiled.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleError> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -137,7 +141,7 @@ pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleErr
     Ok(bytes)
 }
 
-/// Reads a bundle. The caller checks the features that the head requires.
+/// Reads a bundle. The caller must check that the processor has the features in the head.
 ///
 /// # Errors
 /// Fails if the bytes are not a bundle, or if the bundle cannot run on this machine.
@@ -176,7 +180,8 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
 /// Reads the bundle that is appended to an executable.
 ///
 /// # Errors
-/// The outer error means that the file cannot be read. The inner error means that there is no bundle, or that the bundle is truncated.
+/// The outer error means that the file cannot be read. The inner error means that the executable
+/// has no bundle, or that its bundle is truncated.
 pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {

@@ -15,11 +15,13 @@ pub struct Binding {
     pub elements: Elements,
     /// The interval that the model declares for its reals.
     pub support: Option<(f64, f64)>,
-    /// The sizes of the axes; without the axis of examples if each example has its own values.
+    /// The sizes of the axes. If each example has its own values, the axis of the examples is left
+    /// out.
     pub shape: Vec<usize>,
     /// The map from the values of the column to positions along an axis.
     pub codes: Codes,
-    /// The intercept: the parameter that the model adds to a weighted sum of the elements of this input, if there is one.
+    /// The intercept that belongs to this input: the parameter that the model adds to a weighted
+    /// sum of the elements of this input. `None` if the model has no such sum.
     pub intercept: Option<String>,
 }
 
@@ -35,8 +37,9 @@ pub enum Codes {
 }
 
 impl Binding {
-    /// Returns the text of the declared type if a value does not have this type; otherwise `None`. The ends of an interval are allowed, because
-    /// rounding may produce them.
+    /// Checks that a value has the declared type. Returns the text of the type if it does not, and
+    /// `None` if it does. An end of an interval belongs to the type `real(low, high)` here, because
+    /// rounding may produce this value.
     pub fn excludes(&self, value: f64) -> Option<String> {
         match self.support {
             Some((low, high)) if value < low || value > high => Some(match (low, high) {
@@ -78,7 +81,7 @@ pub enum DataSource {
     Input(usize),
     /// The row number.
     Row,
-    /// An array in the files of the data item that all examples share.
+    /// An array from the files of the data item. All examples share this array.
     Whole(String),
     /// A column of the shared table.
     Shared(String),
@@ -90,7 +93,8 @@ impl DataSource {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }
 
-    /// Returns the column of the data item's own files that holds the values unchanged; `None` for other sources.
+    /// Returns the column, from the data item's own files, whose values the input has unchanged;
+    /// `None` for other sources.
     pub fn column(&self) -> Option<&str> {
         match self {
             DataSource::Field(name) | DataSource::Whole(name) => Some(name),
@@ -99,7 +103,9 @@ impl DataSource {
     }
 }
 
-/// Positions along axes. The positions depend on the rows, and therefore must be checked when the rows are known.
+/// A program that computes positions along axes from the data, so that the runtime can check them.
+/// The positions depend on the rows. They are therefore checked at run time, when the rows are
+/// known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
     /// The program `(data..) -> position/0, ..`. Each output is `[batch, ..]` and has the positions of one check. If check `k` depends on elements of

@@ -8,13 +8,14 @@ use bnnc_math::philox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::sync::Arc;
 
-/// The arguments of one kernel invocation over `start..end` of its outermost axis.
+/// The arguments of one call of a kernel. The call computes iterations `start..end` of the kernel's
+/// outermost axis.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct KernelArgs {
-    /// One base address per buffer slot.
+    /// The base address of the buffer bound to each buffer slot.
     pub buffers: *const *mut u8,
-    /// One integer per integer slot.
+    /// The integer bound to each integer slot.
     pub ints: *const i64,
     /// First iteration of the outermost axis.
     pub start: i64,
@@ -35,19 +36,21 @@ pub trait KernelCode: Send + Sync {
     /// Returns the number of bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Returns whether library calls should use the naive references of the primitives instead of the fast versions. This is true only for the
-    /// reference interpreter.
+    /// Returns whether library calls must use the naive reference implementations of the primitives
+    /// instead of the fast versions. This is true only for the reference interpreter.
     fn is_reference(&self) -> bool;
 
     /// Returns the generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
 
-    /// Returns the kernels for a device, if they were compiled for a device; [`Attach`] transfers them to it.
+    /// Returns the program for a device if the kernels were compiled for a device. [`Attach`]
+    /// transfers the kernels to the device.
     fn device(&self) -> Option<&device::DeviceProgram> {
         None
     }
 
-    /// Returns the device that runs the kernels instead of [`KernelCode::launch`], if there is one.
+    /// Returns the device on which the kernels run, if there is one. Otherwise,
+    /// [`KernelCode::launch`] runs them.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
@@ -58,8 +61,9 @@ pub trait KernelCode: Send + Sync {
     }
 }
 
-/// Kernels that can be stored and loaded by another process: a relocatable object, which calls the functions of the runtime by name
-/// ([`crate::symbols`]), or images for a device.
+/// Kernels that one process can store and another process can load. They are either a relocatable
+/// object, which calls the functions of the runtime by name ([`crate::symbols`]), or images for a
+/// device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
     /// The object file; empty if the kernels are linked into an executable or compiled for a device.
@@ -68,7 +72,7 @@ pub struct Object {
     pub features: Vec<String>,
     /// The kernels of the plan, in order.
     pub kernels: Vec<ObjectKernel>,
-    /// The kernels for a device, which then runs all of them.
+    /// The kernels for a device. If they are present, the device runs all kernels of the plan.
     pub device: Option<device::DeviceProgram>,
 }
 
@@ -87,11 +91,13 @@ pub struct ObjectKernel {
     pub symbol: String,
     /// The result of [`KernelCode::scratch_bytes`].
     pub scratch: usize,
-    /// The integer slots with the keys of noise sites. The keys depend on the seed.
+    /// The integer slots of the kernel that hold the keys of noise sites. The keys depend on the
+    /// seed.
     pub keys: Vec<u32>,
 }
 
-/// The code of an object that is not loaded. Such code can be stored, loaded or transferred to a device, but not run.
+/// The code of an object that is not loaded. Such code cannot be run, but it can be stored, loaded
+/// or transferred to a device.
 pub struct Detached(pub Object);
 
 impl KernelCode for Detached {
@@ -120,8 +126,8 @@ impl KernelCode for Detached {
     }
 }
 
-/// Transfers code to a device. The result runs the same plan on the device. A program that has access to devices passes this function to the
-/// compiler.
+/// Transfers code to a device. The result runs the same plan, but on the device. A program that has
+/// access to devices passes this function to the compiler.
 pub type Attach = fn(Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault>;
 
 /// A plan and its code.
@@ -134,9 +140,9 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Changes the keys of all noise sites from those of seed `from` to those of seed `to`.
+    /// Changes the keys of all noise sites from those for seed `from` to those for seed `to`.
     ///
-    /// The code must be an [`Object`], which identifies the integers that are keys; other code is left unchanged.
+    /// Only an [`Object`] records which integers are keys. Other code is left unchanged.
     pub fn reseed(&mut self, from: u64, to: u64) {
         let Some(object) = self.code.object() else { return };
         Arc::make_mut(&mut self.plan).each_launch(&mut |launch| {

@@ -1,9 +1,11 @@
-//! Collapsed inference: the program that computes how an observation depends on the collapsed weights, and the options (Zeng and Van den Broeck
-//! 2023, "Collapsed Inference for Bayesian Deep Learning").
+//! Collapsed inference (Zeng and Van den Broeck 2023, "Collapsed Inference for Bayesian Deep
+//! Learning"): its options, and the program that computes how an observation depends on the
+//! collapsed weights.
 //!
-//! The posterior is a mixture over the iterates of gradient descent. Within each component, the collapsed weights, which are integrated over, are
-//! independent uniforms on a box. All components share this box, which spans the values of all iterates. All other sites have the values of the
-//! iterate of the component.
+//! The posterior is a mixture over the iterates of gradient descent. In each component of the
+//! mixture, the collapsed weights are independent and uniform on a box; predictions integrate over
+//! them. All components share this box, which contains the values of the collapsed weights at all
+//! iterates. All other sites have their values at the iterate of the component.
 
 use crate::code::Artifact;
 use crate::iterates::{IterateOptions, Swag};
@@ -36,29 +38,36 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
 /// - `location/slope` `[batch, outputs, selected]`: the derivatives of `location` with respect to the collapsed weights.
-/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose signs separate the pieces, and their derivatives.
-///   Between two points where no element changes its sign, `location` and `kinks` are affine in the collapsed weights.
+/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose
+///   signs separate the pieces, and their derivatives. On a line segment where no element of
+///   `kinks` changes its sign, `location` and `kinks` are affine functions of the collapsed
+///   weights.
 ///
-/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take the iterates, `[draws, ..]`, for each state that moves.
+/// For each state that moves, [`crate::manifest::InferenceBlock::predict`] and
+/// [`crate::manifest::InferenceBlock::sites`] take the values at all iterates, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
-    /// The source of the iterates. Its covariance is [`crate::iterates::Covariance::Snapshots`].
+    /// The training or the earlier inference block that provides the iterates. Its covariance
+    /// option is [`crate::iterates::Covariance::Snapshots`].
     pub iterates: Swag,
     /// The sites whose elements may be collapsed.
     pub weights: Vec<Weights>,
     /// The number of elements of `location`.
     pub outputs: usize,
-    /// The distribution of the observation given `location`: [`Likelihood::Other`] if `form` is [`LocationForm::Sampled`].
+    /// The distribution of the observation given `location`. It is [`Likelihood::Other`] if `form`
+    /// is [`LocationForm::Sampled`].
     pub likelihood: Likelihood,
     /// The dependence of the location on the collapsed weights.
     pub form: LocationForm,
-    /// True if the scale of a Normal depends on weights that may be collapsed. The scale is then fixed at its value at the iterate.
+    /// True if the scale of a Normal observation depends on weights that may be collapsed. The
+    /// integrals then use the value of the scale at the iterate.
     pub held: bool,
-    /// The program; absent if the form is [`LocationForm::Sampled`].
+    /// The program `local`; absent if the form is [`LocationForm::Sampled`].
     pub local: Option<Artifact>,
-    /// The program `local` without slopes and kinks (only `location`, `scale` and `target`), if there are kinks.
+    /// The program `local` without slopes and kinks, with the outputs `location`, `scale` and
+    /// `target` only. Absent if the location has no kinks.
     pub plain: Option<Artifact>,
-    /// The choice of the collapsed weights and of the integrals.
+    /// The options that choose the collapsed weights and define the integrals.
     pub options: CollapsedSettings,
 }
 
@@ -118,24 +127,28 @@ impl MethodPart for Collapsed {
 /// The dependence of the location on the weights that may be collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocationForm {
-    /// Affine: the location is a sum of uniforms, whose integrals have closed forms.
+    /// The location is an affine function of the collapsed weights, and so a sum of independent
+    /// uniforms. Its integrals have closed forms.
     Affine,
-    /// Affine between kinks.
+    /// The location is piecewise affine: affine wherever no kink changes its sign.
     Piecewise {
         /// The number of kinks.
         kinks: usize,
-        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. These kinks come first.
+        /// The number of kinks that do not depend on other kinks. Each of them is an affine
+        /// function on the whole box. They come first in the output `kinks`.
         direct: usize,
     },
-    /// Any other form, for which the weights are drawn from the box. The text is the reason.
+    /// Any other form. The integrals are estimated by draws of the weights from the box. The text
+    /// is the reason why they have no exact form.
     Sampled(String),
 }
 
-/// The largest number of simplices into which the box of a row is cut, for one output and iterate. If more are needed, the weights are drawn.
+/// The largest number of simplices into which the box of one row is cut, for one output and one
+/// iterate. If a box would need more simplices, the weights are drawn instead.
 pub const MOST_SIMPLICES: usize = 20_000;
 
-/// The largest number of weights whose box is cut into pieces. The limit is small because a box of `n` weights consists of `n!` simplices before any
-/// cut.
+/// The largest number of weights whose box is cut into pieces. The limit is small because a box of
+/// `n` weights is split into `n!` simplices before any cut.
 pub const MOST_CUT: usize = 7;
 
 options! {
@@ -179,7 +192,7 @@ options! {
     }
 }
 
-/// The assignment of choices of weights to rows.
+/// The rule by which rows share the choice of the collapsed weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// Each row has its own choice.
@@ -215,11 +228,12 @@ words!(Compat { "none" => None, "published" => Published });
 /// The radius of a triangular noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Radius {
-    /// This number of standard deviations.
+    /// The number of standard deviations.
     Given(f64),
-    /// The radius at which the triangle has the variance of the Normal: sqrt(6) standard deviations.
+    /// sqrt(6) standard deviations: the triangle then has the variance of the Normal.
     Variance,
-    /// The radius that is closest to the Normal in mean square: 2.2970 standard deviations.
+    /// 2.2970 standard deviations: at this radius, the triangle is closest to the Normal in mean
+    /// square.
     L2,
 }
 
@@ -236,40 +250,46 @@ impl OptionValue for Radius {
 /// The options that select the collapsed weights and define the integrals, with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollapsedSettings {
-    /// The box of a weight.
+    /// The definition of the box of a weight.
     pub extent: BoxExtent,
     /// The number of weights to integrate over per row and output, most influential first; 0 takes all weights. All other weights have the values of
     /// the iterate.
     pub weights: usize,
-    /// Sites, by their positions in [`Collapsed::weights`], whose elements are integrated over in every row in addition to `weights`.
+    /// Sites whose elements are all integrated over in every row, in addition to `weights`. Each is
+    /// a position in [`Collapsed::weights`].
     pub always: Vec<usize>,
-    /// The number of units (kinks that do not depend on other kinks) whose weights may be collapsed; 0 takes all.
+    /// The number of units whose incoming weights may be collapsed; 0 allows all units. A unit is a
+    /// kink that does not depend on other kinks.
     pub units: usize,
-    /// True if all rows share the choice of weights that is best on average over the training rows; false if each row has its own choice.
+    /// True if all rows share one choice: the weights that are most influential on average over the
+    /// training rows. False if each row has its own choice.
     pub fixed: bool,
-    /// The noise of a Normal.
+    /// The noise of a Normal observation.
     pub noise: LikelihoodNoise,
-    /// The probability of a class from its logit.
+    /// The function from the logit of a class to its probability.
     pub sigmoid: Sigmoid,
-    /// The number of draws from the box per iterate. They are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows whose
-    /// box has too many pieces.
+    /// The number of draws from the box per iterate. They are used for all rows if the form is
+    /// [`LocationForm::Sampled`]. Otherwise, they are used only for rows whose box has too many
+    /// pieces.
     pub draws: usize,
 }
 
 impl CollapsedSettings {
-    /// Returns whether the predictive density is defined as in the published code. In this case, the first units are selected instead of the most
-    /// influential units, and an element of [`CollapsedSettings::always`] whose iterates do not differ has a narrow box.
+    /// Returns whether the predictive density is defined as in the published code. If this is the
+    /// case, `units` selects the first units instead of the most influential units, and an element
+    /// of [`CollapsedSettings::always`] that has the same value at all iterates gets a narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, LikelihoodNoise::Published { .. })
     }
 }
 
-/// The box of a weight, computed from its iterates.
+/// The definition of the box of a weight from the values of the weight at the iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxExtent {
-    /// From the smallest to the largest iterate.
+    /// From the smallest to the largest of these values.
     Range,
-    /// The mean plus and minus sqrt(3) standard deviations, so that the uniform distribution on the box has the variance of the iterates.
+    /// The mean plus and minus sqrt(3) standard deviations of these values. The uniform
+    /// distribution on this box has the variance of the values.
     Moments,
 }
 
@@ -280,16 +300,16 @@ words!(BoxExtent { "range" => Range, "moments" => Moments });
 pub enum LikelihoodNoise {
     /// Normal.
     Normal,
-    /// A triangle of radius `alpha` standard deviations. The distribution of the observation is mixed with the Normal that has the same mean and
-    /// variance.
+    /// A triangle whose radius is `alpha` standard deviations. The distribution of the observation
+    /// is mixed with the Normal that has the same mean and variance.
     Triangular {
         /// The radius in standard deviations.
         alpha: f64,
         /// The weight of the Normal in the mixture.
         floor: f64,
     },
-    /// The density of the published code at a known target: a triangle that is truncated to the range of the scored targets, plus a uniform density
-    /// on that range.
+    /// The density of the published code at a known target. It is a triangle, truncated to the
+    /// range of the scored targets, plus a uniform density on that range.
     Published {
         /// The radius in standard deviations.
         alpha: f64,
@@ -298,12 +318,14 @@ pub enum LikelihoodNoise {
     },
 }
 
-/// The function from the logit of a class, relative to the other classes, to the probability of the class.
+/// The function from a logit to the probability of the class. The logit is relative to the logits
+/// of the other classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sigmoid {
     /// The logistic function.
     Exact,
-    /// The cubic with a continuous slope that is closest to the logistic function in mean square.
+    /// The cubic polynomial that, among those with a continuous slope, is closest to the logistic
+    /// function in mean square.
     Cubic,
 }
 

@@ -1,4 +1,5 @@
-//! The cost of one run of a program as a function of sizes that are known at run time, so that a built executable can report the cost for other data.
+//! The cost of one run of a program as a function of the sizes of its dimensions. The sizes are
+//! known only at run time, so a built executable can report the cost for other data.
 
 use crate::plan::Amount;
 use crate::primitive::Primitive;
@@ -14,49 +15,53 @@ pub struct Cost {
     pub variational_parameters: usize,
     /// The number of nodes of the objective's graph through which a gradient flows.
     pub gradient_nodes: usize,
-    /// The work of one step, as a function of its sizes.
+    /// The work of one step of the inference method, as a function of the sizes.
     pub step: CostEstimate,
-    /// The effort of one step with the data and options of this run, once they are known.
+    /// The effort of one step with the data and options of this run; computed once these are known.
     pub effort: Effort,
-    /// The predicted peak memory of the run in bytes, once the data and options are known.
+    /// The predicted peak memory of the run in bytes; computed once the data and options are known.
     pub peak_bytes: u64,
 }
 
 /// Operations and memory traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// The number of floating-point operations: one for each scalar operation, random number and combination of two values, plus the operations that
-    /// the library primitives declare.
+    /// The number of floating-point operations. Each scalar operation, each random number and each
+    /// combination of two values in a reduction counts as one. A library primitive adds the number
+    /// of operations that it declares.
     pub flops: u64,
-    /// The number of bytes read and written. Each element of an access counts once per step.
+    /// The number of bytes read and written. An element that an access reads or writes many times
+    /// in one step counts once.
     pub bytes: u64,
 }
 
-/// The work of a program, in order.
+/// The work of a program: one term for each launch or call, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostEstimate(pub Vec<CostTerm>);
 
-/// A launch or a call.
+/// The work of one kernel launch or one call of a library primitive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostTerm {
     /// The trip count of each loop that encloses the launch or the call.
     pub loops: Vec<Amount>,
-    /// The operations.
+    /// The floating-point operations of one launch or call.
     pub operations: Operations,
-    /// The reads and writes.
+    /// The reads and writes of one launch or call.
     pub traffic: Vec<MemoryTraffic>,
 }
 
-/// The floating-point operations of a term.
+/// The floating-point operations of one launch or call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Operations {
-    /// This number of operations at every point of a domain with these axes.
+    /// The second field is the number of operations at each point of a domain; the first field
+    /// holds the sizes of the axes of the domain.
     Points(Vec<Amount>, u64),
     /// The operations of a primitive that is called with these integers.
     Call(Primitive, Vec<Amount>),
 }
 
-/// The number of elements that are read or written: the product of the sizes of these axes, but at most the number of elements of the buffer.
+/// The number of elements that one access reads or writes: the product of the sizes of `axes`, but
+/// at most the number of elements of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryTraffic {
     /// The axes along which the address changes; `None` if the whole buffer is accessed.
@@ -68,7 +73,7 @@ pub struct MemoryTraffic {
 }
 
 impl CostEstimate {
-    /// Returns the effort of all terms with these sizes.
+    /// Returns the total effort of all terms with these sizes.
     pub fn at(&self, sizes: &Sizes) -> Effort {
         let mut effort = Effort::default();
         for term in &self.0 {

@@ -9,13 +9,15 @@ use std::path::PathBuf;
 /// Formats of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
-    /// Comma-separated values with a header line; `.gz` is unpacked.
+    /// Comma-separated values with a header line; `.gz` files are decompressed.
     Csv,
-    /// MNIST's format: one file of inputs, one of targets; `.gz` is unpacked.
+    /// The format of MNIST: one file of inputs and one file of targets; `.gz` files are
+    /// decompressed.
     Idx,
-    /// An object of scalars and arrays, as in Stan's data files; `.gz` is unpacked.
+    /// A JSON object of scalars and arrays, as in the data files of Stan; `.gz` files are
+    /// decompressed.
     Json,
-    /// NumPy arrays: one file of inputs, one of targets.
+    /// NumPy arrays: one file of inputs and one file of targets.
     Npy,
     /// Apache Parquet.
     Parquet,
@@ -30,7 +32,7 @@ words!(Format {
 });
 
 impl Format {
-    /// Returns the kind of contents that files of this format have.
+    /// Returns the contents that files of this format have.
     pub fn contents(self) -> Contents {
         match self {
             Format::Csv | Format::Parquet => Contents::Columns,
@@ -39,7 +41,8 @@ impl Format {
         }
     }
 
-    /// Returns whether inputs are first stored as bytes, one per number, and converted to reals later.
+    /// Returns whether inputs are first stored as one byte per number, and are converted to reals
+    /// later.
     pub fn keeps_bytes(self) -> bool {
         self == Format::Idx
     }
@@ -56,7 +59,7 @@ pub enum Contents {
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
-    /// One file of inputs and one of targets, each a single array.
+    /// One file of inputs and one file of targets; each file contains a single array.
     Pair,
 }
 
@@ -69,12 +72,13 @@ pub enum Test {
     Files(Vec<PathBuf>),
     /// The rows of a file of splits.
     Splits {
-        /// The file: `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`, possibly gzipped.
+        /// The file, possibly gzipped, in the format
+        /// `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`.
         file: PathBuf,
         /// The index of the split; `None` visits all splits, one after the other.
         split: Option<usize>,
     },
-    /// A seeded random fraction.
+    /// A random fraction of the rows, chosen by the seed.
     Fraction(f64),
 }
 
@@ -83,7 +87,8 @@ pub enum Test {
 pub enum Outliers {
     /// The rows of another file in the same format. In formats with separate files of inputs and targets, this file is a file of inputs.
     File(PathBuf),
-    /// The test images, each cut into squares that are put together again in random order. A square has this number of pixels per side.
+    /// The test images, each cut into squares that are put together again in random order. The
+    /// number is the side of a square in pixels.
     Shuffled(usize),
 }
 
@@ -100,10 +105,10 @@ pub enum ColumnExpr {
     Named(String, Box<ColumnExpr>, Span),
 }
 
-/// The divisor in the standard deviation of `n` values.
+/// The divisor of the sum of squares in the standard deviation of `n` values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Divisor {
-    /// `n`: standardised training rows have a mean square of exactly 1.
+    /// `n`: the mean square of standardised training rows is exactly 1.
     #[default]
     Count,
     /// `n - 1`, as `sd` in R and Stan.
@@ -119,15 +124,18 @@ pub struct DataSpec {
     pub span: Span,
     /// The format.
     pub format: Format,
-    /// The files, resolved against the program's folder; several files are shards or, in the formats idx and npy, inputs and target.
+    /// The files; relative paths refer to the program's folder. Several files are shards or, in the
+    /// formats idx and npy, the inputs and the targets.
     pub files: Vec<PathBuf>,
-    /// The input columns in order. If empty, all columns except the target are inputs, in file order.
+    /// The input columns in order. If the list is empty, all columns except the target are inputs,
+    /// in file order.
     pub inputs: Vec<ColumnExpr>,
-    /// The target column; `None` for the last column (csv, parquet) or the second file (idx, npy).
+    /// The target column. `None` stands for the last column (csv, parquet) or the second file (idx,
+    /// npy).
     pub target: Option<ColumnExpr>,
     /// The test rows.
     pub test: Test,
-    /// The fraction of the training rows held out for early stopping.
+    /// The fraction of the training rows that is held out for early stopping.
     pub validation: f64,
     /// True if inputs are standardised with the mean and standard deviation of the training rows.
     pub standardise_inputs: bool,
@@ -135,13 +143,15 @@ pub struct DataSpec {
     pub standardise_target: bool,
     /// The divisor of the standard deviations of `standardise` and `zscore`.
     pub divisor: Divisor,
-    /// The factor on every input (after `idx` bytes are converted to reals): `scale = 1 / 126`.
+    /// The factor on every input, as in `scale = 1 / 126`. For `idx`, it is applied after the bytes
+    /// are converted to reals.
     pub scale: f64,
-    /// The number of first training rows to use; `None` uses all.
+    /// The number of training rows to use, counted from the first row; `None` uses all.
     pub limit: Option<usize>,
-    /// A table shared by all examples.
+    /// The table that all examples share, if there is one.
     pub shared: Option<(Format, PathBuf)>,
-    /// Degrees by which the images of the test rows are rotated, counter-clockwise. Each rotation is a separate test set; the first is the main one.
+    /// The angles, in degrees and counter-clockwise, by which the images of the test rows are
+    /// rotated. Each angle gives a separate test set; the first one is the main test set.
     pub rotate: Vec<f64>,
     /// Rows whose predictions should be less certain than those of the test rows.
     pub outliers: Option<Outliers>,
@@ -190,13 +200,14 @@ pub enum Elements {
     Count,
     /// 0 and 1.
     Bool,
-    /// Integers from 0 up to, but not including, this number, or text with this number of levels.
+    /// Integers from 0 up to, but not including, this number; or text with this number of levels.
     Index(usize),
 }
 
 impl Elements {
-    /// Returns the text of this type if a value does not have the type; otherwise `None`. Values of the type `index` are checked by
-    /// [`Codes`](crate::binding::Codes) instead.
+    /// Checks that a value has this type. Returns the text of the type if it does not, and `None`
+    /// if it does. Values of the type `index` are checked by [`Codes`](crate::binding::Codes)
+    /// instead.
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;
         match self {
@@ -207,7 +218,8 @@ impl Elements {
         }
     }
 
-    /// Returns the reason why a column of this name and kind does not have elements of this type; `None` if the column has such elements.
+    /// Returns the reason why a column of this name and kind does not have elements of this type;
+    /// `None` if its elements have the type.
     pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
             (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {
@@ -246,7 +258,8 @@ impl Elements {
     }
 }
 
-/// Returns the first level that is not a number: the reason why a column of numbers was read as text.
+/// Returns the first level that is not a number. Because of this level, a column of numbers was
+/// read as text.
 pub fn word(levels: &[String]) -> &str {
     let mut words = levels.iter().filter(|level| level.parse::<f64>().is_err());
     words.next().or(levels.first()).map_or("", String::as_str)
@@ -259,25 +272,27 @@ pub struct Field {
     pub name: String,
     /// The type of the elements.
     pub kind: FieldKind,
-    /// The distinct integers in ascending order, if some integers between the smallest and the largest do not occur.
+    /// The distinct integers in ascending order. `None` if every integer between the smallest and
+    /// the largest occurs.
     pub distinct: Option<Vec<i64>>,
     /// The sizes of the axes, without the axis of examples if `per_example`.
     pub shape: Vec<usize>,
     /// True if each example has its own values.
     pub per_example: bool,
-    /// The row of the first text that is not a number, counted as in messages.
+    /// The row of the first text that is not a number. Rows are counted as in messages.
     #[serde(default)]
     pub text_row: Option<usize>,
     /// The least and the largest element of a field of reals.
     #[serde(default)]
     pub extent: Option<(f64, f64)>,
-    /// True if the file has the words `false` and `true` for the integers 0 and 1.
+    /// True if the file contains the words `false` and `true` instead of the integers 0 and 1.
     #[serde(default)]
     pub words: bool,
 }
 
 impl Field {
-    /// Describes, for messages, the values that make a field a field of reals instead of integers.
+    /// Returns a phrase for messages: the property of the values that makes this a field of reals
+    /// instead of integers.
     pub fn reals(&self) -> &'static str {
         let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
         match self.extent {
@@ -324,33 +339,35 @@ pub struct InputEntry {
     pub span: Span,
     /// The position of the first element of the entry among the elements of all inputs.
     pub first: usize,
-    /// The number of elements of the entry; 0 for a renamed column of text, which is not part of the vector of reals.
+    /// The number of elements of the entry. It is 0 for a renamed column of text, which is not part
+    /// of the vector of reals.
     pub elements: usize,
 }
 
-/// The schema of a data item, from the header and a scan of the rows.
+/// The schema of a data item, from the header of its files and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The name of the data item.
     pub name: String,
     /// The number of rows in all shards, including the rows that become test rows.
     pub rows: usize,
-    /// Training rows (of the first split).
+    /// The number of training rows (of the first split).
     pub train: usize,
-    /// Test rows (of the first split).
+    /// The number of test rows (of the first split).
     pub test: usize,
-    /// Validation rows.
+    /// The number of validation rows.
     pub validation: usize,
-    /// Outliers.
+    /// The number of outlier rows.
     pub outliers: usize,
     /// The number of splits that the run visits.
     pub splits: usize,
     /// All fields of the file.
     pub fields: Vec<Field>,
-    /// The number of input columns, which is the size `d` of an input `real[d]`. The input columns are those of `inputs = [..]`, or all columns
-    /// except the target.
+    /// The number of input columns: the size `d` of an input `real[d]`. The input columns are those
+    /// of `inputs = [..]`, or all columns except the target.
     pub inputs: usize,
-    /// The names of the input columns in the program; empty if some of them are elements of an array.
+    /// The names that the program gives to the input columns; empty if some of them are elements of
+    /// an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,

@@ -1,23 +1,27 @@
-//! The sums in a model that are linear in parameters, with the columns by which the parameters are multiplied.
+//! The part of a model that is linear in parameters: sums of parameters, each multiplied by a
+//! column of the data.
 
 use bnnc_math::scalar::Scalar;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The linear part of a model: `a + b * x + c * x * z` has the columns 1, `x` and `x * z`.
+/// The linear part of a model. For example, `a + b * x + c * x * z` has the columns 1, `x` and
+/// `x * z`.
 ///
-/// The model uses these parameters only in the sums. Therefore, parameter values that give the same sums have the same likelihood.
+/// The model uses these parameters nowhere else. Therefore, parameter values that give the same
+/// sums give the same likelihood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// The names of the coefficients: parameters, or elements of parameters.
     pub coefficients: Vec<String>,
-    /// The names of the ports of the inputs and outputs from which columns are computed.
+    /// The names of the ports from which columns are computed: inputs and outputs of the model.
     pub ports: Vec<String>,
     /// The sums, one for each row.
     pub sums: Vec<LinearSum>,
 }
 
-/// A sum of products of a coefficient and a column. The sum in the model may have further terms.
+/// A sum of terms, each a coefficient times a column. The expression in the model may contain
+/// further terms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.
@@ -29,11 +33,11 @@ pub struct LinearSum {
 pub struct LinearTerm {
     /// The position of the coefficient in [`Design::coefficients`].
     pub coefficient: usize,
-    /// The values that multiply it.
+    /// The column: the values that multiply the coefficient.
     pub column: ColumnFormula,
 }
 
-/// A number that is computed from the data of a row.
+/// A formula for a number that is computed from the data of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ColumnFormula {
     /// A constant.
@@ -42,10 +46,10 @@ pub enum ColumnFormula {
     Element {
         /// The position of the port in [`Design::ports`].
         port: usize,
-        /// The position of the element in a row.
+        /// The position of the element among the elements of one row of the port.
         at: usize,
     },
-    /// A function of other numbers.
+    /// A scalar function whose arguments are other formulas.
     Apply(
         #[serde(serialize_with = "write_scalar", deserialize_with = "read_scalar")] Scalar,
         Vec<ColumnFormula>,
@@ -62,7 +66,8 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns the value of the formula. `element` returns an element of a port, given the index of the port and the position.
+    /// Returns the value of the formula. `element(port, at)` returns element `at` of the port with
+    /// index `port`.
     pub fn value(&self, element: &dyn Fn(usize, usize) -> f64) -> f64 {
         match self {
             ColumnFormula::Number(number) => *number,
@@ -83,13 +88,14 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns the formula in the syntax of the language. `name` returns the name of an element of a port, given the index of the port and the
-    /// position.
+    /// Returns the formula in the syntax of the language. `name(port, at)` returns the name of
+    /// element `at` of the port with index `port`.
     pub fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         self.leveled(name).0
     }
 
-    /// Returns the text, in parentheses if it binds less tightly than `level`.
+    /// Returns the text of the formula. The text is put in parentheses if its outermost operator
+    /// binds less tightly than `level`.
     fn text_at(&self, level: u8, name: &dyn Fn(usize, usize) -> String) -> String {
         match self.leveled(name) {
             (text, own) if own < level => format!("({text})"),
@@ -97,7 +103,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns the text and its binding level.
+    /// Returns the text of the formula and the precedence level of its outermost operator.
     fn leveled(&self, name: &dyn Fn(usize, usize) -> String) -> (String, u8) {
         let (scalar, args) = match self {
             ColumnFormula::Number(number) if *number < 0.0 => return (number.to_string(), SUM),
@@ -112,7 +118,8 @@ impl ColumnFormula {
         match (scalar, args) {
             (Scalar::Neg, [operand]) => (format!("-{}", operand.text_at(PRODUCT, name)), SUM),
             (Scalar::Not, [operand]) => (format!("!{}", operand.text_at(ATOM, name)), ATOM),
-            // The language converts numbers and Booleans implicitly.
+            // These conversions have no text, because the language converts numbers and Booleans
+            // implicitly.
             (Scalar::ToReal | Scalar::ToInt, [operand]) => operand.leveled(name),
             (Scalar::Select, [condition, yes, no]) => {
                 let [condition, yes, no] = [condition, yes, no].map(|part| part.text(name));
@@ -126,7 +133,8 @@ impl ColumnFormula {
     }
 }
 
-/// Returns the dividend and the divisor if the operation multiplies a formula by the reciprocal of another.
+/// Returns the dividend and the divisor of a quotient, which is stored as a product with a
+/// reciprocal.
 fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2]> {
     let (Scalar::Mul, [first, second]) = (scalar, args) else {
         return None;
@@ -152,7 +160,8 @@ const PRODUCT: u8 = 5;
 const POWER: u8 = 6;
 const ATOM: u8 = 7;
 
-/// Returns the text of an operator between two operands, and its binding level; `None` if the operation is not an infix operator.
+/// Returns the text of an operator between two operands, and the precedence level of the operator;
+/// `None` if the operation is not an infix operator.
 fn infix(
     scalar: Scalar,
     [left, right]: [&ColumnFormula; 2],
@@ -172,7 +181,8 @@ fn infix(
         _ => return None,
     };
     let before = level + u8::from(matches!(level, COMPARISON | POWER));
-    // `a + (b - c)` and `a * (b / c)` need no parentheses.
+    // For these operators, an operand on the right with the same level needs no parentheses:
+    // `a + (b - c)`, `a * (b / c)`.
     let is_associative = matches!(scalar, Scalar::Or | Scalar::And | Scalar::Add | Scalar::Mul);
     let after = level + u8::from(!is_associative);
     let (left, right) = (left.text_at(before, name), right.text_at(after, name));

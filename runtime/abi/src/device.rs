@@ -1,10 +1,14 @@
-//! A program for a device with its own memory: the images of its kernels, and how each of them is launched.
+//! A program for a device with its own memory: the images of the kernels, and the parameters of
+//! each launch.
 //!
-//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of the kernel run in order. The
-//! entries must write the same values to every output as the executor on the host, up to rounding. Reducing outputs start from the identity of
-//! their [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill these outputs with the identity. The previous content
-//! of an output must not be read unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics
-//! in global memory. A primitive must compute the same function as its naive reference.
+//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into
+//! chunks. The entries that implement one kernel run in order. Up to rounding, the entries must
+//! write the same values to every output as the executor on the host. A reducing output starts from
+//! the identity of its [`crate::plan::Combine`], even if the domain is empty. An earlier entry must
+//! therefore fill this output with the identity. An entry must not read the previous content of an
+//! output unless the body of the kernel loads it. Results must be the same in every run. Therefore,
+//! a reduction must not use floating-point atomics in global memory. The entries of a primitive
+//! must compute the same function as its naive reference.
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
@@ -27,7 +31,7 @@ pub struct DeviceProgram {
 /// All entries as text for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Ten times the lowest compute capability on which the image runs, for example 80 for 8.0.
+    /// The lowest compute capability on which the image runs, times ten: for example 80 for 8.0.
     pub capability: u32,
     /// The code in PTX.
     pub ptx: Arc<str>,
@@ -38,38 +42,44 @@ pub struct Image {
 pub struct LaunchSequence {
     /// The entries, in order.
     pub entries: Vec<KernelEntry>,
-    /// The bytes of device memory that only these entries use while they run. The initial content is undefined.
+    /// The number of bytes of device memory for intermediate results of these entries. The initial
+    /// content of this memory is undefined.
     pub scratch: Count,
 }
 
-/// The implementation of all calls of one primitive with a certain number of integers.
+/// The implementation of all calls of one primitive that have the same number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
     /// The primitive.
     pub primitive: Primitive,
     /// The number of integers of these calls. For example, matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
-    /// The work to run. Buffer slots are the operands and the result, integer slots are those of the call, and `Outer` is 1.
+    /// The work to run. Its buffer slots are the operands and the result of the call, its integer
+    /// slots are the integers of the call, and `Outer` is 1.
     pub work: LaunchSequence,
-    /// A blocked form of the same computation, for a runtime with a library of matrix products; `None` if there is no such form.
+    /// A blocked form of the same computation, for a runtime with a library of matrix products;
+    /// `None` if this routine does not have such a form.
     pub blocked: Option<Blocked>,
 }
 
-/// A factorisation of the matrices in the result, one column of blocks at a time. The integer slots are those of the call, followed by three
-/// others: the first row of the column of blocks, the number of rows of its diagonal block, and the number of rows below this block. The
-/// contributions of earlier columns have already been subtracted.
+/// A blocked factorisation of the matrices in the result. Each step factors one column of blocks.
+/// The entries have the integer slots of the call, followed by three others: the first row of the
+/// column of blocks, the number of rows of its diagonal block, and the number of rows below this
+/// block. Before a step, the contributions of earlier columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The number of rows of each diagonal block except the last one.
     pub rows: u32,
-    /// The entry that factors the diagonal block, and clears the elements above the diagonal of this block.
+    /// The entry that factors the diagonal block. It also clears the elements above the diagonal of
+    /// this block.
     pub diagonal: KernelEntry,
-    /// The entry that solves for the rows below the diagonal block, and clears the mirror image of these rows above the diagonal.
+    /// The entry that solves for the rows below the diagonal block. It also clears the mirror image
+    /// of these rows above the diagonal.
     pub panel: KernelEntry,
 }
 
 impl Blocked {
-    /// The number of integer slots in addition to those of the call.
+    /// The number of integer slots of the entries in addition to those of the call.
     pub const INTS: usize = 3;
 
     /// Returns both entries as a launch sequence, for checks that apply to any sequence.
@@ -95,13 +105,15 @@ impl Routine {
 pub struct KernelEntry {
     /// The function's name.
     pub name: String,
-    /// The number of blocks along each axis. If one of these numbers is not positive, nothing is launched.
+    /// The number of thread blocks along each axis of the grid. If one of these numbers is not
+    /// positive, the entry is not launched.
     pub grid: [Count; 3],
-    /// The threads of a block by axis.
+    /// The number of threads of a thread block along each axis.
     pub block: [u32; 3],
-    /// Bytes of shared memory that the image declares.
+    /// The number of bytes of shared memory that the image declares.
     pub static_shared: u32,
-    /// Bytes of shared memory that a launch needs in addition to those that the image declares.
+    /// The number of bytes of shared memory that a launch needs in addition to those that the image
+    /// declares.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
     pub parameters: Vec<KernelParameter>,
@@ -120,7 +132,8 @@ pub enum KernelParameter {
     Scratch,
 }
 
-/// A size of a grid or of memory as a function of the integers of a launch. The function is non-decreasing in each integer.
+/// The size of a grid or of a memory area, computed from the integers of a launch. The size never
+/// decreases if one of the integers increases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
     /// A constant.
@@ -137,7 +150,7 @@ pub enum Count {
     Quotient(Box<Count>, i64),
 }
 
-/// The values bound to the slots of one launch. Counts are computed from them.
+/// The values bound to the slots of one launch, from which [`Count::value`] computes a count.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchValues<'a> {
     /// The integers, by slot.
@@ -166,7 +179,8 @@ impl Count {
         }
     }
 
-    /// Returns whether every slot that the count names exists, given the numbers of buffer slots and of integer slots.
+    /// Returns whether every slot in the count exists, given the numbers of buffer slots and of
+    /// integer slots.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,
@@ -182,7 +196,8 @@ impl Count {
 const THREADS: u64 = 1024;
 
 impl DeviceProgram {
-    /// Returns the latest image that runs on a device whose compute capability, times ten, is `capability`.
+    /// Returns the image for the highest compute capability among those that run on this device.
+    /// `capability` is the compute capability of the device, times ten.
     pub fn image(&self, capability: u32) -> Option<&Image> {
         let runs = self.images.iter().filter(|image| image.capability <= capability);
         runs.max_by_key(|image| image.capability)
@@ -201,7 +216,8 @@ impl DeviceProgram {
         kernels.chain(self.routines.iter().flat_map(Routine::entries))
     }
 
-    /// Checks that every launch and call of the plan binds the slots that the entries name. A call need not have a routine.
+    /// Checks that every launch and every call of the plan binds the slots that its entries use. A
+    /// call need not have a routine.
     ///
     /// # Errors
     /// Fails if the program does not belong to the plan, which is a bug.
@@ -246,7 +262,7 @@ impl DeviceProgram {
 }
 
 impl LaunchSequence {
-    /// Checks that the entries name only slots that are bound.
+    /// Checks that the entries use only slots that are bound.
     fn verify(&self, buffers: usize, ints: usize) -> Result<(), Bug> {
         let is_bound = |count: &Count| count.is_bound(buffers, ints);
         for entry in &self.entries {

@@ -1,4 +1,5 @@
-//! Posteriors made of training iterates or of several trainings: averages of iterates, and ensembles.
+//! Posteriors made of the iterates of one training (averages) or of the results of several
+//! trainings (ensembles).
 
 use crate::code::Artifact;
 use crate::manifest::{SiteReport, Train, Training};
@@ -34,8 +35,8 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 pub struct Swag {
     /// The training that produces the iterates.
     pub train: Train,
-    /// The states that the Gaussian covers. All other states have their values at the end of the training: after the last epoch or, with early
-    /// stopping, after the best epoch.
+    /// The states that the Gaussian covers. All other states keep their values from the end of the
+    /// training: after the last epoch or, with early stopping, after the best epoch.
     pub moved: Vec<String>,
     /// The selection of the iterates.
     pub options: IterateOptions,
@@ -79,7 +80,8 @@ options! {
     }
 }
 
-/// The largest number of iterates if `every` has no value. The cost of predictions and integrals is proportional to the number of iterates.
+/// The largest number of iterates if `every` has no value. This limit keeps predictions and
+/// integrals fast: their cost is proportional to the number of iterates.
 const MOST_ITERATES: usize = 100;
 
 impl Swag {
@@ -97,13 +99,15 @@ impl Swag {
             .max(1)
     }
 
-    /// Returns whether a training of `epochs` epochs takes an iterate at the end of an epoch, counted from 1.
+    /// Returns whether a training of `epochs` epochs takes an iterate at the end of epoch `epoch`,
+    /// counted from 1.
     pub fn takes(&self, epoch: usize, epochs: usize) -> bool {
         let warmup = self.warmup_of(epochs);
         epoch > warmup && (epoch - warmup).is_multiple_of(self.every_of(epochs))
     }
 
-    /// Returns the number of iterates that a training of `epochs` epochs keeps if nothing stops it early.
+    /// Returns the number of iterates that a training of `epochs` epochs keeps if it does not stop
+    /// early.
     pub fn planned(&self, epochs: usize) -> usize {
         let taken = epochs.saturating_sub(self.warmup_of(epochs)) / self.every_of(epochs);
         match self.options.keep {
@@ -112,7 +116,7 @@ impl Swag {
         }
     }
 
-    /// Returns the smallest number of iterates from which the covariance can be computed.
+    /// Returns the smallest number of iterates from which the form of covariance can be computed.
     pub fn least(&self) -> usize {
         match self.gaussian.covariance {
             Covariance::Point | Covariance::Snapshots => 1,
@@ -126,11 +130,12 @@ impl Swag {
 pub enum Covariance {
     /// No covariance: the mean alone (stochastic weight averaging).
     Point,
-    /// The variances.
+    /// The variances alone (a diagonal covariance).
     Diagonal,
-    /// The sum of two matrices. The first is half the variances. The second is half the sum of the outer products of the last deviations, divided by
-    /// their number minus one. The argument of the variant is the number of deviations. The deviation of an iterate is its difference from the mean
-    /// of all iterates up to and including this iterate.
+    /// Half the variances plus half the covariance of the last deviations. This covariance is the
+    /// sum of the outer products of the last deviations, divided by their number minus one. The
+    /// argument of the variant is the number of deviations. The deviation of an iterate is its
+    /// difference from the mean of all iterates up to and including this iterate.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,
@@ -156,7 +161,8 @@ pub struct Ensemble {
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that have no effect if the iterates come from an earlier inference block.
+/// The options of [`Swag`] that apply to its training. They have no effect if the iterates come
+/// from an earlier inference block.
 const OF_TRAINING: [OptionName; 10] = [
     Training::epochs(),
     Training::steps(),
@@ -171,7 +177,7 @@ const OF_TRAINING: [OptionName; 10] = [
 ];
 
 impl Swag {
-    /// Checks that no option of a training is set if the iterates come from an earlier inference block.
+    /// Checks that these options are not set if the iterates come from an earlier inference block.
     ///
     /// # Errors
     /// Returns the first option that is set.

@@ -1,8 +1,9 @@
 //! The Laplace approximation: the programs from which a Gaussian around a maximum is built, and its options.
 //!
-//! `f(x, w)` are the arguments of the observed distributions that depend on the row. The bijector of its support maps each argument to the reals. All
-//! arguments together are one vector of `outputs` elements. The weights `w` are the sites that affect `f`. Every other site (a noise level, a
-//! hyperparameter) keeps the value that the search found.
+//! The vector `f(x, w)` contains the arguments of the observed distributions that depend on the
+//! row. Each argument is mapped to the reals by the bijector of its support. Together, the
+//! arguments have `outputs` elements. The weights `w` are the sites on which `f` depends. Every
+//! other site (a noise level, a hyperparameter) keeps the value that the search found.
 
 mod options;
 
@@ -18,10 +19,11 @@ pub use options::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The part of an inference block that approximates the posterior by Gaussians around maxima.
+/// The part of an inference block that approximates the posterior by a Gaussian around each
+/// maximum.
 ///
-/// Programs and their ports, without states and data ports. `n` runs over the rows of a call (symbol `batch`), `k` over cotangents (symbol
-/// `columns`):
+/// The programs and their ports, apart from states and data ports, are listed below. Index `n` runs
+/// over the rows of a call (symbol `batch`), and `k` runs over cotangents (symbol `columns`):
 /// - `rows`: outputs `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope` `[batch, outputs]` (`d log p / d f`) and `curvature`
 ///   `[batch, outputs, outputs]` (`- d2 log p / d f2`).
 /// - `gradient`: outputs `log_likelihood` (of all rows of the call) and its gradient, `STATE/gradient` `[elements]`.
@@ -53,16 +55,16 @@ use serde::{Deserialize, Serialize};
 /// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each of `weights`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
-    /// The search for the maximum; none of its epochs runs if `search` is false.
+    /// The search for the maximum. If `search` is false, it has no epochs.
     pub train: Train,
-    /// True if the maximum is searched for; false if the start is used as the maximum.
+    /// True if the maximum is searched for; false if the start already is the maximum.
     pub search: bool,
     /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
     /// The free states that affect the likelihood of a row given `f`, but not `f` itself, such as a noise level.
     pub noise: Vec<String>,
-    /// The number of scalars in all sites that affect the outputs, including sites that are not approximated. The scale of the prior of a subnetwork
-    /// uses this number as `D`.
+    /// The number of scalars in all sites on which the outputs depend, including sites that are not
+    /// approximated. It is the `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,
     /// The number of elements of `f`.
     pub outputs: usize,
@@ -76,36 +78,40 @@ pub struct Laplace {
     pub blocks: Vec<WeightBlock>,
     /// The options.
     pub options: GaussianOptions,
-    /// An approximation that would need less memory; absent if this one already has a subnetwork or a diagonal precision.
+    /// The plans of an approximation that needs less memory. Absent if this approximation already
+    /// has a subnetwork or a diagonal precision.
     pub smaller: Option<Box<Smaller>>,
 }
 
-/// A port of the training step: the factor on the derivative of the log prior with respect to a state.
+/// A port of the training step: the factor by which the derivative of the log prior with respect to
+/// a state is multiplied.
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
-/// A port of the training step: the term that is added to the derivative of the log posterior with respect to a state. The sum is the derivative of
-/// the log marginal likelihood.
+/// A port of the training step: the term that is added to the derivative of the log posterior with
+/// respect to a state. With this term, the derivative is that of the log marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The plans of the programs for an approximation that has the same model but needs less memory. The programs are not compiled. The plans show
-/// whether the approximation fits into memory, before an error about memory recommends it.
+/// The plans of an approximation of the same model that needs less memory. The programs of these
+/// plans are not compiled. Before an error about memory recommends the smaller approximation, these
+/// plans show whether it would fit into memory.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
-    /// All weights, from which a subnetwork is chosen.
+    /// The weights from which a subnetwork is chosen: all weights.
     pub weights: Vec<Weights>,
-    /// [`Programs::selected`] of all weights.
+    /// The plan of [`Programs::selected`] for all weights.
     pub selected: Plan,
-    /// [`Programs::squares`] of all weights.
+    /// The plan of [`Programs::squares`] for all weights.
     pub squares: Plan,
-    /// [`Programs::squares`] of the approximated weights, which a diagonal precision covers.
+    /// The plan of [`Programs::squares`] for the approximated weights, as a diagonal precision
+    /// needs it.
     pub diagonal: Plan,
-    /// [`Programs::spread`] of the approximated weights.
+    /// The plan of [`Programs::spread`] for the approximated weights.
     pub spread: Plan,
-    /// [`Programs::products`] of all weights, if the curvature needs it.
+    /// The plan of [`Programs::products`] for all weights, if the curvature needs this program.
     pub products: Option<Plan>,
-    /// [`crate::manifest::InferenceBlock::predict`] with all weights drawn.
+    /// The plan of [`crate::manifest::InferenceBlock::predict`] with draws of all weights.
     pub predict: Plan,
-    /// [`crate::manifest::InferenceBlock::sites`].
+    /// The plan of [`crate::manifest::InferenceBlock::sites`].
     pub sites: Plan,
 }
 
@@ -182,7 +188,7 @@ impl MethodPart for Laplace {
         self.options.temperature
     }
 
-    /// Returns false, because the states contain only the maximum.
+    /// Returns false, because the states contain the maximum but not the variances.
     fn has_spread(&self, _: &[SiteReport]) -> bool {
         false
     }
@@ -191,31 +197,33 @@ impl MethodPart for Laplace {
 /// The compiled programs. Programs that the options do not need are absent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
-    /// `f`, the log likelihood of each row, and its first and second derivatives with respect to `f`.
+    /// Computes `f`, the log likelihood of each row, and its first and second derivatives with
+    /// respect to `f`.
     pub rows: Artifact,
-    /// The gradient of the log likelihood.
+    /// Computes the gradient of the log likelihood.
     pub gradient: Artifact,
-    /// Jacobians of all weights.
+    /// Computes Jacobians with respect to all weights.
     pub jacobian: Option<Artifact>,
-    /// Jacobians of selected weights.
+    /// Computes Jacobians with respect to selected weights.
     pub selected: Option<Artifact>,
-    /// For each weight, the sum of the squares of its Jacobian elements.
+    /// Computes, for each weight, the sum of the squares of its Jacobian elements.
     pub squares: Option<Artifact>,
-    /// Products of Jacobians with a diagonal matrix between them.
+    /// Computes `J D J'` for Jacobians `J` and a diagonal matrix `D`.
     pub spread: Option<Artifact>,
-    /// Kronecker factors.
+    /// Computes Kronecker factors.
     pub factors: Option<Artifact>,
-    /// Products of Jacobians with a matrix between them that is diagonal in the eigenbases of Kronecker factors.
+    /// Computes `J M J'` for Jacobians `J` and a matrix `M` that is diagonal in the eigenbases of
+    /// Kronecker factors.
     pub turned: Option<Artifact>,
-    /// Products of vectors with the second derivative of the log likelihood.
+    /// Multiplies vectors by the negative second derivative of the log likelihood.
     pub products: Option<Artifact>,
-    /// The log prior and its curvature.
+    /// Computes the log prior and its curvature.
     pub prior: Artifact,
-    /// Products of vectors with the second derivative of the log prior.
+    /// Multiplies vectors by the negative second derivative of the log prior.
     pub prior_products: Option<Artifact>,
-    /// Derivatives with respect to the inputs.
+    /// Computes derivatives with respect to the inputs of a row.
     pub inputs: Artifact,
-    /// Predictions from `f`.
+    /// Computes predictions from `f`.
     pub functions: Artifact,
 }
 
@@ -232,24 +240,28 @@ pub struct Weights {
     pub real: bool,
 }
 
-/// A diagonal block of a Kronecker-factored curvature. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or
-/// `j * left + i` if the block is `swapped`.
+/// A diagonal block of a Kronecker-factored curvature. The element for row `i` of `left` and row
+/// `j` of `right` has the index `i * right + j`. If the block is `swapped`, its index is
+/// `j * left + i`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightBlock {
     /// The prefix of the names of the block's outputs.
     pub name: String,
     /// The site that contains the block, by its index in [`Laplace::weights`].
     pub weights: usize,
-    /// The size of the left factor. If the right factor is the whole block, the size is 1 and the output `BLOCK/left` does not exist.
+    /// The number of rows of the left factor. It is 1 if the right factor is the whole block; the
+    /// output `BLOCK/left` then does not exist.
     pub left: usize,
-    /// The size of the right factor.
+    /// The number of rows of the right factor.
     pub right: usize,
-    /// True if the index of the left factor varies fastest.
+    /// True if, from one element of the block to the next, the row of the left factor changes
+    /// first.
     pub swapped: bool,
 }
 
 impl WeightBlock {
-    /// Returns the sizes of the two factors, first that of the factor whose index varies slowest among the elements.
+    /// Returns the sizes of the two factors. The factor whose row changes more slowly from element
+    /// to element comes first.
     pub fn extents(&self) -> (usize, usize) {
         match self.swapped {
             true => (self.right, self.left),
@@ -267,6 +279,6 @@ pub enum Likelihood {
     Categorical,
     /// A Boolean with the logit `f`.
     Bernoulli,
-    /// Anything else.
+    /// Any other likelihood.
     Other,
 }

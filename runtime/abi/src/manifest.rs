@@ -1,4 +1,5 @@
-//! Everything the runtime needs to run a compiled file: data, inference blocks with their programs, comparisons.
+//! All data that the runtime needs to run a compiled file: data items, inference blocks with their
+//! programs, and comparisons.
 
 mod training;
 
@@ -30,9 +31,9 @@ pub use training::{Length, OptimiserChoice, Pruning, RateSchedule, StartFrom, Tr
 /// A compiled file.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The program's path or name.
+    /// The path of the program, or its name if it has no path.
     pub program: String,
-    /// The seed of every random number.
+    /// The seed from which every random number is computed.
     pub seed: u64,
     /// The backend's name.
     pub backend: String,
@@ -42,7 +43,7 @@ pub struct Manifest {
     pub infers: Vec<InferenceBlock>,
     /// The `compare` items.
     pub compares: Vec<CompareBlock>,
-    /// The schemas of the data of this run, by item, before the data are read.
+    /// The schemas of the data of this run by data item, known before the data are read.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
 }
@@ -59,13 +60,13 @@ pub struct CompareBlock {
 /// The initial value of a state tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Init {
-    /// This value in every element.
+    /// Every element has this value.
     Constant(f64),
-    /// Independent uniforms between the two bounds.
+    /// The elements are independent and uniform between the two bounds.
     Uniform(f64, f64),
-    /// Independent normals with this mean and standard deviation.
+    /// The elements are independent and normal with this mean and standard deviation.
     Normal(f64, f64),
-    /// The given elements.
+    /// The elements have the given values.
     Values(Vec<f64>),
 }
 
@@ -80,7 +81,8 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
-    /// If this state is fixed to a value that another inference block found: the name of that block and the name of its state.
+    /// The source of the value if another inference block found it, so that this state is fixed:
+    /// the name of that block and the name of its state.
     pub from: Option<(String, String)>,
 }
 
@@ -91,34 +93,35 @@ pub struct SiteReport {
     pub name: String,
     /// The shape of the site.
     pub shape: Shape,
-    /// The variational family: `Normal`.
+    /// The name of the variational family: `Normal`.
     pub family: String,
     /// True if the family puts all its mass at one value.
     pub is_point: bool,
     /// True if the parameter `scale` of the family is the standard deviation.
     pub has_deviation: bool,
-    /// The method by which the KL divergence of the site is computed, with the reason.
+    /// The way in which the KL divergence of the site is computed, and the reason.
     pub kl: String,
-    /// The method by which the likelihood is averaged over the site: a shared draw, or the gradient estimator of its layer.
+    /// The way in which the likelihood is averaged over the site: with a shared draw, or with the
+    /// gradient estimator of the layer.
     pub likelihood: String,
-    /// The facts about the prior of the site with which its posterior is compared.
+    /// The properties of the prior of the site with which the posterior is compared.
     pub prior: PriorReport,
 }
 
-/// The facts about the prior of a site that do not depend on the values of its parameters.
+/// The properties of the prior of a site that do not depend on the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorReport {
-    /// The support, after truncation to the declared type.
+    /// The support of the prior, after truncation to the declared type.
     pub support: Support,
-    /// True if the density does not have a finite integral.
+    /// True if the integral of the prior density is infinite.
     pub is_improper: bool,
-    /// The smallest and the largest value that the prior makes plausible: one pair per element, or one pair for all elements. Empty if these values
-    /// are not known.
+    /// The smallest and the largest plausible value under the prior: one pair for each element, or
+    /// one pair that all elements share. Empty if these values are not known.
     pub plausible: Vec<(f64, f64)>,
 }
 
 impl PriorReport {
-    /// Returns a proper prior with this support and unknown plausible values.
+    /// Returns the report for a proper prior with this support, whose plausible values are unknown.
     pub fn of(support: Support) -> PriorReport {
         PriorReport {
             support,
@@ -127,7 +130,8 @@ impl PriorReport {
         }
     }
 
-    /// Returns the mean and the standard deviation of the prior of an element, which must be normal; `None` if the plausible values are not known.
+    /// Returns the mean and the standard deviation of the prior of an element, or `None` if its
+    /// plausible values are not known. The prior must be normal.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
         let at = if self.plausible.len() == 1 { 0 } else { at };
         let (low, high) = *self.plausible.get(at)?;
@@ -135,20 +139,21 @@ impl PriorReport {
     }
 }
 
-/// Half the width of the plausible values of a normal prior, in standard deviations. The compiler includes values whose log density is up to 12 below
-/// the log density at the mean, so this is the square root of 24.
+/// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler
+/// calls a value plausible if its log density is at most 12 below the maximum. At `z` standard
+/// deviations, the log density is `z^2 / 2` below it, so `z` is the square root of 24.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OutputKind {
-    /// Real values (regression): rmse, log_likelihood, coverage, crps.
+    /// Real values (regression), with the metrics rmse, log_likelihood, coverage and crps.
     Real,
     /// Counts.
     Count,
-    /// One of this number of classes: accuracy, nll, brier, ece.
+    /// One of this number of classes, with the metrics accuracy, nll, brier and ece.
     Classes(usize),
-    /// A Boolean, as two classes.
+    /// A Boolean, which predictions treat as two classes.
     Bool,
 }
 
@@ -161,26 +166,32 @@ pub struct Output {
     pub shape: Shape,
     /// The type of the elements.
     pub kind: OutputKind,
-    /// True if the distribution of another output of the same example depends on this output. Predictions then need the values of this output.
+    /// True if the distribution of another output of the same example depends on this output.
+    /// Predictions then need the observed values of this output.
     pub given: bool,
-    /// True if the model reads the output, as in `y[t] ~ Normal(b * y[t - 1], s)`, so that the elements of the output depend on each other.
+    /// True if the model reads this output, as in `y[t] ~ Normal(b * y[t - 1], s)`. The elements of
+    /// the output then depend on each other.
     pub series: bool,
-    /// True if the elements have one joint distribution, such as `MultivariateNormal`, so that they are dependent given the parameters.
+    /// True if the elements have one joint distribution, such as `MultivariateNormal`. The elements
+    /// may then be dependent given the parameters.
     #[serde(default)]
     pub joint: bool,
-    /// True if the distribution has an infinite variance for all parameter values, so that the standard deviation of draws is meaningless.
+    /// True if the variance of the distribution is infinite for all parameter values. The standard
+    /// deviation of draws is then meaningless.
     #[serde(default)]
     pub infinite_variance: bool,
-    /// A parameter and a bound. The variance is infinite unless the parameter exceeds the bound.
+    /// The name of a parameter of the distribution, and a bound. The variance is finite only if the
+    /// value of the parameter exceeds the bound.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
     /// True if the variance of the distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
     #[serde(default)]
     pub fixed_variance: bool,
-    /// The name of its distribution, for messages.
+    /// The name of the distribution of the output, for messages.
     #[serde(default)]
     pub family: Option<String>,
-    /// The interval that contains the mean of the distribution for all values of parameters and data; `None` if the mean is not bounded.
+    /// The interval that contains the mean of the distribution for all values of parameters and
+    /// data; `None` if no such interval is known.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,
 }
@@ -220,27 +231,29 @@ pub struct InferenceBlock {
     pub precision: Precision,
     /// The part that belongs to the method.
     pub work: Work,
-    /// Predictions for rows.
+    /// The program of predictions for rows.
     pub predict: Artifact,
-    /// Draws of the sites.
+    /// The program that computes draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, or the reason why it does not exist. It has the ports of `predict` without the states.
+    /// The program of prior predictions, or the reason why it does not exist. Its ports are those
+    /// of `predict`, without the states.
     pub prior: Result<Artifact, NoPrior>,
-    /// Parameters and optimiser state.
+    /// The states: parameters and the optimiser's own tensors.
     pub states: Vec<State>,
     /// The sites.
     pub reports: Vec<SiteReport>,
-    /// Data inputs.
+    /// The inputs that hold data.
     pub bindings: Vec<Binding>,
-    /// Positions to check before rows are used.
+    /// The positions that are checked before rows are used.
     pub positions: Option<Positions>,
-    /// Positions that depend on parameters, which `predict` computes as `position/0` and so on.
+    /// The names of the outputs, such as `position/0`, in which `predict` returns positions that
+    /// depend on parameters.
     pub reached: Vec<PositionCheck>,
     /// The parameters in which the model is linear, with the columns that they multiply.
     pub design: Design,
     /// The model's outputs, in order; at least one.
     pub outputs: Vec<Output>,
-    /// The names of the positions along axes, and of classes.
+    /// The names of the positions along axes and the names of classes.
     pub names: Names,
     /// The start of the inference run, if one is given.
     pub start: Option<Start>,
@@ -260,14 +273,15 @@ impl InferenceBlock {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature if it is not 1. The draws then have another spread than the posterior.
+    /// Returns the temperature, or `None` if it is 1. At another temperature, the spread of the
+    /// draws differs from that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
     }
 }
 
-/// The start of an inference run.
+/// The source of the values from which an inference run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Start {
     /// The values that an earlier inference run found.
@@ -276,7 +290,8 @@ pub enum Start {
     File(StartFile),
 }
 
-/// A safetensors file with sites by name on the declared scale, or with states under their names in [`InferenceBlock::states`].
+/// A safetensors file. It contains sites by name on the declared scale, or states under their names
+/// in [`InferenceBlock::states`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// The path of the file.
@@ -294,9 +309,10 @@ pub struct StartSite {
     pub state: String,
     /// The shape on the declared scale.
     pub shape: Shape,
-    /// The support of its values.
+    /// The support of the values of the site.
     pub support: Support,
-    /// True if the state is free. If a posterior fixes the state, the file need not contain its site.
+    /// True if the inference run may change the state. If a posterior fixes the state, the file may
+    /// omit its site.
     pub moves: bool,
 }
 
@@ -309,7 +325,8 @@ impl Manifest {
             .collect()
     }
 
-    /// Changes the seed, and with it the keys of all noise. The code must consist of objects.
+    /// Changes the seed, and therefore the keys of all noise. The code of every program must be an
+    /// object.
     pub fn reseed(&mut self, seed: u64) {
         let from = std::mem::replace(&mut self.seed, seed);
         self.artifacts()
@@ -319,7 +336,8 @@ impl Manifest {
 }
 
 impl InferenceBlock {
-    /// Returns the number of examples that `rows` rows make: at most one if the model takes the whole file as one example.
+    /// Returns the number of examples in `rows` rows. If the model takes the whole file as one
+    /// example, this is 1, or 0 without rows.
     pub fn examples(&self, rows: usize) -> usize {
         match self.bindings.iter().all(|binding| binding.from.is_shared()) {
             true => rows.min(1),
@@ -360,7 +378,8 @@ impl InferenceBlock {
         read.map(|binding| &binding.from).collect()
     }
 
-    /// Returns the inference blocks that this block needs, because it starts from them, takes sites or iterates from them, or ranks weights by them.
+    /// Returns the inference blocks that must run before this block: it starts from their values,
+    /// takes their sites or iterates, or ranks weights by their posterior.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),
@@ -397,7 +416,8 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the port of a quantity of an output in prediction programs. Its name begins with the output if the model has several.
+    /// Returns the port by which prediction programs return a quantity of an output. The port name
+    /// begins with the name of the output if the model has several outputs.
     pub fn port_of(&self, output: &Output, port: PortName) -> String {
         match self.only_output() {
             Some(_) => port.text().to_owned(),

@@ -20,7 +20,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
     finds: Finds::Laplace,
 };
 
-/// The length of a search for a maximum, which may be 0.
+/// The number of epochs of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
     doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. Without a value, `steps` sets the length; with `start` there is no search.",
@@ -62,8 +62,8 @@ options! {
 }
 
 impl GaussianOptions {
-    /// Returns whether the prior precision of `S` of `D` weights is multiplied by `S / D`. If the option has no value, this is true for subnetworks
-    /// only.
+    /// Returns whether the prior precision is multiplied by `S / D` if `S` of `D` weights are
+    /// random. If the option has no value, this is true for subnetworks only.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -80,7 +80,8 @@ pub enum Structure {
     Kronecker,
     /// The precision of the prior plus a matrix of this rank.
     LowRank(usize),
-    /// In function space: a kernel over all training rows, or over this number of rows, chosen at random.
+    /// A kernel in function space over all training rows, or over this number of rows, which are
+    /// chosen at random.
     Functional(Option<usize>),
 }
 
@@ -96,9 +97,11 @@ forms!(Structure {
 /// The approximation of the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CurvatureKind {
-    /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first derivatives in the weights.
+    /// The generalised Gauss-Newton matrix. It uses second derivatives with respect to the outputs,
+    /// and first derivatives of the outputs with respect to the weights.
     Ggn,
-    /// The empirical Fisher matrix: the sum over rows of outer products of their gradients.
+    /// The empirical Fisher matrix: the sum over rows of `g g'`, where `g` is the gradient of the
+    /// log likelihood of the row.
     Fisher,
     /// The Hessian.
     Hessian,
@@ -106,18 +109,19 @@ pub enum CurvatureKind {
 
 words!(CurvatureKind { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
 
-/// The random weights, or the weights from which a method chooses them.
+/// The weights that are random, or the weights among which a method chooses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Over {
     /// The weights of all sites that affect the outputs.
     All,
     /// The weights of the last layer.
     LastLayer,
-    /// The weights of these layers and sites.
+    /// The weights of the named layers and sites.
     Names(Vec<Arc<str>>),
     /// The weights with the highest scores.
     Subnetwork {
-        /// The size: the number of weights if it is at least 1, otherwise a fraction of all weights.
+        /// The size of the subnetwork: the number of weights if it is at least 1, otherwise a
+        /// fraction of all weights.
         size: f64,
         /// The score of a weight.
         by: Score,
@@ -161,18 +165,20 @@ impl Over {
     }
 }
 
-/// The score by which the weights of a subnetwork are chosen, the highest scores first.
+/// The score by which the weights of a subnetwork are chosen; the weights with the highest scores
+/// are random.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {
-    /// The marginal variance under a diagonal precision.
+    /// The variance of the weight under a diagonal approximation.
     Diagonal,
-    /// The marginal variance under the full precision.
+    /// The marginal variance of the weight under the full precision.
     Marginal,
-    /// The absolute value.
+    /// The absolute value of the weight at the maximum.
     Magnitude,
-    /// A random number.
+    /// A random number for each weight.
     Random,
-    /// The variance under the posterior of an earlier inference block (`vi` or `swag`).
+    /// The variance of the weight under the posterior of an earlier inference block (`vi` or
+    /// `swag`).
     Infer(String),
 }
 
@@ -198,21 +204,21 @@ impl Score {
     }
 }
 
-/// The method of prediction from the Gaussian of the weights.
+/// The way in which predictions are computed from the Gaussian of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
-    /// Linearised. The prediction has a closed form for a Normal likelihood, uses the probit approximation for classes, and otherwise uses draws of
-    /// `f`.
+    /// The network is linearised. The prediction has a closed form for a Normal likelihood, uses
+    /// the probit approximation for classes, and uses draws of `f` for other likelihoods.
     Glm,
-    /// Linearised, with the probit approximation.
+    /// The network is linearised; class probabilities use the probit approximation.
     Probit,
-    /// Linearised, with the Laplace bridge.
+    /// The network is linearised; class probabilities use the Laplace bridge.
     Bridge,
-    /// Linearised, with the normalised Laplace bridge.
+    /// The network is linearised; class probabilities use the normalised Laplace bridge.
     BridgeNormalised,
-    /// Linearised, by draws of `f`.
+    /// The network is linearised; predictions average over draws of `f`.
     MonteCarlo,
-    /// By draws of the weights through the network.
+    /// The network is not linearised; predictions average over draws of the weights.
     Weights,
 }
 
@@ -228,11 +234,11 @@ words!(Link {
 /// The source of the factor on the precision of the prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PriorPrecision {
-    /// This number; 1 keeps the prior of the model.
+    /// The given number; 1 keeps the prior of the model.
     Given(f64),
-    /// The maximum of the marginal likelihood.
+    /// The factor with the largest marginal likelihood.
     MarginalLikelihood,
-    /// The maximum over a grid of the predictive log likelihood of the validation rows.
+    /// The factor, from a grid, with the largest predictive log likelihood of the validation rows.
     Validation,
 }
 
@@ -246,24 +252,25 @@ impl OptionValue for PriorPrecision {
     }
 }
 
-/// The weights that share a factor on the precision of the prior.
+/// The groups of weights that share one factor on the precision of the prior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PriorStructure {
-    /// All weights together.
+    /// All weights share one factor.
     Scalar,
-    /// Each site.
+    /// The weights of each site share one factor.
     Layer,
-    /// Each weight.
+    /// Each weight has its own factor.
     Diagonal,
 }
 
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
 impl GaussianOptions {
-    /// Checks that `online` has a search, and that a learned noise is at temperature 1.
+    /// Checks the conditions of the option `online`: the maximum is searched for, and a learned
+    /// noise is at temperature 1.
     ///
     /// # Errors
-    /// Fails if `online` is set without a search, or with a learned noise at a temperature other than 1.
+    /// Fails if `online` is set and one of the conditions does not hold.
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), OptionConflict> {
         if self.online && !searches {
             return OptionConflict::new(
