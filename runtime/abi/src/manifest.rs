@@ -443,17 +443,18 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that trains, if an optimiser contributes to the posterior.
+    /// Returns the part that trains; `None` if no optimiser contributes to the posterior.
     pub fn training(&self) -> Option<&Train> {
         self.work.part().training()
     }
 
-    /// Returns the options that select iterates, if the posterior is made of them.
+    /// Returns the options that select iterates; `None` if the posterior does not consist of
+    /// iterates.
     pub fn iterated(&self) -> Option<&Swag> {
         self.work.part().iterated()
     }
 
-    /// Returns the part that trains several times, if the posterior is an ensemble.
+    /// Returns the part that trains several times; `None` if the posterior is not an ensemble.
     pub fn ensemble(&self) -> Option<&Ensemble> {
         match &self.work {
             Work::Ensemble(ensemble) => Some(ensemble),
@@ -461,7 +462,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that integrates over weights, if there is one.
+    /// Returns the part that integrates over weights; `None` for other methods.
     pub fn collapsed(&self) -> Option<&Collapsed> {
         match &self.work {
             Work::Collapsed(collapsed) => Some(collapsed),
@@ -469,7 +470,8 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that approximates, if the posterior is Gaussian around a maximum.
+    /// Returns the part that approximates the posterior by a Gaussian around a maximum; `None` for
+    /// other methods.
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {
             Work::Laplace(laplace) => Some(laplace),
@@ -477,7 +479,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that samples, if Markov chains find the posterior.
+    /// Returns the part that samples; `None` if the posterior is not found by Markov chains.
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
             Work::Sampling(sampling) => Some(sampling),
@@ -485,7 +487,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the states that have one value per draw in predictions.
+    /// Returns the states for which prediction programs take one value per draw.
     pub fn per_draw(&self) -> Vec<&str> {
         self.work.part().per_draw()
     }

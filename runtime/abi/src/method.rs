@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, de};
 /// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OptionKind {
-    /// An integer between these bounds, both included.
+    /// An integer between these bounds; both bounds are allowed.
     Int(i64, i64),
     /// A real in this open interval.
     Real(f64, f64),
@@ -24,24 +24,25 @@ pub enum OptionKind {
     AtLeast(f64),
     /// True or false.
     Bool,
-    /// One of these words.
+    /// One word from this list.
     Word(&'static [&'static str]),
-    /// An optimiser of the library or the program with its arguments.
+    /// An optimiser, with its arguments, from the library or the program.
     Optimiser,
     /// The name of an earlier inference block.
     Infer,
-    /// Numbers from 0 to below 1 in brackets.
+    /// Numbers in brackets; each is at least 0 and below 1.
     Fractions,
     /// Names in brackets.
     Names,
     /// The name of an earlier inference block, or `safetensors("FILE")`.
     Start,
-    /// A number between the two bounds, or one of these words.
+    /// A number between the two bounds, or a word from this list.
     NumberOr(f64, f64, &'static [&'static str]),
-    /// The random weights: `all`, `last_layer`, names in brackets, or `subnetwork(size, by = WORD)`. `WORD` is one of these scores or an earlier
+    /// The random weights: `all`, `last_layer`, names in brackets, or
+    /// `subnetwork(size, by = WORD)`. `WORD` is a score from this list, or the name of an earlier
     /// inference block.
     Weights(&'static [&'static str]),
-    /// One of these forms: words, and calls with numbers.
+    /// A value in a form from this list: a word, or a call whose arguments are numbers.
     Call(&'static [CallForm]),
 }
 
@@ -79,8 +80,8 @@ impl OptionKind {
         }
     }
 
-    /// Returns the condition on a number, in words and as a predicate; `None` for kinds other than [`OptionKind::Int`], [`OptionKind::Real`] and
-    /// [`OptionKind::AtLeast`].
+    /// Returns the condition that a number must meet, in words and as a predicate. Only the kinds
+    /// [`OptionKind::Int`], [`OptionKind::Real`] and [`OptionKind::AtLeast`] have such a condition.
     pub fn number(self) -> Option<(String, Allows)> {
         match self {
             OptionKind::Int(least, most) => Some((
@@ -125,7 +126,7 @@ pub fn range(low: f64, high: f64) -> String {
 /// A predicate that is true for the numbers that an option accepts.
 pub type Allows = Box<dyn Fn(f64) -> bool>;
 
-/// When an option takes effect.
+/// The phase in which an option takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The option changes the compiled program.
@@ -141,11 +142,11 @@ pub enum Phase {
 pub struct OptionDef {
     /// The name of the option.
     pub name: &'static str,
-    /// The effect of the option, with the unit of its value.
+    /// The description of the effect of the option, with the unit of its value.
     pub doc: &'static str,
     /// The kind of the value.
     pub kind: OptionKind,
-    /// The default, as a program would write it; empty if there is none.
+    /// The default, as a program would write it; empty if the option does not have a default.
     pub default: &'static str,
     /// The phase in which the option takes effect.
     pub phase: Phase,
@@ -158,18 +159,18 @@ pub struct OptionDef {
 pub struct MethodDef {
     /// The name of the method in `infer x = NAME(..)`.
     pub name: &'static str,
-    /// One sentence that describes it.
+    /// One sentence that describes the method.
     pub doc: &'static str,
     /// The options of the method.
     pub options: &'static [OptionDef],
     /// The items that the first argument of the method may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,
-    /// The way in which the method finds the posterior.
+    /// The kind of computation that finds the posterior.
     pub finds: Finds,
 }
 
 impl MethodDef {
-    /// Returns the record of an option, in any of its accepted spellings.
+    /// Returns the record of the option with this name, which may have any accepted spelling.
     pub fn option(&self, name: &str) -> Option<&'static OptionDef> {
         let name = spellings::word(name);
         self.options.iter().find(|option| option.name == name)
@@ -180,7 +181,8 @@ impl MethodDef {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
 
-    /// Adds the help `did you mean ..?` if `wrong` is the name of an option in another tool, or resembles the name of an option.
+    /// Adds the help `did you mean ..?` if `wrong` is the name of an option in another tool, or is
+    /// similar to the name of an option.
     pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
         match self.synonym(wrong) {
             Some(option) if option.kind == OptionKind::Optimiser => diagnostic.help(format!(
@@ -192,7 +194,7 @@ impl MethodDef {
         }
     }
 
-    /// Returns the option that has this name in another tool.
+    /// Returns the option of the method that other tools call `word`.
     pub fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
@@ -210,22 +212,23 @@ impl MethodDef {
     }
 }
 
-/// The way in which a method finds a posterior. The variants correspond to the variants of [`crate::manifest::Work`].
+/// The kind of computation with which a method finds a posterior. The variants correspond to the
+/// variants of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
-    /// An optimiser.
+    /// Training by an optimiser.
     Training,
-    /// An optimiser with random masks. Predictions draw masks too.
+    /// Training by an optimiser, with random masks. Predictions also use random masks.
     Masked,
-    /// Markov chains of this sampler.
+    /// Markov chains with this sampler.
     Chains(SamplerKind),
-    /// A Gaussian around a maximum.
+    /// A search for a maximum, around which a Gaussian is placed.
     Laplace,
-    /// A Gaussian over iterates.
+    /// A training whose iterates determine a Gaussian.
     Swag,
-    /// Several maxima.
+    /// Several trainings, each of which finds a maximum.
     Ensemble,
-    /// A mixture over iterates, with exact integrals over some weights.
+    /// A training whose iterates form a mixture, with exact integrals over some weights.
     Collapsed,
 }
 
@@ -236,7 +239,7 @@ pub enum Takes {
     Posterior,
     /// A model only.
     Model,
-    /// Either.
+    /// A posterior or a model.
     Either,
     /// A model, or a posterior that fixes some of its sites to the values of an earlier inference run.
     ModelOrFixed,
@@ -250,10 +253,10 @@ pub fn lookup(name: &str) -> Option<&'static MethodDef> {
 /// The name of a method of [`ALL`].
 pub type MethodName = &'static str;
 
-/// Reads the name of a method.
+/// Reads the name of a method, and returns the name in its record.
 ///
 /// # Errors
-/// Fails if the name is not that of a method.
+/// Fails if no method has this name.
 pub fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MethodName, D::Error> {
     let name = String::deserialize(deserializer)?;
     let method = lookup(&name).ok_or_else(|| de::Error::custom(format!("there is no method `{name}`")))?;

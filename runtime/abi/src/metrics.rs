@@ -1,24 +1,25 @@
-//! The metrics of predictions: their names, their meanings, and the quantities from which they are computed.
+//! The metrics of predictions: the name and the meaning of each, and the quantity from which it is
+//! computed.
 
 use crate::manifest::{InferenceBlock, Output, OutputKind};
 use crate::ports::PortName;
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 
-/// The quantity that a metric is computed from.
+/// The quantity from which a metric is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The mean of the target given the parameters.
+    /// The mean of the target under each draw of the parameters.
     Mean,
     /// Draws of the target.
     Draws,
-    /// Probabilities of classes.
+    /// The probabilities of the classes.
     Probabilities,
-    /// Class probabilities of the outliers in the data.
+    /// The class probabilities of the outlier rows.
     Outliers,
-    /// The log density of the target.
+    /// The log density of the target in each test row.
     LogLikelihood,
-    /// The log density of each training row under every posterior draw.
+    /// The log density of each training row under each posterior draw.
     LeftOut,
     /// The time of the fit in seconds.
     Time,
@@ -33,7 +34,7 @@ pub struct MetricDef {
     pub written: &'static str,
     /// One line of explanation for the report.
     pub meaning: &'static str,
-    /// The quantity that it is computed from.
+    /// The quantity from which the metric is computed.
     pub basis: Basis,
 }
 
@@ -147,7 +148,7 @@ pub struct ComparedMetric {
     pub output: Option<String>,
     /// The name of the metric in `result.json`.
     pub name: String,
-    /// The place where the program names it.
+    /// The place where the program names the metric.
     pub span: Span,
 }
 
@@ -160,7 +161,8 @@ impl ComparedMetric {
         }
     }
 
-    /// Returns the name of the metric among the metrics of an inference run, without a prefix if the model has only one output.
+    /// Returns the name of the metric among the metrics of an inference run. The name of the output
+    /// is left out if the model has only one output.
     pub fn key(&self, infer: &InferenceBlock) -> String {
         let only = infer.only_output().map(|output| &output.name);
         match &self.output {
@@ -176,12 +178,13 @@ impl ComparedMetric {
 }
 
 impl Basis {
-    /// Returns whether the quantity covers all outputs together.
+    /// Returns whether the quantity covers all outputs of the model together.
     pub fn is_joint(self) -> bool {
         matches!(self, Basis::LeftOut | Basis::Time)
     }
 
-    /// Returns the port of the prediction program that computes the quantity for an output; `None` if the output has no such quantity.
+    /// Returns the port by which the prediction program returns this quantity of an output; `None`
+    /// if the output does not have the quantity.
     pub fn port(self, output: &Output) -> Option<PortName> {
         let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
         match self {

@@ -9,23 +9,24 @@ use std::collections::HashSet;
 /// The names that a program and its data give to the axes of parameters and to the classes of outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// The axis names of all parameters and computed quantities; `None` for an axis that is not a single dim.
+    /// The names of the axes of all parameters and computed quantities. An axis has `None` if its
+    /// size is not that of a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
-    /// The axis names of the parameters of layers, in the same form.
+    /// The names of the axes of all parameters of layers, in the same form.
     #[serde(default)]
     pub layers: Vec<(String, Vec<Option<String>>)>,
-    /// Dims whose positions have names.
+    /// The dims whose positions have names.
     pub dims: Vec<PositionLabels>,
-    /// Outputs whose classes have names.
+    /// The outputs whose classes have names.
     pub classes: Vec<PositionLabels>,
 }
 
 /// The names of the positions along a dim, or of the classes of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PositionLabels {
-    /// The dim or the output.
+    /// The name of the dim or of the output.
     pub of: String,
-    /// The source of the names.
+    /// The source from which the names are taken.
     pub from: LabelSource,
     /// The names, in the order of the positions.
     pub names: Vec<String>,
@@ -34,11 +35,12 @@ pub struct PositionLabels {
 /// The source of the names of positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelSource {
-    /// The levels of a column, or the words for 0 and 1.
+    /// The levels of a column, or the words that it has for 0 and 1.
     Levels(String),
-    /// The input columns.
+    /// The names of the input columns.
     Columns,
-    /// The levels at build time. The position of a value of the column is the index of its level in this list.
+    /// The levels of a column at build time. A value of the column has the position of its level in
+    /// this list.
     Codes(Vec<String>),
 }
 
@@ -48,8 +50,8 @@ pub fn layer_of(site: &str) -> Option<&str> {
 }
 
 impl LabelSource {
-    /// Returns the names in the current data; `None` if the column has no levels, if there are no names, or if two positions would have the same
-    /// name.
+    /// Returns the names for the current data. Returns `None` if the source has no names, or if two
+    /// positions would have the same name.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
@@ -69,14 +71,14 @@ impl LabelSource {
 }
 
 impl Names {
-    /// Replaces the names by the names in other data of the same sizes.
+    /// Replaces the names by those for other data. The sizes of the axes must be the same.
     pub fn relabel(&mut self, schema: &Schema) {
         for labels in self.dims.iter_mut().chain(&mut self.classes) {
             labels.names = labels.from.names(schema).unwrap_or_default();
         }
     }
 
-    /// Returns whether the model itself, and not one of its layers, declares a parameter.
+    /// Returns whether a parameter is declared by the model itself, not by one of its layers.
     pub fn declares(&self, site: &str) -> bool {
         self.sites.iter().any(|(name, _)| name == site)
     }

@@ -1,5 +1,5 @@
-//! A program that runs in one fixed arena of buffers. Its steps are kernel launches, library calls, and loops that repeat steps a given number of
-//! times.
+//! A plan: a program that runs in one fixed arena of buffers. The steps of a plan are kernel
+//! launches, library calls, and loops that repeat steps a given number of times.
 //!
 //! Sizes may be symbolic; [`Amount::resolve`] evaluates them once per run.
 
@@ -19,17 +19,17 @@ bnnc_base::id!(
     "b"
 );
 
-/// A product of a number and symbols.
+/// The product of an integer factor and symbols for sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Extent {
-    /// The number.
+    /// The integer factor.
     pub factor: i64,
     /// The symbols, sorted.
     pub symbols: Vec<Symbol>,
 }
 
 impl Extent {
-    /// Returns the extent of a number without symbols.
+    /// Returns the extent without symbols that has this value.
     pub fn fixed(factor: i64) -> Extent {
         Extent {
             factor,
@@ -64,7 +64,8 @@ impl Extent {
             .fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
     }
 
-    /// Returns the number if the extent has no symbol or the factor is zero.
+    /// Returns the value if it does not depend on symbols: the extent has no symbols, or its factor
+    /// is zero.
     pub fn as_fixed(&self) -> Option<i64> {
         (self.symbols.is_empty() || self.factor == 0).then_some(self.factor)
     }
@@ -86,7 +87,7 @@ impl fmt::Display for Extent {
     }
 }
 
-/// A sum of extents: an offset, a stride, a trip count.
+/// A sum of extents, for example an offset, a stride or a trip count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount(pub Vec<Extent>);
 
@@ -96,7 +97,7 @@ impl Amount {
         Amount(vec![extent])
     }
 
-    /// Returns the number if no symbol occurs.
+    /// Returns the value if it does not depend on symbols.
     pub fn as_fixed(&self) -> Option<i64> {
         self.0.iter().map(Extent::as_fixed).sum()
     }
@@ -107,54 +108,54 @@ impl Amount {
     }
 }
 
-/// The storage of an element in memory.
+/// The type by which an element is stored in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Storage {
-    /// `f32` or `f64`, by the precision of the plan. Booleans are stored in the same way, as 0 and 1.
+    /// `f32` or `f64`: the precision of the plan. Booleans are stored in this type too, as 0 and 1.
     Real,
     /// `i32`.
     Int,
 }
 
-/// The owner of a buffer, and the lifetime of its content.
+/// The program that writes or reads a buffer, and how long the content of the buffer is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BufferRole {
-    /// Written by the host before a run of the plan.
+    /// The host writes the buffer before a run of the plan.
     Input,
-    /// The content is kept between runs, and is read and updated in place.
+    /// The content is kept between runs. Each run reads and updates it in place.
     State,
-    /// Read by the host after a run.
+    /// The host reads the buffer after a run.
     Output,
-    /// The content is undefined outside a run, and the buffer may share memory with other buffers.
+    /// The content is undefined outside a run. The buffer may share memory with other buffers.
     Scratch,
-    /// Never written by the plan.
+    /// The buffer holds these values, and the plan never writes to it.
     Constant(Arc<[f64]>),
 }
 
 /// A row-major tensor in the arena.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// The name, for people and for ports.
+    /// The name of the buffer, in texts for people and as a port.
     pub name: Arc<str>,
     /// The storage of the elements.
     pub storage: Storage,
     /// The axes of the tensor.
     pub shape: Shape,
-    /// The owner and the lifetime of the tensor.
+    /// The use of the buffer and the lifetime of its content.
     pub role: BufferRole,
 }
 
-/// The operation by which a reducing output combines its value with a new element.
+/// The operation by which a reduction combines its intermediate result with a new element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Combine {
-    /// `out + x`, from 0.
+    /// The sum `out + x`; the start value is 0.
     Sum,
-    /// `max(out, x)`, from minus infinity.
+    /// The maximum `max(out, x)`; the start value is minus infinity.
     Max,
 }
 
 impl Combine {
-    /// Returns the value from which a reduction starts.
+    /// Returns the start value of a reduction with this operation.
     pub fn identity(self) -> f64 {
         match self {
             Combine::Sum => 0.0,
@@ -171,22 +172,25 @@ impl Combine {
     }
 }
 
-/// One kernel over its whole domain. The executor splits the outermost axis of the domain into chunks. The number of chunks depends only on `work`,
-/// so the results do not depend on the number of threads.
+/// The launch of one kernel over its whole domain. The executor splits the outermost axis of the
+/// domain into chunks. The number of chunks depends on `work` but not on the number of threads.
+/// Results are therefore the same for every number of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// The index of the kernel in the program.
+    /// The index of the kernel among the kernels of the plan.
     pub kernel: u32,
-    /// The buffers that the kernel's slots are bound to.
+    /// The buffer that is bound to each buffer slot of the kernel.
     pub buffers: Vec<BufferId>,
-    /// The values that the kernel's integer slots are bound to.
+    /// The integer that is bound to each integer slot of the kernel.
     pub ints: Vec<Amount>,
     /// The trip count of the outermost axis.
     pub outer: Amount,
-    /// Scalar operations per iteration of the outermost axis.
+    /// The number of scalar operations in one iteration of the outermost axis.
     pub work: Amount,
-    /// The buffer slots of reductions, which the executor first fills with the identity. If `partial` is set, the outermost axis is reduced too. Each
-    /// chunk then has its own copy of the buffer, and the copies are combined in order afterwards.
+    /// The reducing outputs. The executor first fills their buffers with the identity of the
+    /// reduction. If `partial` is set, the reduction also runs over the outermost axis. Each chunk
+    /// then has its own copy of the buffer. At the end, the copies are combined in the order of the
+    /// chunks.
     pub reduces: Vec<Reduce>,
 }
 
@@ -195,9 +199,9 @@ pub struct Launch {
 pub struct Reduce {
     /// The buffer slot.
     pub slot: u32,
-    /// The operation that combines elements.
+    /// The operation of the reduction.
     pub combine: Combine,
-    /// True if the outermost axis is reduced.
+    /// True if the reduction also runs over the outermost axis.
     pub partial: bool,
 }
 
@@ -206,20 +210,21 @@ pub struct Reduce {
 pub struct PrimitiveCall {
     /// The primitive.
     pub primitive: Primitive,
-    /// Operands, then the result.
+    /// The buffers of the operands, followed by the buffer of the result.
     pub buffers: Vec<BufferId>,
-    /// The integers, as the primitive documents them.
+    /// The integers of the call. The primitive documents their meaning.
     pub ints: Vec<Amount>,
 }
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PlanStep {
-    /// Run a kernel.
+    /// Runs a kernel.
     Launch(Launch),
-    /// Call a primitive.
+    /// Calls a primitive.
     Call(PrimitiveCall),
-    /// Runs `body` for `counter` = 0, 1, .. `count` - 1, where `counter` is an `Int` scalar buffer.
+    /// Runs `body` for `counter` = 0, 1, .. `count` - 1. `counter` is a scalar buffer of storage
+    /// `Int`.
     Repeat {
         /// The number of iterations.
         count: Amount,
@@ -230,10 +235,11 @@ pub enum PlanStep {
     },
 }
 
-/// The program that a runtime executes. Kernels are identified by their index; their code is stored separately from the plan.
+/// The program that a runtime executes. A kernel is identified by its index. The code of the
+/// kernels is stored separately from the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The name, for people.
+    /// The name of the plan, in texts for people.
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
@@ -246,7 +252,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the buffer with this name, unless it is a scratch buffer or a constant.
+    /// Returns the buffer with this name. Scratch buffers and constants are not returned.
     pub fn port(&self, name: &str) -> Option<BufferId> {
         self.buffers.ids().find(|id| {
             let buffer = &self.buffers[*id];
@@ -254,12 +260,13 @@ impl Plan {
         })
     }
 
-    /// Returns the number of scalar operations of the kernels in one run, without primitives such as matrix products.
+    /// Returns the number of scalar operations of all kernels in one run. Operations of primitives,
+    /// such as matrix products, are not counted.
     pub fn operations(&self, sizes: &Sizes) -> u64 {
         operations(&self.steps, sizes)
     }
 
-    /// Returns the names of the buffers, except scratch buffers, that some step uses.
+    /// Returns the names of the buffers that some step uses. Scratch buffers are left out.
     pub fn read_ports(&self) -> HashSet<Arc<str>> {
         let mut used = HashSet::new();
         each_buffer(&self.steps, &mut |id| {

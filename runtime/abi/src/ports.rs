@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 macro_rules! ports {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// An input or a result of a program that the compiler adds to those of the model.
+        /// The name of an input or a result that the compiler adds to those of the model.
         ///
-        /// Its text contains `$`, which the language does not allow in names: a parameter or a column called `loss` or `step` is another port.
+        /// The text of the name contains `$`, which the language does not allow in names. A
+        /// parameter or a column called `loss` or `step` is therefore a different port.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum PortName { $($(#[$doc])* $name,)* }
 
         impl PortName {
-            /// Every name.
+            /// All names of ports.
             pub const ALL: &[PortName] = &[$(PortName::$name,)*];
 
             /// Returns the port's name in programs.
@@ -23,41 +24,41 @@ macro_rules! ports {
 }
 
 ports! {
-    /// The derivative of a variance with respect to an input.
+    /// The derivative of the variance of an output with respect to an input.
     Bend = "bend";
-    /// The factors of chosen elements of a state.
+    /// For each chosen column, 1 if the column is an element of the state, else 0.
     Chosen = "chosen";
-    /// The cotangent of one result.
+    /// The cotangent of one result of a program.
     Cotangent = "cotangent";
     /// The cotangents of the outputs, one for each column.
     Cotangents = "cotangents";
     /// The negative second derivative of the log likelihood with respect to the outputs.
     Curvature = "curvature";
-    /// The weighted divergence term of a loss.
+    /// The KL divergence term in the loss, with its weight.
     Divergence = "divergence";
-    /// The number of a draw; as a result, a draw of an output.
+    /// As an input, the number of a draw; as a result, a draw of an output.
     Draw = "draw";
     /// The number of a row of the data.
     Example = "example";
-    /// The first of two factors.
+    /// The eigenvectors of the first of two Kronecker factors; or a first derivative.
     First = "first";
     /// The number of the first draw of a call.
     FirstDraw = "draw0";
-    /// The number of the first row of a call.
+    /// The number of the first data row of a call.
     FirstRow = "row0";
     /// A gradient with respect to a state.
     Gradient = "gradient";
-    /// The positions of chosen elements of a state.
+    /// The positions of chosen elements among the elements of a state.
     Index = "index";
     /// The number of the training step, counted from 1.
     Iteration = "iteration";
     /// The derivatives of the outputs with respect to states.
     Jacobian = "jacobian";
-    /// The differences whose zeros are the kinks of a piecewise function.
+    /// The functions whose zeros are the kinks of a piecewise function.
     Kinks = "kinks";
     /// A KL divergence.
     Kl = "kl";
-    /// The factor of the divergence in the loss.
+    /// The weight of the KL divergence in the loss.
     KlWeight = "kl_weight";
     /// The left factor of a Kronecker product.
     Left = "left";
@@ -69,58 +70,60 @@ ports! {
     LogLikelihood = "log_likelihood";
     /// The log prior of the sites.
     LogPrior = "log_prior";
-    /// The log prior of all sites, if another result has the log prior of some.
+    /// The log prior of all sites. It is used if another result is the log prior of some sites
+    /// only.
     LogPriorOfAll = "log_prior_of_all";
     /// The loss of a training step.
     Loss = "loss";
-    /// The factors of the elements of a pruned site.
+    /// For each element of a pruned site, the factor 0 or 1 on its draws.
     Mask = "mask";
     /// The mean of an output or of a site.
     Mean = "mean";
-    /// Changes of the chosen elements, for each row.
+    /// For each row, the numbers that are added to the chosen elements.
     Moves = "moves";
     /// The outputs of the network.
     Outputs = "outputs";
-    /// The number of positions outside their axes.
+    /// The number of positions that lie outside their axes.
     Outside = "outside";
-    /// The present value of the parameter that an optimiser updates.
+    /// The value, before an update, of the parameter that an optimiser updates.
     Parameter = "parameter";
-    /// Positions along an axis, by number.
+    /// Positions along an axis; one port for each check.
     Position = "position";
-    /// Precisions of the prior.
+    /// The diagonal elements of the precision of the prior.
     Precision = "precision";
     /// The probabilities of the classes of an output.
     Probabilities = "probabilities";
-    /// A product of the curvature and a vector.
+    /// The product of the curvature and a vector.
     Product = "product";
     /// The learning rate.
     Rate = "rate";
     /// The right factor of a Kronecker product.
     Right = "right";
-    /// The rows of positions, by number.
+    /// The rows to which checked positions belong; one port for each check.
     Row = "row";
-    /// The number of rows in the data divided by those in a call; or the scale of a distribution.
+    /// The number of rows in the data divided by the number of rows in a call; or the scale of a
+    /// distribution.
     Scale = "scale";
-    /// The second of two factors, or a second derivative.
+    /// The eigenvectors of the second of two Kronecker factors; or a second derivative.
     Second = "second";
     /// A first derivative.
     Slope = "slope";
     /// The covariance of the outputs.
     Spread = "spread";
-    /// Sums of squared derivatives.
+    /// Sums of squared Jacobian elements.
     Squares = "squares";
-    /// The step coordinate of noise.
+    /// The step number: one of the coordinates that select random numbers.
     Step = "step";
     /// The observed values.
     Target = "target";
-    /// Variances.
+    /// Variances of the outputs or of weights.
     Variance = "variance";
-    /// A vector that a matrix is multiplied by.
+    /// A vector by which a matrix is multiplied.
     Vector = "vector";
 }
 
 impl PortName {
-    /// The coordinates of noise.
+    /// The ports of the coordinates that select the random numbers of a noise site.
     pub const COORDINATES: [PortName; 3] = [PortName::Draw, PortName::Example, PortName::Step];
 
     /// Returns the port with this name in programs.
@@ -128,17 +131,17 @@ impl PortName {
         PortName::ALL.iter().copied().find(|port| port.text() == text)
     }
 
-    /// Returns the name of the port that belongs to one state, parameter, input or output.
+    /// Returns the name of the port for one owner: a state, a parameter, an input or an output.
     pub fn of(self, owner: &str) -> String {
         format!("{owner}/{}", self.text())
     }
 
-    /// Returns the name of one of several ports.
+    /// Returns the name of port `number` of several ports with this name.
     pub fn at(self, number: usize) -> String {
         format!("{}/{number}", self.text())
     }
 
-    /// Returns the number in a name from [`PortName::at`].
+    /// Returns the number in a name that [`PortName::at`] returned.
     pub fn number(self, name: &str) -> Option<usize> {
         name.strip_prefix(self.text())?.strip_prefix('/')?.parse().ok()
     }

@@ -1,23 +1,26 @@
-//! Library primitives that plans call: signature, cost and naive reference of each.
+//! The library primitives that plans call. Each has a signature, a cost and a naive reference
+//! implementation.
 //!
-//! The `kernels` crate has the fast versions under the same names.
+//! The crate `kernels` has the fast implementations under the same names.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 
-/// The operands of a primitive for its naive reference: `f64` elements in row-major order.
+/// The operands and the result of a primitive for its naive reference: `f64` elements in row-major
+/// order.
 pub type Naive<'a> = &'a mut [Vec<f64>];
 
 /// A library primitive.
 pub struct PrimitiveDef {
-    /// The name of the primitive in text. The registry is sorted by name.
+    /// The name of the primitive in texts.
     pub name: &'static str,
-    /// The documentation: one sentence, and the meaning of the integers in order.
+    /// The documentation: one sentence, followed by the meaning of each integer in order.
     pub doc: &'static str,
-    /// The floating-point operations of a call with these integers.
+    /// Returns the number of floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,
-    /// `(buffers, ints)`: the last buffer is the result. The reference is simple and slow.
+    /// The naive reference implementation: `(buffers, ints)`. The last buffer is the result. The
+    /// reference is simple but slow.
     pub naive: fn(Naive, &[i64]),
 }
 
@@ -44,7 +47,7 @@ impl fmt::Debug for Primitive {
     }
 }
 
-/// A primitive is written as its name.
+/// A primitive is serialised as its name.
 impl Serialize for Primitive {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)
@@ -66,7 +69,7 @@ pub fn lookup(name: &str) -> Option<Primitive> {
 /// All primitives, sorted by name.
 pub static ALL: &[&PrimitiveDef] = &[&CHOLESKY, &CUMSUM, &MATMUL, &TRIANGULAR_SOLVE];
 
-/// Lower Cholesky factors.
+/// Computes lower Cholesky factors.
 pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     name: "cholesky",
     doc: "Lower Cholesky factors, NaN where not positive definite. Integers: batch, n. Buffers: a[batch, n, n], l.",
@@ -88,7 +91,7 @@ pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Running sums.
+/// Computes running sums.
 pub static CUMSUM: PrimitiveDef = PrimitiveDef {
     name: "cumsum",
     doc: "Running sums along the middle axis. Integers: outer, length, inner, reverse (0 or 1). Buffers: x, y.",
@@ -110,7 +113,7 @@ pub static CUMSUM: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Batched strided matrix products.
+/// Computes batched products of strided matrices.
 pub static MATMUL: PrimitiveDef = PrimitiveDef {
     name: "matmul",
     doc: "c[.., m, n] = sum over k of a[.., m, k] * b[.., k, n], each with its own strides. Integers: m, n, k, \
@@ -140,7 +143,7 @@ pub static MATMUL: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Triangular systems.
+/// Solves triangular systems.
 pub static TRIANGULAR_SOLVE: PrimitiveDef = PrimitiveDef {
     name: "triangular_solve",
     doc: "x with l x = b, or transpose(l) x = b; l lower triangular. Integers: batch, n, columns, transposed (0 or 1). \

@@ -25,45 +25,54 @@ use serde::{Deserialize, Serialize};
 /// The part of an inference block that samples.
 ///
 /// Programs and their ports. A position is one unconstrained tensor per site, stored in the states of the inference block:
-/// - `density`: inputs the states, the data ports and `scale` (real); symbol `batch`; outputs `log_density` (real: log prior + log
-///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves. If
-///   [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis, `[draws, ..]`, with one entry per chain.
+/// - `density`: inputs the states, the data ports and `scale` (real); symbol `batch`; outputs
+///   `log_density` (real: log prior + log Jacobian + `scale` times the sum over rows of
+///   `log p(row)`) and `STATE/gradient` for each state that moves. If [`Sampling::abreast`] is
+///   above 1, the states that move and all outputs have a leading axis `draws`, with one entry per
+///   chain: `[draws, ..]`.
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
-/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the program of [`Prepare`] reads are
-///   then not inputs of `density` and `rows`.
+/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. In this case,
+///   data and states that only the program of [`Prepare`] reads are not inputs of `density` and
+///   `rows`.
 /// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
-    /// The values that do not depend on the position, computed once before the chains.
+    /// The program that computes, once before the chains start, the values that do not depend on
+    /// the position.
     pub prepare: Option<Prepare>,
-    /// The log density with its gradient.
+    /// The program that computes the log density and its gradient.
     pub density: Artifact,
-    /// The number of chains that one run of `density` evaluates in lockstep. Every run evaluates exactly this number of positions, so that the
-    /// results of a chain do not depend on the other chains.
+    /// The number of chains whose positions one run of `density` evaluates in lockstep. Every run
+    /// evaluates exactly this number of positions. Therefore, the results of a chain do not depend
+    /// on the other chains.
     pub abreast: usize,
-    /// The log likelihood of each row.
+    /// The program that computes the log likelihood of each row.
     pub rows: Artifact,
-    /// The sampled states, which form a position if they are concatenated in this order. All other states keep their start values.
+    /// The sampled states. Concatenated in this order, they form a position. All other states keep
+    /// their initial values.
     pub moved: Vec<String>,
-    /// The sites in the non-centred parameterisation, by their index in [`crate::manifest::InferenceBlock::reports`].
+    /// The sites in the non-centred parameterisation. Each is an index in
+    /// [`crate::manifest::InferenceBlock::reports`].
     pub noncentred: Vec<usize>,
-    /// The sampled sites that the model compares or rounds, so that the likelihood may be discontinuous in them.
+    /// The sampled sites that the model compares or rounds. The likelihood may be a discontinuous
+    /// function of them.
     #[serde(default)]
     pub jumps: Vec<String>,
     /// The sites in the centred parameterisation whose prior scale is itself a parameter.
     #[serde(default)]
     pub centred: Vec<String>,
-    /// The options of every sampler.
+    /// The options that all samplers share.
     pub options: ChainOptions,
-    /// The transition of an iteration.
+    /// The transition that one iteration of a chain makes.
     pub transition: Transition,
 }
 
 /// The program that computes the values that depend only on data and on states that are not sampled.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
-    /// The program. Inputs: the states that are not sampled and the data ports; symbol `batch`; outputs: the columns.
+    /// The program. Its inputs are the states that are not sampled and the data ports (symbol
+    /// `batch`); its outputs are the columns.
     pub program: Artifact,
     /// The outputs of the program.
     pub columns: Vec<PreparedColumn>,
@@ -72,9 +81,10 @@ pub struct Prepare {
 /// One output of [`Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedColumn {
-    /// The name of the port: an output of [`Prepare`] and an input of the other programs.
+    /// The name of the port: an output of [`Prepare`], and an input of `density` and `rows`.
     pub name: String,
-    /// The number of elements per row; if all rows share the elements, the number of all elements.
+    /// The number of elements of one row or, if all rows share the elements, the number of all
+    /// elements.
     pub width: usize,
     /// True if each row has its own elements; false if all rows share them.
     pub of_row: bool,

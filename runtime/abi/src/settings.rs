@@ -8,13 +8,14 @@ use std::path::PathBuf;
 /// `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
-/// Files by the name of their data item, in order. Several files with one name are shards, or inputs and target.
+/// The files of data items, with the name of each data item, in order. Several files with the same
+/// name are shards, or inputs and targets.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 
 /// Splits each `NAME=PATH` into the name and the path.
 ///
 /// # Errors
-/// Returns the words that do not contain `=`.
+/// Fails with one diagnostic for each word that does not contain `=`.
 pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>> {
     let mut pairs = Vec::new();
     let mut diagnostics = Vec::new();

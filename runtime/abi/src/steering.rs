@@ -1,6 +1,8 @@
-//! Options that are set at run time: their places in a manifest, and checks of their compatibility.
+//! Options that are set at run time: the fields of a manifest that store them, and the check that
+//! they are compatible.
 //!
-//! The compiler and built executables set options in the same way. [`crate::method`] declares the options of each method.
+//! The compiler and built executables use the same code to set options. [`crate::method`] declares
+//! the options of each method.
 
 use crate::data::Schema;
 use crate::manifest::{InferenceBlock, Training};
@@ -8,14 +10,14 @@ use crate::method::declare::OptionName;
 use crate::method::{self, Phase};
 use crate::work::DataExtent;
 
-/// Incompatible options.
+/// An error: some options are incompatible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionConflict {
     /// The option at which the diagnostic points.
     pub option: OptionName,
-    /// The mistake, as a sentence.
+    /// A sentence that describes the mistake.
     pub message: String,
-    /// The advice.
+    /// A sentence that advises how to correct the mistake.
     pub help: String,
 }
 
@@ -33,15 +35,15 @@ impl OptionConflict {
     }
 }
 
-/// The field of a manifest that holds an option.
+/// A mutable reference to the field of a manifest that stores an option.
 pub enum OptionField<'a> {
-    /// A count.
+    /// The option is a count.
     Count(&'a mut usize),
-    /// A count that has no value by default.
+    /// The option is a count without a default.
     ChosenCount(&'a mut Option<usize>),
-    /// A real.
+    /// The option is a real.
     Real(&'a mut f64),
-    /// A real that has no value by default.
+    /// The option is a real without a default.
     Chosen(&'a mut Option<f64>),
 }
 
@@ -57,8 +59,9 @@ impl OptionField<'_> {
 }
 
 impl InferenceBlock {
-    /// Sets an option to a number that its record allows. If the option is compiled into the code or is not a number, nothing changes and the result
-    /// is false.
+    /// Sets an option to a number, which the record of the option must allow. Returns false and
+    /// changes nothing if the option is compiled into the code or does not have a number as its
+    /// value.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
         if record.is_none_or(|record| record.phase == Phase::Compile) {
@@ -73,7 +76,9 @@ impl InferenceBlock {
         true
     }
 
-    /// Checks that the options are compatible on these data. Options that change the code were checked when it was compiled.
+    /// Checks that the options are compatible with each other and with these data. Only options
+    /// that do not change the code are checked here, because the others were checked when the code
+    /// was compiled.
     ///
     /// # Errors
     /// Returns the first incompatible options.
@@ -96,8 +101,8 @@ impl InferenceBlock {
     }
 }
 
-/// Checks that there are validation rows if `patience` is set, because `patience` has no effect without validation rows. `data` is the name of the
-/// data item.
+/// Checks that a run with `patience` above 0 has validation rows. Without validation rows,
+/// `patience` has no effect. `data` is the name of the data item.
 ///
 /// # Errors
 /// Fails if `patience` is above 0 in a run without validation rows.

@@ -1,18 +1,21 @@
 //! Names and signatures of the functions that generated code calls inside kernels.
 //!
-//! Array primitives work on one block. `out` and `x` point to `n` elements of the run's precision, and may be equal.
+//! An array function computes one block of elements. `out` and `x` point to `n` elements in the
+//! precision of the run. The two pointers may be equal.
 
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// `(out, x, n)`: an elementwise function of one operand.
+/// An elementwise function of one operand: `(out, x, n)`.
 pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
 
-/// `(out, x, y, n)`: an elementwise function of two operands.
+/// An elementwise function of two operands: `(out, x, y, n)`.
 pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
 
-/// `(out, shapes, n, key, first, draw, example, step)`: writes elements `first .. first + n` of a noise stream. If the distribution has a shape
-/// parameter, `shapes` points to one number per element, and may be equal to `out`. Otherwise, `shapes` is not read.
+/// A function that writes elements `first .. first + n` of a noise stream:
+/// `(out, shapes, n, key, first, draw, example, step)`. If the distribution has a shape parameter,
+/// `shapes` points to one number for each element, and may equal `out`. Otherwise, `shapes` is not
+/// read.
 pub type NoiseFn = unsafe extern "C" fn(
     out: *mut u8,
     shapes: *const u8,
@@ -27,19 +30,19 @@ pub type NoiseFn = unsafe extern "C" fn(
 /// The kinds of noise streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoiseKind {
-    /// Uniform on the open interval (0, 1).
+    /// The uniform distribution on the open interval (0, 1).
     Uniform,
-    /// Standard normal (Box-Muller on pairs of uniforms).
+    /// The standard normal distribution (Box-Muller on pairs of uniforms).
     Normal,
-    /// Gamma with scale one and a shape per element.
+    /// The gamma distribution with scale one, and with a shape for each element.
     Gamma,
 }
 
 impl NoiseKind {
-    /// Every kind.
+    /// All kinds of noise streams.
     pub const ALL: [NoiseKind; 3] = [NoiseKind::Uniform, NoiseKind::Normal, NoiseKind::Gamma];
 
-    /// Returns the name of this kind in the text of the intermediate representation.
+    /// Returns the name of the kind in texts of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             NoiseKind::Uniform => "uniform",
@@ -56,13 +59,13 @@ impl NoiseKind {
         }
     }
 
-    /// Returns the kind with this name.
+    /// Returns the kind with this name; the inverse of [`NoiseKind::name`].
     pub fn from_name(name: &str) -> Option<NoiseKind> {
         NoiseKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// The scalar operations that generated code calls instead of inlining.
+/// The scalar operations that generated code performs by a function call instead of inline.
 pub const CALLED: &[Scalar] = &[
     Scalar::Cos,
     Scalar::Digamma,
@@ -83,12 +86,12 @@ pub const CALLED: &[Scalar] = &[
     Scalar::Trigamma,
 ];
 
-/// Returns the symbol of a called scalar operation: `bnnc_exp_f32`.
+/// Returns the symbol of a scalar operation that is called: for example `bnnc_exp_f32`.
 pub fn scalar_symbol(scalar: Scalar, precision: Precision) -> String {
     format!("bnnc_{}_{precision}", scalar.name())
 }
 
-/// Returns the symbol of a noise stream: `bnnc_noise_normal_f32`.
+/// Returns the symbol of a noise stream: for example `bnnc_noise_normal_f32`.
 pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
     format!("bnnc_noise_{}_{precision}", kind.name())
 }
@@ -112,7 +115,7 @@ impl Callable {
     }
 }
 
-/// Returns all functions that generated code may call, in an order that executables rely on.
+/// Returns all functions that generated code may call. Executables rely on their order.
 pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
     [Precision::F32, Precision::F64]
         .into_iter()
@@ -123,12 +126,12 @@ pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
         })
 }
 
-/// A symbol and its address, passed to a backend through its options.
+/// The symbol and the address of a function, which a backend receives through its options.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// The name.
+    /// The name of the symbol.
     pub name: String,
-    /// The address.
+    /// The address of the function.
     pub pointer: usize,
 }
 

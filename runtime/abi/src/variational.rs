@@ -51,9 +51,9 @@ options! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlEstimator {
     #[default]
-    /// The closed form if there is one, otherwise the best estimate.
+    /// The closed form if it exists, otherwise the best estimate from draws.
     Best,
-    /// The best estimate by draws.
+    /// The best estimate from draws.
     Sampled,
     /// The plain mean over draws.
     Direct,
@@ -65,9 +65,10 @@ words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direc
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]
-    /// Draws from the distribution of the means, if it is known. The time does not depend on the number of draws.
+    /// Draws each mean directly from its distribution, if this distribution is known. The time then
+    /// does not depend on the number of draws.
     Law,
-    /// Sums over draws.
+    /// Sums over draws of the noise.
     Sums,
 }
 
@@ -82,12 +83,15 @@ pub enum KlWeight {
     /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, for every batch size.
     #[default]
     Exact,
-    /// Graves (2011): each batch takes `1/M` of the KL divergence and the likelihood of its rows. The weight is therefore `N / (M n)`. It is 1 if all
-    /// batches have the same size, and larger for a smaller last batch.
+    /// Graves (2011): the objective of each batch is `1/M` of the KL divergence plus the loss of
+    /// the rows of the batch. The weight is therefore `N / (M n)`. It is 1 if all batches have the
+    /// same size, and larger for a smaller last batch.
     Graves,
-    /// Blundell et al. (2015), equation 9: batch `i`, counted from 1, takes `2^(M - i) / (2^M - 1)` of the KL divergence. The weight is that fraction
-    /// times `N / n`. Only the sum over an epoch is the bound: the first steps mostly follow the prior, and the last steps mostly follow the
-    /// likelihood.
+    /// Blundell et al. (2015), equation 9: the objective of batch `i`, counted from 1, contains the
+    /// fraction `2^(M - i) / (2^M - 1)` of the KL divergence. The weight of the batch is this
+    /// fraction times `N / n`. The sum of the objectives over an epoch is the bound, but a single
+    /// objective is not: the first steps mostly follow the prior, and the last steps mostly follow
+    /// the likelihood.
     Blundell,
 }
 

@@ -1,4 +1,5 @@
-//! The part of an inference block that depends on its method: one trait, one registry.
+//! The part of an inference block that depends on its method: the trait that all methods implement,
+//! and the list of methods.
 
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
@@ -10,7 +11,7 @@ use crate::sampling::Sampling;
 use crate::steering::{OptionConflict, OptionField};
 use serde::{Deserialize, Serialize};
 
-/// Declares the part of each method by its type.
+/// Declares one variant of [`Work`] for each method. The variant has the name of its type.
 macro_rules! works {
     ($($(#[$meta:meta])* $name:ident,)+) => {
         /// The part of an inference block that finds a posterior.
@@ -20,7 +21,7 @@ macro_rules! works {
         }
 
         impl Work {
-            /// Returns the part as the trait that all methods implement.
+            /// Returns the part as an object of the trait that all methods implement.
             pub fn part(&self) -> &dyn MethodPart {
                 match self {
                     $( Work::$name(part) => &**part, )+
@@ -38,7 +39,7 @@ macro_rules! works {
 }
 
 works! {
-    /// An optimiser.
+    /// Training by an optimiser.
     Train,
     /// Markov chains.
     Sampling,
@@ -46,40 +47,41 @@ works! {
     Laplace,
     /// A Gaussian over iterates.
     Swag,
-    /// Several maxima.
+    /// An ensemble: several maxima.
     Ensemble,
     /// A mixture over iterates, in which some weights are integrated over.
     Collapsed,
 }
 
-/// The data of a run, and the number of training examples.
+/// The schema of the data of a run, and the number of training examples.
 #[derive(Clone, Copy, Debug)]
 pub struct DataExtent<'a> {
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
-    /// The number of examples; one if the model takes the whole file as one example.
+    /// The number of training examples. It is one if the model takes the whole file as one example.
     pub examples: usize,
 }
 
 /// The interface by which the compiler, the runtime and built executables access the part of an inference block that belongs to its method.
 pub trait MethodPart {
-    /// Returns the programs that only this method has, in an order that depends on the part alone.
+    /// Returns the programs that only this method has. Their order depends on this part alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact>;
 
     /// Returns the number of draws over which predictions average.
     fn predictive_draws(&self) -> usize;
 
-    /// Returns the field that stores the number of an option; `None` if the option cannot be set at run time.
+    /// Returns the field that stores the number of an option; `None` if the option cannot be set at
+    /// run time.
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
-    /// Updates the fields that depend on an option after it was set.
+    /// Updates the fields that depend on an option, after this option was set.
     fn steered(&mut self, option: &str) {
         if let Some(train) = self.training_mut() {
             train.options.steered(option);
         }
     }
 
-    /// Checks that the options are compatible on these data.
+    /// Checks that the options are compatible with each other and with these data.
     ///
     /// # Errors
     /// Returns the first incompatible options.
@@ -105,37 +107,41 @@ pub trait MethodPart {
         None
     }
 
-    /// Returns the options that select iterates, if the posterior is made of them.
+    /// Returns the options that select iterates, if the posterior consists of iterates.
     fn iterated(&self) -> Option<&Swag> {
         None
     }
 
-    /// Returns the states that have one value per draw in predictions.
+    /// Returns the states for which a prediction program takes one value per draw.
     fn per_draw(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Returns the states for which the method stores several values (iterates, draws of chains or members) that another inference block can use.
+    /// Returns the states of which the method stores several values that another inference block
+    /// can use: iterates, draws of chains, or members.
     fn held(&self) -> Option<&[String]> {
         None
     }
 
-    /// Returns the sites in the non-centred parameterisation, by their index in the reports of the inference block.
+    /// Returns the sites in the non-centred parameterisation. Each is an index in the reports of
+    /// the inference block.
     fn noncentred(&self) -> &[usize] {
         &[]
     }
 
-    /// Returns the earlier inference block from which the method takes iterates, or whose posterior ranks the weights.
+    /// Returns the earlier inference block that provides the iterates, or whose posterior ranks the
+    /// weights.
     fn needs(&self) -> Option<&str> {
         None
     }
 
-    /// Returns the divisor of the log likelihood.
+    /// Returns the temperature: the divisor of the log likelihood.
     fn temperature(&self) -> f64 {
         1.0
     }
 
-    /// Returns whether the posterior has variances of weights, so that another inference block can rank the weights by their variances.
+    /// Returns whether the posterior includes variances of weights. Another inference block can
+    /// then rank the weights by these variances.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }

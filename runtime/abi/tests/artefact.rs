@@ -1,4 +1,5 @@
-//! A bundle that is read equals the bundle that was written. Other bytes are rejected with the reason.
+//! A bundle that is written and read again is unchanged. Bytes that are not a valid bundle are
+//! rejected with the reason.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::artefact::{Built, BundleError, Origin, appended, carried, decode, encode};
@@ -25,7 +26,8 @@ use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::Arc;
 
-/// A program of one kernel that draws noise under `seed`, in a loop, and one library call.
+/// Returns a program that has one kernel and one library call. The kernel draws noise under `seed`
+/// in a loop.
 fn artifact(seed: u64) -> Artifact {
     let mut buffers = Arena::default();
     let buffer = |name: &str, role: BufferRole| Buffer {
@@ -196,7 +198,7 @@ fn what_is_written_is_read() {
     }
 }
 
-/// The same program for a device.
+/// Returns the same program for a device. The device program has this number of kernels.
 fn on_a_device(seed: u64, kernels: usize) -> Artifact {
     let Artifact { plan, code } = artifact(seed);
     let entry = KernelEntry {
@@ -253,7 +255,7 @@ fn images_are_read_as_they_were_written() {
     assert_eq!(found.plan, artifact(4).plan);
     assert_eq!(found.code.device(), expected.code.device());
     assert_eq!(read.manifest.infers[0].sites.code.device(), None);
-    // The device has work for more kernels than the plan.
+    // The device program has more kernels than the plan.
     built.manifest.infers[0].predict = on_a_device(3, 2);
     let refusal = decode(&bytes(&built)).err().unwrap();
     assert!(matches!(refusal, BundleError::Damaged(_)), "{refusal}");
@@ -269,7 +271,7 @@ fn another_seed_is_another_build() {
     assert_eq!(bytes(&reseeded), bytes(&built(3)));
 }
 
-/// Code that is not an object.
+/// Code that is not an object, and so cannot be written into a bundle.
 struct InMemory;
 
 impl KernelCode for InMemory {

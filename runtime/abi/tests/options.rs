@@ -1,4 +1,5 @@
-//! Options: values that the checker accepts can be read, and options that a built executable may set have a place.
+//! Tests of options: values that the checker accepts can be read, and options that a built
+//! executable may set have a field in the manifest.
 
 use bnnc_abi::collapsed::CollapsedOptions;
 use bnnc_abi::dropout::DropoutOptions;
@@ -11,7 +12,8 @@ use bnnc_abi::sampling::{ChainOptions, Transition};
 use bnnc_abi::variational::ViOptions;
 use std::sync::Arc;
 
-/// Reads every option of a method, one of which has a given value. Returns the number of options of the method.
+/// Reads all options of a method. At most one of them has a given value. Returns the number of
+/// options of the method.
 fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usize, Mismatch> {
     let source = OptionSource {
         records: method.options,
@@ -57,7 +59,7 @@ fn defaults_of_all_options_can_be_read() {
     }
 }
 
-/// Reads the values that the checker accepts for an option of a kind.
+/// For every kind of option, reads the values that the checker accepts.
 fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
     let check = |given: RawOption<'_>| {
         let found = read(method, Some((option, given)));

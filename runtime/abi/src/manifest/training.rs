@@ -26,13 +26,14 @@ pub(crate) const MAP: MethodDef = MethodDef {
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The program of the loss and its gradient in double precision, if the optimiser updates few numbers. The inputs are those of [`Train::step`];
-    /// the outputs are `loss`, and `STATE/gradient` for the states that the optimiser moves.
+    /// The program that computes the loss and its gradient in double precision. It exists if the
+    /// optimiser updates few numbers. Its inputs are those of [`Train::step`]. Its outputs are
+    /// `loss`, and `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
-    /// True if the loss of given rows is random, because the loss depends on draws of a posterior or of masks. The index of the step then selects the
-    /// random numbers.
+    /// True if the loss of given rows is random: it depends on draws from a posterior or on random
+    /// masks. The step number then selects the random numbers.
     pub has_noise: bool,
-    /// The options of every training.
+    /// The options that every training has.
     pub options: Training,
     /// The learning rate at the start.
     pub rate: f64,
@@ -48,7 +49,7 @@ impl Train {
         self.vi.as_ref().map_or(KlWeight::Exact, |vi| vi.kl_weight)
     }
 
-    /// Returns the sizes of a full training step if there are `rows` training rows.
+    /// Returns the sizes of the buffers in a full training step if there are `rows` training rows.
     pub fn sizes(&self, rows: usize) -> Sizes {
         let (samples, draws) = self.vi.as_ref().map_or((1, 0), |vi| (vi.samples, vi.draws));
         Sizes::default()
@@ -103,8 +104,8 @@ pub struct Pruning {
     pub untouched: Vec<(String, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// The same program as [`super::InferenceBlock::predict`], with one more input `SITE/mask` per site, by which the draws of the site are
-    /// multiplied.
+    /// The program [`super::InferenceBlock::predict`] with an additional input `SITE/mask` for each
+    /// site. The draws of the site are multiplied by the mask.
     pub predict: Artifact,
 }
 
@@ -141,7 +142,7 @@ options! {
 pub enum Length {
     /// This number of passes over the training rows.
     Epochs(usize),
-    /// The training ends with the epoch in which this number of steps is reached.
+    /// This number of steps. The training ends with the epoch in which it reaches this number.
     Steps(usize),
 }
 
@@ -166,7 +167,7 @@ impl Training {
         }
     }
 
-    /// Returns the largest number of epochs over `rows` rows.
+    /// Returns the largest number of epochs that a training on `rows` rows can take.
     pub fn epochs_of(&self, rows: usize) -> usize {
         match self.length() {
             Length::Epochs(epochs) => epochs,
@@ -178,7 +179,7 @@ impl Training {
 /// The optimiser of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OptimiserChoice {
-    /// The optimiser in the program, with its arguments.
+    /// An optimiser that the program names, with its arguments.
     Given,
     /// The default optimiser: its name and learning rate.
     Default(String, f64),
@@ -194,7 +195,7 @@ impl OptionValue for OptimiserChoice {
     }
 }
 
-/// The start that an option names.
+/// The values from which the option `start` lets an optimiser or a chain begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartFrom {
     /// The values that an earlier inference run found.
@@ -216,17 +217,17 @@ impl OptionValue for StartFrom {
 /// The schedule of the learning rate over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RateSchedule {
-    /// A constant rate.
+    /// The rate is constant.
     Constant,
-    /// Half a cosine, to zero.
+    /// The rate falls from its start value to zero along half a cosine.
     Cosine,
     /// The rate is constant in the first half, and then falls to zero along half a cosine.
     Cooldown,
-    /// Linear, to zero.
+    /// The rate falls linearly to zero.
     Linear,
-    /// Multiplied by `factor` after this fraction of the epochs.
+    /// The rate is multiplied by `factor` after a fraction of the epochs.
     Step {
-        /// The fraction of all epochs.
+        /// This fraction of the epochs.
         fraction: f64,
         /// The factor on the rate.
         factor: f64,
@@ -252,7 +253,8 @@ forms!(RateSchedule {
 });
 
 impl RateSchedule {
-    /// Returns the factor on the learning rate after a fraction `done` of the steps.
+    /// Returns the factor by which the initial learning rate is multiplied after a fraction `done`
+    /// of the steps.
     pub fn factor(self, done: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
         match self {

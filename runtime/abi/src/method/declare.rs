@@ -1,7 +1,8 @@
-//! Options, each declared in one place.
+//! The declaration of options: each option is declared in one place.
 //!
-//! One line declares the field of a typed struct, the record (read by the checker, the reference manual and the command line), the default,
-//! the name by which code refers to the option, and the place that `--set` changes in a built executable.
+//! One line of `options!` declares all aspects of an option: the field of a typed struct, the
+//! record (read by the checker, the reference manual and the command line), the default, the name
+//! by which code refers to the option, and the number that `--set` changes in a built executable.
 //!
 //! ```text
 //! options! {
@@ -18,29 +19,31 @@
 //! }
 //! ```
 //!
-//! Groups stand before or after the fields. The options of a method come from one or several structs; the method may change the defaults of these
-//! options.
+//! Groups of options that other structs declare stand before or after the fields. The options of a
+//! method come from one or several structs. The method may replace their defaults.
 
 use super::OptionDef;
 pub(crate) use super::value::PRECISIONS;
 pub use super::value::{Mismatch, OptionName, OptionSource, OptionValue, Ranking, RawOption};
 use crate::steering::OptionField;
 
-/// Options that are declared together.
+/// Options that one struct declares together.
 pub trait OptionGroup: Sized {
     /// The records of the options, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
-    /// Reads the values in a program, and uses the defaults for all other options.
+    /// Reads the values that the program gives to the options. Options that the program omits get
+    /// their defaults.
     ///
     /// # Errors
-    /// Fails if a value does not have the type of its option, which is a bug of the checker or of a record.
+    /// Fails if a value does not have the type of its option. This is a bug of the checker or of a
+    /// record.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>;
 
     /// Returns the defaults of all options.
     ///
     /// # Errors
-    /// Fails if a default does not have the type of its option, which is a bug of the record.
+    /// Fails if a default does not have the type of its option. This is a bug of the record.
     fn defaults() -> Result<Self, Mismatch> {
         Self::read(&OptionSource {
             records: Self::OPTIONS,
@@ -57,12 +60,12 @@ pub trait OptionGroup: Sized {
     }
 }
 
-/// Returns the text of a doc comment without the leading blank.
+/// Returns the text of a doc comment without the blank at its start.
 pub(crate) const fn trimmed(text: &'static str) -> &'static str {
     text.split_at(1).1
 }
 
-/// Returns the number of options in several lists.
+/// Returns the total number of options in several lists.
 pub(crate) const fn count(lists: &[&[OptionDef]]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < lists.len() {
@@ -72,7 +75,7 @@ pub(crate) const fn count(lists: &[&[OptionDef]]) -> usize {
     count
 }
 
-/// Concatenates several lists of options; at least one must not be empty.
+/// Concatenates several lists of options. At least one list must not be empty.
 pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; N] {
     let mut first = 0;
     while lists[first].is_empty() {
@@ -92,7 +95,8 @@ pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; 
     all
 }
 
-/// Returns the position of the record with this name. The record must exist: a constant evaluation fails otherwise.
+/// Returns the position of the option with this name in the list. If the list does not contain the
+/// option, the evaluation of the constant fails.
 pub(crate) const fn find(list: &[OptionDef], name: OptionName) -> usize {
     let mut at = 0;
     while !is_same(list[at].name.as_bytes(), name.as_str().as_bytes()) {
@@ -185,7 +189,7 @@ macro_rules! options {
     };
 }
 
-/// The name of an option: the name after `as` or, without `as`, the name of the field.
+/// Expands to the name of an option: the name after `as` or, without `as`, the name of the field.
 macro_rules! option_name {
     ($field:ident) => {
         stringify!($field)
@@ -195,7 +199,8 @@ macro_rules! option_name {
     };
 }
 
-/// The record of an option, from its default, kind, phase and synonyms in other tools. After `like`, it is the record that another struct declares.
+/// Expands to the record of an option, from its default, kind, phase and synonyms in other tools.
+/// After `like`, it expands to the record that another struct declares.
 macro_rules! record {
     ($name:expr, $doc:expr, like $other:ty) => {
         <$other as $crate::method::declare::OptionGroup>::OPTIONS
@@ -220,7 +225,7 @@ macro_rules! record {
 macro_rules! words {
     ($name:ident { $($word:literal => $variant:ident),+ $(,)? }) => {
         impl $name {
-            /// The words, in the order of the manual.
+            /// The words, in the order in which the manual lists them.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// The kind of an option that takes one of the words.
@@ -266,7 +271,7 @@ macro_rules! forms {
     };
 }
 
-/// Returns the number of arguments of a form.
+/// Returns the number of arguments in a form.
 pub(crate) const fn numbers(names: &[&str]) -> usize {
     names.len()
 }

@@ -1,32 +1,34 @@
-//! Kinds and bounds that several options share, and the lists of options of methods with their own defaults.
+//! Kinds and bounds that several options share, and functions that replace the defaults of a
+//! method's options.
 
 use super::declare::{OptionName, find};
 use super::{OptionDef, OptionKind};
 
 /// The upper bound of counts such as epochs, steps and rows.
 pub const MOST: i64 = 1_000_000_000_000;
-/// The upper bound of the numbers of chains, restarts and members. A run stores or computes each of these separately.
+/// The upper bound of the numbers of chains, restarts and members. A run stores or computes each
+/// chain, restart and member separately, so a larger number would take too much memory or time.
 const MANY: i64 = 10_000;
-/// The upper bound of the number of draws. The number of iterations of a chain is at most this bound times [`PER_DRAW`],
-/// which fits in an `i64`.
+/// The upper bound of the number of draws. The number of iterations of a chain is at most this
+/// bound times [`PER_DRAW`]. This product fits in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
 /// The upper bound of the number of iterations per draw.
 pub(crate) const PER_DRAW: i64 = 1_000_000;
 
-/// The kind of positive numbers.
+/// The kind of options whose values are positive numbers.
 pub(crate) const POSITIVE: OptionKind = OptionKind::Real(0.0, f64::INFINITY);
 
-/// Returns the kind of integers from `least` to [`MOST`].
+/// Returns the kind of options whose values are integers from `least` to [`MOST`].
 pub(crate) const fn from(least: i64) -> OptionKind {
     OptionKind::Int(least, MOST)
 }
 
-/// Returns the kind of integers from 1 to [`MANY`].
+/// Returns the kind of options whose values are integers from 1 to [`MANY`].
 pub(crate) const fn few() -> OptionKind {
     OptionKind::Int(1, MANY)
 }
 
-/// Returns the options with a different default for one of them.
+/// Returns the list of options with a different default for one option.
 pub(crate) const fn with_default<const N: usize>(
     mut all: [OptionDef; N],
     option: OptionName,
@@ -36,7 +38,7 @@ pub(crate) const fn with_default<const N: usize>(
     all
 }
 
-/// Returns the options with one record replaced by a record of the same name.
+/// Returns the list of options with one record replaced. The new record has the same name.
 pub(crate) const fn with_record<const N: usize>(
     mut all: [OptionDef; N],
     record: OptionDef,
@@ -45,7 +47,8 @@ pub(crate) const fn with_record<const N: usize>(
     all
 }
 
-/// The options of several structs as one list. The method's own defaults stand in braces and replace the declared defaults.
+/// Expands to the options of several structs as one list. Defaults in braces belong to the method,
+/// and replace the declared defaults.
 macro_rules! listed {
     ($($group:ty $({ $($field:ident = $default:literal),+ })?),+ $(,)?) => {{
         const LISTS: &[&[$crate::method::OptionDef]] = &[$(<$group as $crate::method::declare::OptionGroup>::OPTIONS),+];

@@ -1,4 +1,5 @@
-//! The values of options in three forms: the values that the checker passes on, the defaults in records, and typed fields.
+//! The values of options in three forms: as the checker passes them on, as texts of defaults in
+//! records, and as typed fields.
 
 use super::OptionDef;
 use crate::steering::OptionField;
@@ -6,7 +7,8 @@ use bnnc_base::dtype::Precision;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of an option. Only declarations construct it, so that code cannot refer to an option that does not exist.
+/// The name of an option. Only declarations of options construct such a name. Code therefore cannot
+/// refer to an option that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionName(&'static str);
 
@@ -28,8 +30,8 @@ impl fmt::Display for OptionName {
     }
 }
 
-/// The error for an option that the method does not have, or whose value does not have the type of the option. The error is a bug of the checker or
-/// of a record.
+/// The error for a name that is not an option of the method, or for a value that does not have the
+/// type of its option. It shows a bug of the checker or of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
@@ -50,7 +52,7 @@ pub enum RawOption<'a> {
     Real(f64),
     /// True or false.
     Bool(bool),
-    /// A word, or a call with its numbers: `constant`, `step(0.5, 0.1)`.
+    /// A word, or a call with numbers as arguments: `constant`, `step(0.5, 0.1)`.
     Call(&'a str, &'a [f64]),
     /// Numbers in brackets.
     Reals(&'a [f64]),
@@ -60,32 +62,35 @@ pub enum RawOption<'a> {
     Infer(&'a str),
     /// The path of a file.
     File(&'a str),
-    /// An optimiser. The compiler reads its arguments.
+    /// An optimiser. The compiler reads the arguments of the optimiser.
     Optimiser,
     /// `subnetwork(size, by = score)`.
     Subnetwork(f64, Ranking<'a>),
 }
 
-/// The ranking of the weights of a subnetwork.
+/// The score by which the weights of a subnetwork are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking<'a> {
-    /// A score of the method.
+    /// The word of a score that the method computes.
     Score(&'a str),
-    /// An earlier inference block.
+    /// The name of an earlier inference block, whose posterior variances are the scores.
     Infer(&'a str),
 }
 
-/// A type that an option can have.
+/// A type of option values.
 pub trait OptionValue: Sized {
-    /// Converts a given value; returns `None` if it is not of this type.
+    /// Converts a value that the checker passed on; returns `None` if the value does not have this
+    /// type.
     fn read(given: RawOption<'_>) -> Option<Self>;
 
-    /// Returns the value of an option that the program omits and that has no default; `None` if a value is required.
+    /// Returns the value of an option without a default that the program omits; `None` if the
+    /// program must give a value.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Returns the field of a manifest that stores the value; `None` if the value is not a number that can be set at run time.
+    /// Returns the field of a manifest that stores the value. Returns `None` if the value is not a
+    /// number, or if it cannot be set at run time.
     fn place(&mut self) -> Option<OptionField<'_>> {
         None
     }
@@ -205,16 +210,18 @@ impl<T: OptionValue> OptionValue for Option<T> {
     }
 }
 
-/// The source from which option values are read.
+/// The source from which the option values of one inference block are read.
 pub struct OptionSource<'a> {
     /// The records of the options of the method, with their defaults.
     pub records: &'static [OptionDef],
-    /// Returns the value of an option in the program; `None` if the program omits the option.
+    /// Returns the value that the program gives to an option; `None` if the program omits the
+    /// option.
     pub given: &'a dyn Fn(&str) -> Option<RawOption<'a>>,
 }
 
 impl OptionSource<'_> {
-    /// Returns the value in the program, or the default.
+    /// Returns the value that the program gives to the option or, if the program omits it, the
+    /// default.
     ///
     /// # Errors
     /// Fails if the method does not have the option, or if the value is not of the option's type.
@@ -229,7 +236,7 @@ impl OptionSource<'_> {
     }
 }
 
-/// Parses a default, which is declared as a program would write it.
+/// Parses the text of a default, which has the syntax of programs.
 fn written<T: OptionValue>(text: &str) -> Option<T> {
     if text.is_empty() {
         return T::absent();

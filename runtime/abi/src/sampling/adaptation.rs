@@ -1,4 +1,4 @@
-//! The adaptation of step size and metric during the warm-up.
+//! The adaptation of the step size and the metric during the warm-up.
 
 use crate::method::OptionKind;
 use crate::method::Phase;
@@ -24,20 +24,22 @@ options! {
     }
 }
 
-/// The shape of a metric.
+/// The form of the metric of a Hamiltonian sampler, and the way in which the warm-up estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricKind {
-    /// [`MetricKind::Dense`] for small models with trajectories, else [`MetricKind::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
+    /// [`MetricKind::Dense`] for small models whose sampler uses trajectories, otherwise
+    /// [`MetricKind::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
     Automatic,
-    /// The identity, which is not adapted.
+    /// The identity matrix, which is not adapted.
     Unit,
-    /// A diagonal, learnt from positions and, if the transition computes them, gradients.
+    /// A diagonal matrix. It is estimated from positions and, if the transition computes gradients,
+    /// also from gradients.
     Diagonal,
-    /// A diagonal, learnt from positions alone in the windows of Stan.
+    /// A diagonal matrix. It is estimated from positions only, in the windows of Stan.
     Windowed,
-    /// A full matrix with correlations, learnt like `Diagonal`.
+    /// A full matrix. It is estimated in the same way as `Diagonal`.
     Dense,
-    /// A full matrix, learnt from positions alone in the windows of Stan.
+    /// A full matrix. It is estimated from positions only, in the windows of Stan.
     WindowedDense,
 }
 

@@ -1,4 +1,4 @@
-//! The options of every sampler.
+//! The options that all samplers share.
 
 use crate::manifest::StartFrom;
 use crate::method::declare::{OptionValue, PRECISIONS, RawOption, options, words};
@@ -47,7 +47,8 @@ options! {
 }
 
 impl ChainOptions {
-    /// Returns the largest distance of a chain's first position from the start, in each unconstrained coordinate. The distribution is uniform.
+    /// Returns the largest distance of a chain's first position from the start in each
+    /// unconstrained coordinate. The distance has a uniform distribution.
     pub fn jitter_of_start(&self) -> f64 {
         let default = if self.start.is_some() { 0.0 } else { 2.0 };
         self.jitter.unwrap_or(default)
@@ -59,37 +60,39 @@ impl ChainOptions {
     }
 }
 
-/// When PSIS-LOO and WAIC are computed.
+/// The rule that decides whether PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LooPolicy {
     /// PSIS-LOO and WAIC are computed if they need at most 8 million log likelihoods.
     Automatic,
-    /// Always.
+    /// PSIS-LOO and WAIC are always computed.
     Always,
-    /// Never.
+    /// PSIS-LOO and WAIC are never computed.
     Never,
 }
 
 words!(LooPolicy { "auto" => Automatic, "always" => Always, "never" => Never });
 
-/// Where the draws of a run are kept.
+/// The place where the draws of a run are kept until its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DrawStorage {
-    /// Draws are in memory and, if there is an output folder, also written to disk as they are made.
+    /// Draws are kept in memory. If the run has an output folder, they are also written to disk as
+    /// they are made.
     Memory,
-    /// Draws are only on disk. The memory does not depend on the number of draws, except while the draws of one site are diagnosed.
+    /// Draws are kept only on disk. The memory of the run does not depend on the number of draws,
+    /// except while the draws of one site are diagnosed.
     Disk,
 }
 
 words!(DrawStorage { "memory" => Memory, "disk" => Disk });
 
-/// The quantities that are diagnosed.
+/// The choice of the quantities whose convergence is diagnosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DiagnosedQuantities {
-    /// The norms of sites in layers and of sites with more than 64 elements, together with some predictions. All other sites are diagnosed element
-    /// by element.
+    /// Sites in layers and sites with more than 64 elements are diagnosed by their norms, together
+    /// with some predictions. All other sites are diagnosed element by element.
     Automatic,
-    /// These sites, element by element.
+    /// Only these sites are diagnosed, element by element.
     Sites(Vec<String>),
 }
 

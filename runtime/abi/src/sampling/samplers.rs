@@ -1,4 +1,5 @@
-//! The samplers: a module for each, with its record, its options and the properties on which the rest of a run depends.
+//! The samplers, one module each. A module contains the record of its sampler, the options, and the
+//! properties on which the rest of a run depends.
 
 pub(crate) mod hmc;
 pub(crate) mod mala;
@@ -25,7 +26,7 @@ macro_rules! samplers {
             $( #[doc = concat!("The sampler of [`", stringify!($options), "`](super::", stringify!($options), ").")] $name, )+
         }
 
-        /// An iteration of a chain, with its options.
+        /// One iteration of a chain: the sampler and its options.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Transition {
             $( #[doc = concat!("An iteration with [`", stringify!($options), "`](super::", stringify!($options), ").")] $name($module::$options), )+
@@ -35,7 +36,8 @@ macro_rules! samplers {
             /// Reads the options of a sampler.
             ///
             /// # Errors
-            /// Fails if a value does not have the type of its option, which is a bug of the checker or of a record.
+            /// Fails if a value does not have the type of its option. This is a bug of the checker
+            /// or of a record.
             pub fn read(sampler: SamplerKind, source: &OptionSource<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {
                     $( SamplerKind::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
@@ -69,21 +71,23 @@ samplers! {
     sgld: Sgld(SgldOptions),
 }
 
-/// The numbers of rows on which the programs of a chain are evaluated in one call.
+/// The numbers of rows that one call of each program of a chain evaluates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
     /// The number of rows on which a log density and its gradient are evaluated.
     pub gradient: usize,
-    /// The number of rows whose log likelihoods are computed to estimate a difference; 0 if densities are exact.
+    /// The number of rows whose log likelihoods are computed to estimate a difference of log
+    /// likelihoods; 0 if log densities are exact.
     pub differences: usize,
 }
 
-/// The properties of a sampler on which the rest of a run depends. The defaults describe a Metropolis sampler that reads all rows and adapts nothing.
+/// The properties of a sampler on which the rest of a run depends. The default implementations
+/// describe a Metropolis sampler that reads all rows and does not adapt.
 pub trait SamplerPart {
     /// Reads the options.
     ///
     /// # Errors
-    /// Fails only because of a bug of the checker or of a record.
+    /// Fails only because of a bug in the checker or in a record.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>
     where
         Self: Sized;
@@ -91,10 +95,12 @@ pub trait SamplerPart {
     /// Returns the field of an option that can be set at run time.
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
-    /// Returns the settings as CmdStan writes them in comments: the depth and the text of each line.
+    /// Returns the settings in the form of CmdStan's comments. Each line is a pair of its depth and
+    /// its text.
     fn stan_settings(&self) -> Vec<(usize, String)>;
 
-    /// Returns the adaptation of step size and metric; `None` for a sampler that does not adapt.
+    /// Returns the options for the adaptation of step size and metric; `None` for a sampler that
+    /// does not adapt.
     fn adaptation(&self) -> Option<&Adaptation> {
         None
     }
@@ -134,7 +140,7 @@ pub trait SamplerPart {
         Steps::Constant
     }
 
-    /// Returns the number of rows that an evaluation reads, out of `rows` rows.
+    /// Returns the numbers of rows, out of `rows` rows, that an evaluation reads.
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         EvaluationRows {
             gradient: rows,
@@ -142,14 +148,15 @@ pub trait SamplerPart {
         }
     }
 
-    /// Returns the power of the likelihood in the target density at temperature 1, for `rows` rows; `None` if the sampler does not have such a target
-    /// density.
+    /// Returns the power to which the target density at temperature 1 raises the likelihood of
+    /// `rows` rows. Returns `None` if the sampler does not have such a target density.
     fn likelihood_power(&self, rows: usize) -> Option<f64> {
         let _ = rows;
         Some(1.0)
     }
 
-    /// Returns the options of the acceptance step on mini-batches, if the sampler has such a step.
+    /// Returns the options of the acceptance step on mini-batches; `None` if the sampler does not
+    /// have such a step.
     fn penalty(&self) -> Option<&Penalty> {
         None
     }
@@ -163,10 +170,11 @@ pub trait SamplerPart {
         Ok(())
     }
 
-    /// Checks that the options suit data with these numbers of rows in each file.
+    /// Checks that the options are possible for data files with these numbers of rows.
     ///
     /// # Errors
-    /// Fails if a batch size is smaller than the number of files that are not empty, because each batch contains rows of every file.
+    /// Fails if a batch size is smaller than the number of non-empty files, because each batch
+    /// contains rows of every non-empty file.
     fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let _ = shards;
         Ok(())
@@ -174,7 +182,8 @@ pub trait SamplerPart {
 }
 
 impl Transition {
-    /// Replaces [`MetricKind::Automatic`] with a metric. `is_small` is true if the model has no layers and few dimensions.
+    /// Replaces [`MetricKind::Automatic`] by the metric that it stands for. `is_small` is true if
+    /// the model has no layers and few dimensions.
     pub fn resolve(&mut self, is_small: bool) {
         let part = self.part_mut();
         let is_dense = part.has_trajectories() && is_small;
@@ -189,7 +198,7 @@ impl Transition {
     }
 }
 
-/// Returns the number of rows of a batch. If the option `batch` is 0, a batch has all rows.
+/// Returns the number of rows in a batch. If the option `batch` is 0, a batch has all rows.
 fn batch(batch: usize, rows: usize) -> usize {
     match batch {
         0 => rows,
@@ -197,7 +206,7 @@ fn batch(batch: usize, rows: usize) -> usize {
     }
 }
 
-/// The record of a sampler.
+/// Returns the record of a sampler.
 const fn sampler(
     name: &'static str,
     doc: &'static str,

@@ -6,24 +6,27 @@ use crate::method::declare::forms;
 use crate::steering::OptionConflict;
 use serde::{Deserialize, Serialize};
 
-/// The schedules of the step size of samplers without an acceptance step. `t` counts iterations from 0.
+/// The schedule of the step size of a sampler without an acceptance step. `t` counts iterations
+/// from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Steps {
-    /// A constant step size.
+    /// The step size is constant.
     Constant,
-    /// `step_size * (1 + t / b)^-gamma` (Welling and Teh 2011 with `a b^-gamma = step_size`).
+    /// The step size is `step_size * (1 + t / b)^-gamma` (Welling and Teh 2011 with
+    /// `a b^-gamma = step_size`).
     Polynomial {
-        /// The `b` of the formula.
+        /// The `b` in the formula.
         b: f64,
-        /// The `gamma` of the formula; convergence needs a value above 0.5 and at most 1.
+        /// The `gamma` in the formula. The chain converges only if it is above 0.5 and at most 1.
         gamma: f64,
     },
-    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run. The first part of a cycle explores without noise; draws are taken
+    /// The run consists of `cycles` cycles. In each cycle, the step size falls from `step_size` to
+    /// zero along a cosine. The first part of a cycle explores without noise; draws are kept only
     /// in the rest of the cycle (Zhang et al. 2020).
     Cyclical {
         /// The number of cycles.
         cycles: usize,
-        /// The fraction of a cycle that explores.
+        /// The fraction of each cycle that explores.
         exploration: f64,
     },
 }
@@ -35,8 +38,8 @@ forms!(Steps {
 });
 
 impl Steps {
-    /// Returns the number of iterations in a cycle of a run with `iterations` iterations, including the warm-up; at least 1. Schedules without
-    /// cycles have one cycle.
+    /// Returns the number of iterations in one cycle, at least 1. The run has `iterations`
+    /// iterations, including the warm-up. A schedule without cycles counts as one cycle.
     pub fn cycle(self, iterations: usize) -> usize {
         let cycles = match self {
             Steps::Constant | Steps::Polynomial { .. } => 1,
@@ -54,13 +57,13 @@ impl Steps {
     }
 }
 
-/// Returns the fraction of the current cycle that is complete when an iteration begins.
+/// Returns the fraction of the current cycle that has passed when an iteration begins.
 fn part(iteration: u64, cycle: u64) -> f64 {
     (iteration % cycle) as f64 / cycle as f64
 }
 
 impl ChainOptions {
-    /// Returns whether a schedule leaves at least one iteration whose draw is kept.
+    /// Returns whether a run with this schedule keeps at least one draw.
     fn leave_draws(&self, steps: Steps) -> bool {
         let (warmup, thin) = (self.warmup, self.thin);
         let cycle = steps.cycle(self.iterations()) as u64;
@@ -70,7 +73,7 @@ impl ChainOptions {
 }
 
 impl Steps {
-    /// Checks that the numbers of the schedule are valid and that the schedule keeps at least one draw.
+    /// Checks that the numbers of the schedule are valid, and that the run keeps at least one draw.
     pub(super) fn check(self, chains: &ChainOptions) -> Result<(), OptionConflict> {
         match self {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => OptionConflict::new(

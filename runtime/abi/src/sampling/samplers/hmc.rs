@@ -7,7 +7,7 @@ use crate::method::{MethodDef, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
 use crate::steering::OptionField;
 
-/// The record of the method.
+/// The record of `hmc`.
 pub(crate) const RECORD: MethodDef = sampler(
     "hmc",
     "Static Hamiltonian Monte Carlo.",

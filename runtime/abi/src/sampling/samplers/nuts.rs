@@ -7,7 +7,7 @@ use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
 use crate::steering::OptionField;
 
-/// The record of the method.
+/// The record of `nuts`.
 pub(crate) const RECORD: MethodDef = sampler(
     "nuts",
     "The no-U-turn sampler.",

@@ -1,5 +1,5 @@
-//! Metropolis sampling on mini-batches with the penalty method: the options, the checks that they are compatible, and the target distribution that
-//! follows from them.
+//! Metropolis sampling on mini-batches with the penalty method: its options, the checks of these
+//! options, and the power of the likelihood in the target distribution.
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
 use crate::method::declare::{Mismatch, OptionGroup, OptionSource, forms, options, words};
@@ -9,7 +9,7 @@ use crate::sampling::ChainOptions;
 use crate::steering::{OptionConflict, OptionField};
 use serde::{Deserialize, Serialize};
 
-/// The record of the method.
+/// The record of `penalty`.
 pub(crate) const RECORD: MethodDef = sampler(
     "penalty",
     "Metropolis sampling on mini-batches with the penalty method.",
@@ -54,32 +54,33 @@ forms!(Proposal {
     "mala"(step) => Proposal::Langevin { step },
 });
 
-/// The rows that the likelihood of a batch represents.
+/// The rows whose likelihood a batch stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
-    /// The batch itself: the target is tempered by batch / rows.
+    /// The batch stands for itself: the log likelihood in the target is multiplied by batch / rows.
     Batch,
-    /// All rows: the target is the ordinary posterior.
+    /// The batch stands for all rows: the target is the ordinary posterior.
     Data,
 }
 
-/// The estimator of the loss difference.
+/// The estimator of the difference between the losses at the proposal and at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Estimator {
-    /// The difference on one batch, with its variance from further batches.
+    /// The difference on one batch. Its variance is estimated from further batches.
     Single,
-    /// The mean of the differences on all batches, with its variance from the same batches.
+    /// The mean of the differences on all batches. Its variance is estimated from the same batches.
     Mean,
 }
 
-/// The correction for the noise of the estimated difference.
+/// The correction of the acceptance test for the noise of the estimated loss difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Correction {
-    /// No correction: the naive acceptance test, for comparison.
+    /// The test is not corrected (the naive acceptance test, for comparison).
     Naive,
     /// Half the estimated variance is subtracted (Ceperley and Dewing 1999, equation 15).
     Plain,
-    /// Also corrects for the estimation of the variance itself (equations 47 and following of the same paper).
+    /// Half the estimated variance is subtracted, and the noise of this estimate is corrected for
+    /// too (equations 47 and following of the same paper).
     Corrected,
 }
 
@@ -99,12 +100,14 @@ pub enum Proposal {
 }
 
 impl Penalty {
-    /// Returns whether a batch holds all `rows` rows, so that its losses are exact and need no correction.
+    /// Returns whether a batch contains all `rows` rows. Its losses are then exact and need no
+    /// correction.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
 
-    /// Returns the power of the likelihood in the target at temperature 1: batch / rows with `loss = batch`, else 1.
+    /// Returns the power of the likelihood in the target at temperature 1: `batch / rows` with
+    /// `loss = batch`, otherwise 1.
     pub fn share(&self, rows: usize) -> f64 {
         match self.loss {
             Loss::Batch if !self.takes_all(rows) => self.batch as f64 / rows as f64,
@@ -129,7 +132,8 @@ impl SamplerPart for Penalty {
         };
         EvaluationRows {
             gradient: batch(gradient, rows),
-            // With `estimator = single`, the difference has a batch of its own in addition to the `batches` that yield its variance.
+            // With `estimator = single`, one batch yields the difference, and `batches` further
+            // batches yield its variance.
             differences: match self.takes_all(rows) {
                 true => rows,
                 false => batch(self.batch, rows) * (self.batches + 1),
@@ -192,7 +196,7 @@ impl SamplerPart for Penalty {
         Ok(())
     }
 
-    // Every batch contains rows of each file that has rows.
+    // Every batch contains rows of each non-empty file.
     fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let files = shards.iter().filter(|rows| **rows > 0).count();
         let gradients = if self.gradient_batch == 0 {
@@ -321,7 +325,7 @@ mod tests {
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
-            // A batch that holds all rows is exact, so that any number of batches is allowed.
+            // A batch that contains all rows is exact, so the check allows any number of batches.
             assert_eq!(of(least - 1).check(5, &chains()), Ok(()));
             assert_eq!(of(least - 1).check(6, &chains()), Err(refusal));
             assert_eq!(

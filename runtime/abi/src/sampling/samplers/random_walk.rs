@@ -8,7 +8,7 @@ use crate::sampling::{Adaptation, ChainOptions};
 use crate::steering::OptionField;
 use serde::{Deserialize, Serialize};
 
-/// The record of the method.
+/// The record of `random_walk`.
 pub(crate) const RECORD: MethodDef = sampler(
     "random_walk",
     "Random-walk Metropolis sampling.",

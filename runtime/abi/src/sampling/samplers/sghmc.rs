@@ -8,7 +8,7 @@ use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::{ChainOptions, Steps};
 use crate::steering::{OptionConflict, OptionField};
 
-/// The record of the method.
+/// The record of `sghmc`.
 pub(crate) const RECORD: MethodDef = sampler(
     "sghmc",
     "Stochastic-gradient Hamiltonian Monte Carlo.",

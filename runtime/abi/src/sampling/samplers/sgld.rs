@@ -7,7 +7,7 @@ use crate::method::{MethodDef, Phase};
 use crate::sampling::{ChainOptions, Steps};
 use crate::steering::{OptionConflict, OptionField};
 
-/// The record of the method.
+/// The record of `sgld`.
 pub(crate) const RECORD: MethodDef = sampler(
     "sgld",
     "Stochastic-gradient Langevin dynamics.",

@@ -1,8 +1,9 @@
-//! The settings of a sampler in the words of CmdStan's comments: the depth of each line and its text.
+//! The settings of a sampler in the words of CmdStan's comments. Each line is a pair of its depth
+//! and its text.
 
 use crate::sampling::{Adaptation, MetricKind};
 
-/// The lines of a sampler that CmdStan does not have.
+/// Returns the lines for a sampler that CmdStan does not have.
 pub(super) fn plain(name: &str, options: &[(&str, String)]) -> Vec<(usize, String)> {
     let head = [(2, format!("algorithm = {name}")), (3, name.to_owned())];
     let options = options
@@ -11,7 +12,7 @@ pub(super) fn plain(name: &str, options: &[(&str, String)]) -> Vec<(usize, Strin
     head.into_iter().chain(options).collect()
 }
 
-/// The lines of a Hamiltonian sampler; `options` are the options of its engine.
+/// Returns the lines for a Hamiltonian sampler. `options` are the options of its engine.
 pub(super) fn hamiltonian(
     engine: &str,
     options: Vec<(usize, String)>,
@@ -27,7 +28,7 @@ pub(super) fn hamiltonian(
     lines
 }
 
-/// CmdStan's name of a metric.
+/// Returns CmdStan's name for a metric.
 pub(super) fn metric(metric: MetricKind) -> &'static str {
     match metric {
         MetricKind::Unit => "unit_e",
