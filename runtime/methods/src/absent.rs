@@ -1,4 +1,5 @@
-//! A stand-in for a method that this build does not include. The stand-in is needed for programs that another build compiled.
+//! A stand-in for a method that this build does not include. It is needed to read programs that
+//! another build compiled.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
@@ -8,12 +9,12 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
 
-/// The method of an inference block that cannot run in this build. Finding or restoring a posterior returns an error that names the
-/// missing feature.
+/// The method of an inference block that cannot run in this build. Finding or restoring a posterior
+/// with it returns an error that names the missing feature.
 pub struct Absent<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The plan of the training that the method would start with.
+    /// The plan of the training with which the method would begin.
     pub train: &'a Train,
 }
 

@@ -1,8 +1,10 @@
-//! Predictions with some weights integrated over a box that spans the iterates (Zeng and Van den Broeck 2023).
+//! Collapsed inference: predictions that integrate over some weights, on a box that spans the
+//! iterates (Zeng and Van den Broeck 2023).
 //!
-//! The posterior is a mixture with one component per iterate. In each component, the chosen weights are uniform on the box, and all other weights are
-//! fixed at the values of the iterate. The integrals are exact where the location of an observation is affine, or piecewise affine, in the chosen
-//! weights.
+//! The posterior is a mixture with one component per iterate. In each component, the chosen weights
+//! have a uniform distribution on the box. All other weights are fixed at their values at the
+//! iterate. The integrals are exact if the location of an observation is an affine or piecewise
+//! affine function of the chosen weights.
 
 pub mod boxes;
 pub mod choice;
@@ -39,7 +41,8 @@ use integrals::Integrals;
 pub use posterior::CollapsedPosterior;
 use sampled::SampledPredictions;
 
-/// Returns whether the integrals have exact forms. Otherwise the weights are drawn from the box.
+/// Returns whether the integrals have exact forms. If they do not, the weights are drawn from the
+/// box.
 pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
     let Some(output) = infer.only_output() else {
         return false;
@@ -54,8 +57,8 @@ pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
     fits && collapsed.local.is_some() && !matches!(collapsed.form, LocationForm::Sampled(_))
 }
 
-/// Returns the number of predictive draws for `iterates` iterates. If the integrals are exact, the predictive distribution is represented by
-/// quantiles instead of draws.
+/// Returns the number of draws in predictions from `iterates` iterates. If the integrals are exact,
+/// these draws are quantiles of the predictive distribution.
 pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
         true => infer.predictive_draws(),
@@ -63,17 +66,18 @@ pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> 
     }
 }
 
-/// The iterates and the chosen weights from which the boxes are built.
+/// The iterates, and the choice of weights from which the boxes are built.
 pub struct FoundBox<'a, 'c> {
-    /// The states at all iterates, one after the other.
+    /// The states at all iterates: `[iterates, ..]`.
     pub values: &'a StateValues,
     /// The number of iterates.
     pub iterates: usize,
-    /// The weights that are integrated.
+    /// The weights that are integrated over.
     pub choice: &'c Choice,
 }
 
-/// Returns a forecaster that predicts from the states at the iterates in `found`. The targets of its rows may be unknown.
+/// Returns a forecaster that predicts from the states at the iterates in `found`. The targets of
+/// the predicted rows may be unknown.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -95,7 +99,7 @@ pub fn forecaster<'a>(
     Ok(Box::new(drawn))
 }
 
-/// Returns the warnings about the iterates that span the box, and about the integrals over it.
+/// Returns the warnings about the iterates and about the integrals.
 pub fn warnings(
     infer: &InferenceBlock,
     collapsed: &Collapsed,

@@ -1,4 +1,5 @@
-//! Posteriors from iterates of trainings: averages over the iterates of one training, and ensembles of several trainings.
+//! Posteriors from the iterates of one training (averages over iterates) or from several trainings
+//! (ensembles).
 
 pub mod diagnostics;
 pub mod method;
@@ -15,7 +16,8 @@ use bnnc_training::{Task, TrainingResult, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns the seed of an ensemble member. `map` with this seed finds the same point as the member.
+/// Returns the seed of an ensemble member. `map` with this seed finds the same point as the
+/// ensemble member.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
     restarts::seed_of(seed, "member", member)
 }
@@ -28,7 +30,7 @@ pub fn at_once(ensemble: &Ensemble) -> usize {
 /// A trained member with its number.
 type Numbered = (usize, TrainingResult);
 
-/// The members that were trained, and the first failure.
+/// The members that were trained, and the first failure of a member.
 #[derive(Default)]
 struct Members {
     found: Vec<Numbered>,
@@ -37,8 +39,8 @@ struct Members {
     failed: Option<(usize, Stop)>,
 }
 
-/// Trains the members from different starts on the threads of the machine. Each member depends only on its own seed, so the result does not depend on
-/// the order in which the members finish.
+/// Trains the members from different starts on the threads of the machine. Each member depends only
+/// on its own seed. Therefore, the order in which members finish does not affect the result.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let count = ensemble.options.members;
     let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
@@ -68,7 +70,8 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
                 }
                 Ok(None) => all.interrupted = true,
                 Err(stop) => {
-                    // Members with lower numbers still finish, so that the reported failure does not depend on the threads.
+                    // Members with lower numbers are still trained. The reported failure therefore
+                    // does not depend on the number of threads.
                     next.store(count, Ordering::Relaxed);
                     if all.failed.as_ref().is_none_or(|(first, _)| member < *first) {
                         all.failed = Some((member, stop));
@@ -90,7 +93,8 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
         return Err(stop);
     }
     found.sort_by_key(|(member, _)| *member);
-    // A member whose training was interrupted is less trained than the others, so it is kept only if there is no other member.
+    // A member whose training was interrupted is less trained than the others. Such members are
+    // dropped if another member is complete; otherwise, only the first of them is kept.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),
@@ -109,8 +113,9 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// Trains one member, or takes it from the earlier run that is being resumed. Returns `None` if the user interrupted the run before the member began.
-/// If other members are trained at the same time, the restarts of a member run one after another.
+/// Trains one member, or reads the member from the earlier run that is being resumed. Returns
+/// `None` if the user interrupted the run before the member began. The restarts of a member run one
+/// after another if other members are trained at the same time.
 fn one_member(
     task: &Task<'_>,
     member: usize,
@@ -145,7 +150,7 @@ fn one_member(
     Ok(Some(fitted))
 }
 
-/// Collects the results of several trainings as draws.
+/// Collects the results of several trainings; each result is one draw.
 fn together(
     infer: &InferenceBlock,
     ensemble: &Ensemble,
@@ -180,7 +185,8 @@ fn together(
     }
 }
 
-/// Averages the losses of several trainings and adds up their steps.
+/// Combines the results of several trainings into one: the mean of their losses, and the sum of
+/// their steps.
 fn average(found: &[TrainingResult], values: Arc<StateValues>, interrupted: bool) -> TrainingResult {
     let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();
     let most = |of: fn(&TrainingResult) -> usize| found.iter().map(of).max().unwrap_or(0);

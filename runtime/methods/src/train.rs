@@ -1,4 +1,5 @@
-//! `vi`, `map` and `dropout`: the result of training is an approximate posterior or a point estimate.
+//! The methods `vi`, `map` and `dropout`. The result of their training is an approximate posterior
+//! or a point estimate.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, State, Train};
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The result of training: an approximate posterior or a point estimate.
+/// The result of a training: an approximate posterior or a point estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainedPosterior(pub TrainingResult);
 
@@ -103,8 +104,8 @@ impl Posterior for TrainedPosterior {
     }
 }
 
-/// Returns whether a state is the value of a point site that the optimiser updates. The optimiser's states for the site have names that start with
-/// the name of this state.
+/// Returns whether a state is the value of a point site, and is moved by the optimiser. The names
+/// of the optimiser's own states for a site begin with the name of the site's state.
 fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports

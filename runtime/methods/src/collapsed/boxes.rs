@@ -1,16 +1,18 @@
-//! The box of the weights that may be integrated over, computed from their iterates.
+//! The box of the weights that may be integrated over. It is computed from the values of the
+//! weights at the iterates.
 
 use bnnc_abi::collapsed::{BoxExtent, Collapsed};
 use bnnc_core::states::StateValues;
 use std::ops::Range;
 
-/// Half the width of the box of a bias that has the same value at all iterates, as in the published code.
+/// Half the width of the box of a bias that has the same value at all iterates. The constant comes
+/// from the published code.
 const HALF_OF_POINT: f64 = 5e-5;
 
 /// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoxedWeight {
-    /// The index of the weight among all elements of the sites that may be collapsed, counted site after site.
+    /// The index of the weight among the elements of all sites that may be collapsed.
     pub number: u32,
     /// The index of the weight's site among the sites that may be collapsed.
     pub site: usize,
@@ -28,29 +30,31 @@ impl BoxedWeight {
         self.upper - self.lower
     }
 
-    /// Returns a point near the middle of the box. The middle itself is avoided since kinks often pass through it.
+    /// Returns the base of the box for this weight: a value near the middle of its range. The
+    /// middle itself is avoided, because kinks often pass through it.
     pub fn base(&self) -> f64 {
-        // Each weight gets its own offset from the middle: the fractional parts of the multiples of the golden ratio are all
-        // different.
+        // Each weight gets a different offset from the middle, because the fractional parts of the
+        // multiples of the golden ratio all differ.
         let apart = (f64::from(self.number) * 0.618_033_988_749_894_9).fract() - 0.5;
         self.lower + (0.5 + 0.02 * apart) * self.width()
     }
 }
 
-/// The box, and the values of its weights at the iterates.
+/// The box, and the values at the iterates of the weights that it covers.
 #[derive(Clone, Debug)]
 pub struct Boxes {
-    /// The weights of the box.
+    /// The weights that the box covers.
     pub columns: Vec<BoxedWeight>,
-    /// The values of these weights at the iterates: `[iterates, columns]`.
+    /// The values of these weights at the iterates: `[iterates, weights]`.
     pub values: Vec<f64>,
     /// The number of iterates.
     pub iterates: usize,
 }
 
 impl Boxes {
-    /// Builds the box from states of shape `[iterates, ..]`. Weights that have the same value at all iterates are left out. With
-    /// `compat = published`, however, such a weight gets a narrow box if its site is always integrated over.
+    /// Builds the box from states of shape `[iterates, ..]`. A weight that has the same value at
+    /// all iterates is left out. With `compat = published`, however, such a weight gets a narrow
+    /// box if it belongs to a site that is always integrated over.
     pub fn new(collapsed: &Collapsed, values: &StateValues, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
@@ -90,7 +94,8 @@ impl Boxes {
         boxes
     }
 
-    /// Keeps only the weights with the given indices, which are in ascending order. Indices of weights without a box are ignored.
+    /// Keeps only the weights with the given indices. The indices are in ascending order. Indices
+    /// of weights without a box are ignored.
     pub fn only(mut self, collapsed: &Collapsed, values: &StateValues, numbers: &[u32]) -> Boxes {
         self.columns
             .retain(|column| numbers.binary_search(&column.number).is_ok());
@@ -110,7 +115,7 @@ impl Boxes {
         }
     }
 
-    /// Returns the values of the weights of the box at an iterate, `[columns]`.
+    /// Returns the values, at one iterate, of the weights in the box: `[columns]`.
     pub fn at(&self, iterate: usize) -> &[f64] {
         &self.values[self.range(iterate)]
     }
@@ -121,7 +126,8 @@ impl Boxes {
     }
 }
 
-/// Returns the ends of the box of a weight, from the values of the weight at all iterates.
+/// Returns the ends of the box of one weight, computed from the values of the weight at all
+/// iterates.
 fn ends<I: Iterator<Item = f64>>(extent: BoxExtent, all: impl Fn() -> I) -> (f64, f64) {
     let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
         (lower.min(value), upper.max(value))
@@ -133,7 +139,7 @@ fn ends<I: Iterator<Item = f64>>(extent: BoxExtent, all: impl Fn() -> I) -> (f64
             let count = all().count() as f64;
             let mean = all().sum::<f64>() / count;
             let variance = all().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
-            // A uniform distribution on mean ± half has the variance half² / 3.
+            // The uniform distribution on mean ± half has the variance half² / 3.
             let half = (3.0 * variance).sqrt();
             (mean - half, mean + half)
         }

@@ -1,5 +1,5 @@
-//! The choice of the weights to integrate over: all weights that differ between iterates, the incoming weights of some units, or the weights that
-//! change the outputs most.
+//! The choice of the weights to integrate over. It contains all weights that differ between
+//! iterates, or the incoming weights of some units, or the weights that change the outputs most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -13,25 +13,28 @@ use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
-/// The weights that are integrated over, as indices among all elements of the sites that may be collapsed.
+/// The weights that are integrated over. Each is an index among the elements of all sites that may
+/// be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The weights from which each row chooses, in ascending order.
+    /// The weights among which each row chooses, in ascending order.
     pub columns: Vec<u32>,
-    /// The weights to integrate over for each output, if all rows share one choice; otherwise empty.
+    /// The weights to integrate over for each output, if all rows share one choice. Otherwise, the
+    /// list is empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
 /// The prefix of the names of the tensors that store the choice.
 pub const PREFIX: &str = "collapsed/";
 
-/// The names of the tensors.
+/// The names of these tensors.
 const COLUMNS: &str = "collapsed/columns";
 const FIXED: &str = "collapsed/fixed";
 
 impl Choice {
-    /// Returns the choice as two tensors: `collapsed/columns` `[columns]` and `collapsed/fixed` `[outputs, columns]`. Shorter rows of
-    /// `collapsed/fixed` are padded with -1.
+    /// Returns the choice as two tensors: `collapsed/columns` `[columns]` and `collapsed/fixed`
+    /// `[outputs, columns]`. A row of `collapsed/fixed` that has fewer weights than the longest row
+    /// is padded with -1.
     pub fn arrays(&self) -> Vec<PosteriorArray<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
@@ -80,7 +83,8 @@ impl Choice {
     }
 }
 
-/// Chooses the weights. If the choice depends on the training rows and the user interrupts the run, the choice is based on the rows visited so far.
+/// Chooses the weights. The choice may depend on the training rows. If the user interrupts the run,
+/// it is based on the rows that were visited so far.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -119,8 +123,8 @@ pub fn choose(
     })
 }
 
-/// Returns the weights that change each output most. The score of a weight is the width of its box times the slope of the output, summed over the
-/// training rows and the iterates.
+/// Returns, for each output, the weights that change this output most. The score of a weight is the
+/// width of its box times the slope of the output, summed over the training rows and the iterates.
 fn movers(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -151,8 +155,10 @@ fn movers(
         .collect())
 }
 
-/// Returns a score for each weight: the change of one output of one row when the weight moves across its box. The score is the width of the box times
-/// the larger of two absolute slopes: near the middle of the box, and at a corner beyond the kinks.
+/// Returns a score for each weight: the approximate change of one output of one row if the weight
+/// moves across its box. The score is the width of the box times the larger of two absolute slopes.
+/// One slope is computed near the middle of the box, and the other at a corner on the other side of
+/// the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -163,8 +169,9 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the positions in the box of the weights to integrate over, in ascending order: all weights that are integrated over in every row, and the
-/// weights with the highest scores among the others. Weights with score 0 are left out.
+/// Returns the places, within the box, of the weights to integrate over, in ascending order. These
+/// are all weights that are integrated over in every row, and those of the other weights that have
+/// the highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -179,8 +186,8 @@ pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec
     places
 }
 
-/// Returns the indices of the `count` largest positive scores, in ascending order. Of equal scores, the one with the lower index is taken. A count of
-/// 0 takes all positive scores.
+/// Returns the indices of the `count` largest positive scores, in ascending order. If two scores
+/// are equal, the one with the lower index ranks first. A count of 0 takes all positive scores.
 pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
     if count > 0 && places.len() > count {
@@ -192,9 +199,11 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the incoming weights of the most influential kinks. The score of a kink is the change of its value over the box times the change of the
-/// outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that do not depend on other kinks are scored. The
-/// incoming weights of a kink in a later layer include those of all kinks that it depends on.
+/// Returns the incoming weights of the kinks with the highest scores. The score of a kink is the
+/// width of its range of values over the box, times the change of the outputs per unit of its
+/// value. Scores are summed over the training rows and the iterates. Only kinks that do not depend
+/// on other kinks are scored. A kink may be affected by kinks of earlier layers. Its incoming
+/// weights then include theirs.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -231,7 +240,8 @@ fn feeding(
     Ok(fed(boxes, &kept))
 }
 
-/// Returns the incoming weights of the first `units` kinks. A kink that does not depend on other kinks has the same slopes everywhere in the box.
+/// Returns the incoming weights of the first `units` kinks. Such a kink has the same slopes
+/// everywhere in the box, because it does not depend on other kinks.
 fn feeding_first(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -250,7 +260,7 @@ fn feeding_first(
     Ok(fed(boxes, &[&feeds]))
 }
 
-/// Returns the indices of the incoming weights of these kinks.
+/// Returns the indices of the weights that feed at least one of these kinks.
 fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
     let columns = boxes.columns.iter().enumerate();
     columns
@@ -259,8 +269,9 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns how much the outputs of a row change per unit change of a kink's value: the sum of absolute changes over the outputs. `kink` is the
-/// gradient of that value with respect to the weights.
+/// Returns the change of the outputs of one row per unit change of a kink's value. Absolute changes
+/// are summed over the outputs. `kink` is the gradient of the kink's value with respect to the
+/// weights.
 fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {
@@ -274,7 +285,8 @@ fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     (0..outputs).map(along).sum()
 }
 
-/// Evaluates the training rows near the middle of the box at every iterate. Passes the iterate, the range of rows and the evaluated block to `take`.
+/// Evaluates the training rows near the middle of the box at every iterate. Calls `take` with the
+/// iterate, the range of rows and the evaluated block.
 fn each(
     programs: (&InferenceBlock, &Collapsed),
     (found, boxes): (&Collected, &Boxes),
@@ -319,7 +331,7 @@ mod tests {
         let scores = [0.5, 0.0, 2.0, 0.5, 1.0];
         assert_eq!(most(&scores, 0), [0, 2, 3, 4]);
         assert_eq!(most(&scores, 2), [2, 4]);
-        // Of equal scores, the one with the lower index is taken.
+        // If two scores are equal, the one with the lower index ranks first.
         assert_eq!(most(&scores, 3), [0, 2, 4]);
         assert_eq!(most(&scores, 9), [0, 2, 3, 4]);
     }

@@ -1,7 +1,10 @@
-//! Predictions of classes and Booleans. A prediction is the mean of a sigmoid over the weights, averaged over the iterates.
+//! Predictions of classes and Booleans. The prediction is the mean of a sigmoid over the weights,
+//! averaged over the iterates.
 //!
-//! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class and `g` is the log-sum-exp of the other logits.
-//! The other logits keep their values at the iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the end.
+//! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class
+//! and `g` is the log-sum-exp of the other logits. The other logits keep their values at the
+//! iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the
+//! end.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -14,16 +17,18 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::OnceLock;
 
-/// The largest number of interval halvings in one integration.
+/// The largest number of times that one integration halves an interval.
 const HALVINGS: usize = 1000;
-/// The relative accuracy of integrals without a closed form.
+/// The relative accuracy of an integral that does not have a closed form.
 const ACCURACY: f64 = 1e-10;
-/// The number of panels at the start of an integration.
+/// The number of intervals (panels) at the start of an integration.
 const PANELS: usize = 32;
-/// An integration over a distribution starts and ends where the probability of the remaining tail is at most this value.
+/// An integral over a distribution leaves out the two tails; the probability of each tail is at
+/// most this value.
 const ALL: f64 = 1e-15;
-/// The largest number of distances from the centre at which the end of a distribution is searched. The first distance is one standard deviation; each
-/// further distance is twice the one before it.
+/// The largest number of distances that are tried in the search for an end of a distribution. The
+/// first distance from the centre is one standard deviation. Each further distance is twice the
+/// previous one.
 const DOUBLINGS: u32 = 20;
 
 /// The classification of a block of rows.
@@ -32,12 +37,12 @@ pub struct ScoredClasses<'a> {
     pub classes: usize,
     /// The sigmoid that is applied to the logits.
     pub sigmoid: Sigmoid,
-    /// The true class of each row, where it is known.
+    /// The true class of each row, if the true classes are known.
     pub right: Option<&'a [i32]>,
 }
 
-/// Writes the probabilities of the classes, and the log likelihood where the true classes are known. Returns the sum over rows and classes of the
-/// probabilities before they are normalised.
+/// Writes the probabilities of the classes, and the log likelihood if the true classes are known.
+/// Returns the sum, over all rows and classes, of the probabilities before they are normalised.
 pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive: &mut Predictive) -> f64 {
     let ScoredClasses {
         classes,
@@ -46,8 +51,9 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
-        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. If very many logits are equal, the sigmoids of
-        // all of them are 0.
+        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the other
+        // logits. If very many logits are equal, all of their sigmoids are 0. The exact sigmoid is
+        // then used instead.
         none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
         found => found,
     });
@@ -78,8 +84,9 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
-        // The relative error of a quotient is at most the sum of the relative errors of the numerator and the denominator. This bound may be
-        // attained, because classes that share weights share draws.
+        // The relative error of a quotient is at most the sum of the relative errors of its
+        // numerator and its denominator. The errors may add up to this bound, because classes that
+        // share weights also share draws.
         let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
@@ -109,7 +116,8 @@ fn error(
     all.iter().map(of).fold(Error::default(), Error::plus).total()
 }
 
-/// Writes the probability that the Boolean is true, and the log likelihood where the true value is known.
+/// Writes the probability that the Boolean is true, and the log likelihood if the true value is
+/// known.
 pub fn truth(
     all: &[Around],
     (sigmoid, right): (Sigmoid, Option<&[i32]>),
@@ -148,7 +156,7 @@ pub fn truth(
     }
 }
 
-/// Computes a vector for each row, on all threads.
+/// Computes one vector for each row, on all threads.
 fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Vec<Vec<f64>> {
     let found: Vec<OnceLock<Vec<f64>>> = (0..rows).map(|_| OnceLock::new()).collect();
     pool.run(rows, &|_, row| {
@@ -157,7 +165,8 @@ fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Ve
     found.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// Returns the probability of each class against the others, averaged over the iterates and not normalised.
+/// Returns, for each class, the mean over the iterates of the class's sigmoid. These probabilities
+/// are not normalised.
 fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
     let mut sums = vec![0.0; classes];
     for around in all {
@@ -186,7 +195,7 @@ fn others(logits: &[f64], class: usize) -> f64 {
     }
 }
 
-/// Returns the mean of `sigmoid(sign * f + more)`, where `f` has the distribution `part`.
+/// Returns the mean of `sigmoid(sign * f + more)`, where `part` is the distribution of `f`.
 pub fn mean(part: &LocationDist, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
     if let LocationDist::Network(Network { offset, terms, units }) = part
         && units.is_empty()
@@ -219,7 +228,7 @@ pub fn mean(part: &LocationDist, (sign, more): (f64, f64), sigmoid: Sigmoid) -> 
     }
 }
 
-/// The location and the extent of a distribution.
+/// The centre, the standard deviation and the ends of a distribution.
 struct Spread {
     centre: f64,
     sd: f64,
@@ -227,15 +236,17 @@ struct Spread {
     ends: (f64, f64),
 }
 
-/// Returns the mean of a sigmoid `s` of a variable on `[a, b]` that exceeds `y` with the probability `above(y)`. The mean is `s(a)` plus the integral
-/// of `s' above` from `a` to `b`. All terms are non-negative, so small means are as accurate as large ones.
+/// Returns the mean of a sigmoid `s` of a random variable on `[a, b]`. The variable exceeds `y`
+/// with the probability `above(y)`. The mean is `s(a)` plus the integral of `s'(y) above(y)` from
+/// `a` to `b`. All terms are non-negative, so the relative accuracy is the same for small and large
+/// means.
 fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
     let &Spread { centre, sd, ends } = spread;
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    // A support is often much wider than the range that contains nearly all the probability. If rounding hides the ends of that range, the integral
-    // covers the whole support.
+    // The support is often much wider than the range that contains nearly all of the probability.
+    // If rounding hides the ends of this range, the integral covers the whole support.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -268,7 +279,7 @@ fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
             let small = (-y.abs()).exp();
             small / (1.0 + small).powi(2)
         }
-        // The derivative of (1 + s)^2 (2 - s) / 4 with s = y / end.
+        // The derivative of (1 + s)^2 (2 - s) / 4, where s = y / end.
         Sigmoid::Cubic => {
             let s = (y / CUBIC_END_L2).clamp(-1.0, 1.0);
             0.75 * (1.0 - s * s) / CUBIC_END_L2
@@ -276,14 +287,14 @@ fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
     }
 }
 
-/// An interval with the values of a function at its ends, its middle and its quarters.
+/// An interval, and the values of a function at its ends, at its middle and at its quarters.
 struct Panel {
     ends: (f64, f64),
     values: [f64; 5],
 }
 
 impl Panel {
-    /// Builds a panel from the values at the ends and in the middle.
+    /// Builds a panel from the values of the function at both ends and in the middle.
     fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), [first, middle, last]: [f64; 3]) -> Panel {
         let (left, right) = (
             of(0.75 * ends.0 + 0.25 * ends.1),
@@ -295,9 +306,10 @@ impl Panel {
         }
     }
 
-    /// Returns the integral by Simpson's rule on both halves, extrapolated, and the difference between the halves and the whole. The difference
-    /// exceeds the error where the function is smooth. Where the function jumps, as distribution functions do, the difference is about as large as
-    /// the error.
+    /// Returns the integral and an error estimate. The integral is Simpson's rule on both halves,
+    /// extrapolated; the estimate is the difference between the rule on the halves and on the
+    /// whole. The estimate exceeds the error if the function is smooth. If the function jumps, as
+    /// distribution functions may do, the estimate is about as large as the error.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;
@@ -331,16 +343,18 @@ impl PartialOrd for Panel {
     }
 }
 
-/// Panels are ordered by error, so that the heap pops the panel with the largest error.
+/// Panels are ordered by their error, so that the heap returns the panel with the largest error
+/// first.
 impl Ord for Panel {
     fn cmp(&self, other: &Panel) -> Ordering {
         self.integral().1.total_cmp(&other.integral().1)
     }
 }
 
-/// Returns the integral of a function over panels. Repeatedly halves the panel that currently has the largest error, until the sum of the errors is
-/// at most [`ACCURACY`] times the sum of the integral and `least`. If rounding errors of the function are larger than this limit, the loop ends after
-/// [`HALVINGS`] halvings.
+/// Returns the integral of a function over panels. Repeatedly halves the panel with the largest
+/// error. This ends when the sum of the errors is at most [`ACCURACY`] times the sum of the
+/// integral and `least`. If rounding errors of the function keep the sum above this limit, the loop
+/// ends after [`HALVINGS`] halvings.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);
@@ -371,7 +385,8 @@ mod tests {
     use bnnc_math::special::softplus;
     use bnnc_piecewise::{UniformTerm, Unit};
 
-    /// `relu(w)` with `w` uniform on `[-1, 1]`: it is 0 with probability one half, otherwise uniform on `[0, 1]`.
+    /// The distribution of `outgoing * relu(w)`, where `w` is uniform on `[-1, 1]`. The value of
+    /// `relu(w)` is 0 with probability one half, and otherwise uniform on `[0, 1]`.
     fn rectified(outgoing: f64) -> LocationDist {
         let terms = vec![UniformTerm {
             slope: 1.0,
@@ -390,7 +405,7 @@ mod tests {
         })
     }
 
-    /// The mean of the logistic function over `[low, high]`.
+    /// Returns the mean of the logistic function over `[low, high]`.
     fn between(low: f64, high: f64) -> f64 {
         (softplus(high) - softplus(low)) / (high - low)
     }
@@ -407,7 +422,8 @@ mod tests {
         }
     }
 
-    /// Small probabilities have the same relative accuracy as large ones, since their logarithms are scored.
+    /// Small probabilities need the same relative accuracy as large ones, because their logarithms
+    /// are scored.
     #[test]
     fn a_unit_far_below_zero_keeps_relative_accuracy() {
         for more in [-25.0, -40.0, -300.0] {
@@ -417,7 +433,8 @@ mod tests {
         }
     }
 
-    /// Each of four units is 0 or uniform on 0 to 1. The integral over their sum does not have a closed form.
+    /// Each of the four units is 0 or uniform on `[0, 1]`. The integral over the sum of the units
+    /// does not have a closed form.
     #[test]
     fn several_units_match_a_midpoint_rule() {
         let unit = |outgoing: f64| {
@@ -432,7 +449,8 @@ mod tests {
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
         });
-        // The midpoint rule over all four weights. For each weight, one point with half the mass represents all negative values.
+        // The reference value: a midpoint rule over all four weights. All negative values of a
+        // weight give the same result, so one point with half of the mass represents them.
         let points: Vec<(f64, f64)> = (0..40)
             .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
             .chain([(0.0, 0.5)])
@@ -450,13 +468,15 @@ mod tests {
                 }
             }
             let got = mean(&part, (sign, more), Sigmoid::Exact);
-            // The error of the midpoint rule: the squared step times the sum of squared slopes times the largest curvature, over 24.
+            // The error bound of the midpoint rule: the squared step times the sum of the squared
+            // slopes times the largest curvature, divided by 24.
             assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
         }
     }
 
-    /// The sigmoids of a number and of its negative add up to 1 for every distribution of the number. The units here have several weights each, whose
-    /// distribution functions have rounding errors.
+    /// For every distribution of a number, the mean sigmoid of the number and the mean sigmoid of
+    /// its negative add up to 1. Each unit here has several weights, so its distribution function
+    /// has rounding errors.
     #[test]
     fn the_probabilities_of_both_booleans_add_up_to_one() {
         for units in 1..6 {
@@ -494,7 +514,7 @@ mod tests {
         }
     }
 
-    /// The integration ends even if halving panels does not reduce the error.
+    /// An integration ends even if halving panels does not reduce the error estimate.
     #[test]
     fn integrating_noise_ends() {
         let noisy = |x: f64| 1.0 + 1e-6 * (x * 1e9).sin();
@@ -520,7 +540,8 @@ mod tests {
         assert_eq!(slope(Sigmoid::Cubic, 9.0), 0.0);
     }
 
-    /// Each of very many equal logits is so far below the sum of the others that its cubic sigmoid is 0.
+    /// Each of the equal logits is so far below the log-sum-exp of the others that its cubic
+    /// sigmoid is 0.
     #[test]
     fn the_exact_sigmoid_replaces_a_cubic_without_any_probability() {
         let classes = 64;

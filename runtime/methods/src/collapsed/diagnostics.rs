@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_core::diagnostics::error;
 
-/// All codes of this file, sorted.
+/// All codes of the diagnostics in this file, sorted.
 pub static CODES: &[&Code] = &[
     &SHARED_OUTPUTS,
     &TOO_MANY_PIECES,
@@ -56,7 +56,7 @@ static LOOKS_AHEAD: Code = Code {
               with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.",
 };
 
-/// Two outputs of a row, counted from 0, that depend on the same weights.
+/// An error: two outputs of a row (counted from 0) depend on the same integrated weights.
 pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     let text = format!(
         "the outputs {} and {} of `{infer}` share weights that are integrated over",
@@ -66,19 +66,20 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
 }
 
-/// The rows whose weights are drawn, because the box around an iterate has too many pieces for an exact integral.
+/// Rows for which weights are drawn, because the box around an iterate has too many pieces for an
+/// exact integral.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawnRows {
     /// The number of rows for which weights are drawn.
     pub rows: u64,
-    /// The number of all rows.
+    /// The number of all predicted rows.
     pub all: u64,
-    /// The number of draws per iterate.
+    /// The number of draws around each iterate.
     pub draws: usize,
 }
 
-/// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a log density, if it is known. `why` is the reason
-/// for one of the rows.
+/// Returns a warning about rows for which weights are drawn. `error` is the largest standard error
+/// of a log density, if it is known. `why` is the reason for one of these rows.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
@@ -108,14 +109,15 @@ pub fn looks_ahead(infer: &str) -> Diagnostic {
     warning.help("compare it only with the published tables; leave `compat` out for all other comparisons")
 }
 
-/// A warning: there is nothing to integrate over.
+/// A warning: the box is a single point, so predictions do not integrate over any weight.
 pub fn point(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has nothing to integrate over, because its box is a single point: {why}");
     warning(error(&POINT, FaultyInput::Program, text))
         .help("use more iterates: a shorter `warmup`, or more `epochs`")
 }
 
-/// A warning: a weight that is integrated over for one class also affects the logits of other classes, which are held fixed.
+/// A warning: a weight that is integrated over for one class also affects the logits of other
+/// classes, but the integral holds these logits fixed.
 pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits"

@@ -3,22 +3,23 @@
 use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
 
-/// The error of a number that is averaged over iterates. It has a deterministic part, which adds up, and the variance due to independent draws.
+/// The error of a number that is an average over iterates. It consists of a deterministic part and
+/// of the variance that independent draws cause. Deterministic parts of several numbers add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
-    /// The sum of the bounds and estimates of deterministic errors, which do not average out.
+    /// The sum of the bounds or estimates of deterministic errors. These errors do not average out.
     pub size: f64,
-    /// The variance due to draws.
+    /// The variance that draws cause.
     pub variance: f64,
 }
 
 impl Error {
-    /// Returns the deterministic error plus the standard deviation due to draws.
+    /// Returns the deterministic error plus the standard deviation that draws cause.
     pub fn total(self) -> f64 {
         self.size + self.variance.max(0.0).sqrt()
     }
 
-    /// Adds an independent error.
+    /// Adds the error of an independent number.
     pub fn plus(self, other: Error) -> Error {
         Error {
             size: self.size + other.size,
@@ -26,7 +27,7 @@ impl Error {
         }
     }
 
-    /// Returns the error after the number is multiplied by a factor.
+    /// Returns the error of the number times a factor.
     pub fn times(self, factor: f64) -> Error {
         Error {
             size: self.size * factor.abs(),
@@ -35,8 +36,8 @@ impl Error {
     }
 }
 
-/// Returns the error of the average of `of(location)` over the distribution of the location. If the average was
-/// integrated exactly, its relative error is `accuracy`.
+/// Returns the error of the average of `of(location)` over the distribution of the location. If the
+/// average is an exact integral, its relative error is `accuracy`.
 pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
         LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
@@ -65,7 +66,8 @@ fn exact(law: &Law, y: f64) -> f64 {
     let (density, error) = law.density_with_error(y);
     match density > f64::MIN_POSITIVE {
         true => error / density,
-        // Where the density underflows, its logarithm is still known from a tilted series, whose exponent is rounded.
+        // If the density underflows, its logarithm is computed from a tilted series. The exponent
+        // of this series has a rounding error.
         false => 1e-11 + 32.0 * f64::EPSILON * law.log_density(y).abs(),
     }
 }
@@ -83,7 +85,7 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
             let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
                 density if density > 0.0 => variance / (density * density),
-                // No draw came near `y`, but that does not prove that the density there is small.
+                // No draw is near `y`, but this does not prove that the density at `y` is small.
                 _ => f64::INFINITY,
             }
         }
@@ -100,13 +102,13 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
             (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt(),
             [off / spread, 0.5 * (off * off / spread - 1.0) / spread],
         ),
-        // A floor without spread does not contribute to the density.
+        // If all draws are equal, the floor does not contribute to the density.
         false => (0.0, [0.0; 2]),
     };
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// Returns the error of a mean of draws.
+/// Returns the error of the mean of draws.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error {
         size: 0.0,
@@ -114,11 +116,12 @@ pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     }
 }
 
-/// Returns the logarithm of the mean of densities at draws, and the relative error of that mean. `logs` are the log densities at the draws.
+/// Returns the logarithm of the mean of densities at draws, and the relative error of this mean.
+/// `logs` are the log densities at the draws.
 pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        // No draw came near the point, but that does not prove that the density there is small.
+        // No draw is near the point, but this does not prove that the density there is small.
         let variance = f64::INFINITY;
         return (largest, Error { size: 0.0, variance });
     }
@@ -130,7 +133,8 @@ pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error)
     (largest + mean.ln(), relative)
 }
 
-/// Returns the mean of numbers and the estimated variance of that mean. The variance is infinite for a single number.
+/// Returns the mean of numbers, and the estimated variance of this mean. The variance is infinite
+/// if there is only one number.
 fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
@@ -142,7 +146,8 @@ fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Returns the relative error of a mean of densities, from their logarithms and relative errors.
+/// Returns the relative error of the mean of densities. The arguments are the logarithms and the
+/// relative errors of these densities.
 pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
     let largest = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights = || log_densities.iter().map(|log| (log - largest).exp());
@@ -158,8 +163,10 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// The standard error of a density estimate from uniform draws equals its standard deviation over many repetitions. One tested point lies outside
-    /// all triangles, so that only the floor contributes. At another point, both the triangles and the floor contribute.
+    /// The reported standard error of a density that is estimated from uniform draws equals the
+    /// standard deviation of the estimate over many repetitions. One tested point lies outside all
+    /// triangles. At this point, only the floor contributes to the density. At another point, both
+    /// the triangles and the floor contribute.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };
@@ -201,7 +208,8 @@ mod tests {
         );
     }
 
-    /// The error is infinite for a single draw, and for a density without a floor at a point that no draw came near.
+    /// The error is infinite for a single draw. It is also infinite for a density without a floor
+    /// at a point that no draw is near.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };
@@ -222,7 +230,7 @@ mod tests {
     fn the_error_of_a_mixture_adds_bounds_and_variances() {
         let error = |size, variance| Error { size, variance };
         let got = of_mixture(&[0.0, 2.0f64.ln()], &[error(0.1, 0.01), error(0.2, 0.0)]);
-        // (0.1 + 0.4 + sqrt(0.01)) / 3.
+        // The expected error is (0.1 + 0.4 + sqrt(0.01)) / 3.
         assert!((got - 0.2).abs() < 1e-12, "{got}");
         let got = of_mixture(
             &[f64::NEG_INFINITY, -4000.0],

@@ -1,9 +1,11 @@
-//! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
+//! The location of one output of one row around one iterate, as a function of the weights that are
+//! integrated over. The weights are uniform on a box.
 //!
-//! The function is affine between kinks, so only the kinks that cross the box matter. Across a kink, the gradient of the function changes by a
-//! multiple of the gradient of the kink. If the kinks depend on disjoint sets of weights, the function is a sum of independent parts, one per kink.
-//! The slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one on the other
-//! side of all kinks.
+//! The function is affine between kinks, so only the kinks that cross the box affect its form.
+//! Across a kink, the gradient of the function changes by a multiple of the gradient of the kink.
+//! If no two kinks share a weight, the function is a sum of independent parts, one for each kink.
+//! The slopes on both sides of every kink then determine the function. These slopes are known after
+//! two evaluations: one near the middle of the box, and one on the other side of all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
@@ -12,28 +14,28 @@ use bnnc_base::dtype::Precision;
 use bnnc_piecewise::measure::Measure;
 use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm, Unit};
 
-/// The function around an iterate, if two evaluations determine it.
+/// The function around one iterate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LocationFunction {
-    /// A sum of independent parts.
+    /// Two evaluations determine the function: it is a sum of independent parts.
     Network(Network),
-    /// A function with pieces that two evaluations do not determine.
+    /// Two evaluations do not determine the function, so its pieces must be computed.
     Pieces,
 }
 
-/// The distribution of a location.
+/// The distribution of a location over the box.
 #[derive(Clone, Debug)]
 pub enum LocationDist {
     /// The distribution of a sum of independent parts.
     Network(Network),
-    /// The distribution of any other piecewise affine function.
+    /// The distribution of any other piecewise affine function, computed from its pieces.
     Pieces(Measure),
-    /// Draws from the distribution of a function with too many pieces.
+    /// Draws of the location, because the function has too many pieces.
     Drawn(Vec<f64>),
 }
 
 impl LocationDist {
-    /// Returns the distribution of the location plus noise.
+    /// Returns the distribution of the sum of the location and noise.
     pub fn law(&self, noise: ObservationNoise) -> Law {
         match self {
             LocationDist::Network(network) => Law::new(network, noise),
@@ -42,7 +44,7 @@ impl LocationDist {
         }
     }
 
-    /// Returns the least and the largest value.
+    /// Returns the smallest and the largest value of the location.
     pub fn support(&self) -> (f64, f64) {
         match self {
             LocationDist::Network(network) => network.support(),
@@ -57,17 +59,17 @@ impl LocationDist {
 pub struct Spot<'a> {
     /// The box.
     pub boxes: &'a Boxes,
-    /// The places in the box of the weights that are integrated over.
+    /// The weights that are integrated over, by their places in the box.
     pub places: &'a [usize],
-    /// The row within the block.
+    /// The row, by its index within the block.
     pub row: usize,
     /// The index of the output.
     pub output: usize,
-    /// The largest rounding error of a slope, relative to the largest slope.
+    /// The largest rounding error of a slope, as a fraction of the largest slope.
     pub tolerance: f64,
 }
 
-/// Returns the tolerance for rounding errors of slopes in this precision, relative to the largest slope.
+/// Returns the tolerance for rounding errors of slopes, as a fraction of the largest slope.
 pub fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F64 => 1e-9,
@@ -75,7 +77,7 @@ pub fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// A kink that crosses the box.
+/// A kink whose value is zero somewhere inside the box.
 struct Crossed<'a> {
     /// The index of the kink among all kinks.
     number: usize,
@@ -84,7 +86,8 @@ struct Crossed<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the affine function with the value and slopes of the block at the point `at`, which gives a value for each weight of the box.
+    /// Returns the affine function that has the value and the slopes of the block at one point.
+    /// `at` returns the coordinate of this point for each weight of the box.
     pub fn affine(&self, block: &LocationBlock, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
         let slope = block.slope_of(self.row, self.output);
@@ -106,7 +109,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Returns whether a kink crosses the box, given an evaluation at the base of the box.
+    /// Returns whether some kink crosses the box. `base` is the evaluation at the base of the box.
     pub fn crosses(&self, base: &LocationBlock) -> bool {
         base.kinks_of(self.row)
             .any(|(value, slope)| self.is_crossed(value, slope))
@@ -117,8 +120,9 @@ impl Spot<'_> {
         low < 0.0 && high > 0.0
     }
 
-    /// Returns the function from evaluations at the base of the box and across the kinks. If kinks depend on other kinks, the function is determined
-    /// only if no kink crosses the box.
+    /// Returns the function from two evaluations: at the base of the box, and on the other side of
+    /// the kinks. If some kinks depend on other kinks, two evaluations determine the function only
+    /// if no kink crosses the box.
     pub fn function(
         &self,
         base: &LocationBlock,
@@ -141,7 +145,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Keeps one kink per hyperplane.
+    /// If several kinks lie on the same hyperplane, keeps only one of them.
     fn different<'b>(&self, crossed: Vec<Crossed<'b>>) -> Vec<Crossed<'b>> {
         let mut kept: Vec<Crossed<'b>> = Vec::new();
         for kink in crossed {
@@ -166,7 +170,7 @@ impl Spot<'_> {
         !differ(1.0) || !differ(-1.0)
     }
 
-    /// Splits the function into parts if no two kinks share a weight.
+    /// Splits the function into independent parts if no two kinks share a weight.
     fn apart(
         &self,
         affine: Network,
@@ -190,7 +194,8 @@ impl Spot<'_> {
             if own.iter().any(|at| std::mem::replace(&mut owned[*at], true)) {
                 return LocationFunction::Pieces;
             }
-            // If the second evaluation is on the same side of the kink, the slopes on the other side are unknown.
+            // If the second evaluation is on the same side of the kink as the first, the slopes on
+            // the other side are unknown.
             if beyond
                 .get(kink.number)
                 .is_none_or(|value| value * kink.value > 0.0)
@@ -214,7 +219,8 @@ impl Spot<'_> {
                 return LocationFunction::Pieces;
             };
             network.units.push(self.unit(&own, kink, (sign, outgoing)));
-            // At the base, the affine function and the unit both count the contribution of these weights.
+            // Both the affine function and the unit count the contribution of these weights at the
+            // base, so it is subtracted once.
             let active = (sign * kink.value).max(0.0);
             network.offset -= outgoing * active;
         }
@@ -234,12 +240,14 @@ impl Spot<'_> {
         }
     }
 
-    /// Adds the weights that do not affect any crossed kink. The offset is relative to the base.
+    /// Adds the terms of the weights that do not affect any crossed kink. The offset of the network
+    /// is the value at the base.
     fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
             if owned[at] {
-                // The affine function has subtracted the contribution of these weights at the base.
+                // The affine function has already subtracted the contribution of these weights at
+                // the base.
                 network.offset += moved;
             } else if slope[at] != 0.0 {
                 network.terms.push(self.term(at, slope[at]));
@@ -248,8 +256,9 @@ impl Spot<'_> {
     }
 }
 
-/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat, divided by the slope of the kink. Returns
-/// `None` if one of these slopes is not a multiple of the other.
+/// Returns the outgoing weight of a unit. A unit is flat on one side of its kink; its outgoing
+/// weight is the slope of the function on the other side, divided by the slope of the kink. Returns
+/// `None` if the two slopes, as vectors, are not parallel.
 fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
     let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
     let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();
@@ -264,7 +273,7 @@ mod tests {
     use crate::collapsed::boxes::BoxedWeight;
     use crate::collapsed::moves::{Sets, across, to_base};
 
-    /// Four weights on boxes of different sizes.
+    /// Returns a box of four weights, each with a range of a different width.
     fn boxes() -> Boxes {
         let ends = [(-1.0, 1.0), (-0.5, 2.0), (-2.0, 1.0), (0.0, 3.0)];
         let column = |(at, (lower, upper)): (usize, &(f64, f64))| BoxedWeight {
@@ -281,7 +290,8 @@ mod tests {
         }
     }
 
-    /// The result of a program for one row at a point: the value and its slope, and the kinks with their slopes.
+    /// The result of a program for one row at one point: the value, the slope of the value, and the
+    /// kinks with their slopes.
     type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
     type At = fn(&[f64]) -> Said;
 
@@ -346,7 +356,8 @@ mod tests {
         [0.1, 0.2, 0.0, 0.5],
     ];
 
-    /// `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`, with one kink listed twice.
+    /// The function `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`. One of its kinks is
+    /// listed twice.
     fn apart(w: &[f64]) -> Said {
         let (one, two) = (w[0] - 0.5 * w[1] + 0.1, -w[2]);
         let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
@@ -355,7 +366,7 @@ mod tests {
             (one, [1.0, -0.5, 0.0, 0.0]),
             (w[2], [0.0, 0.0, 1.0, 0.0]),
             (-3.0 * one, [-3.0, 1.5, 0.0, 0.0]),
-            // A kink that the box does not cross.
+            // This kink does not cross the box.
             (w[3] + 1.0, [0.0, 0.0, 0.0, 1.0]),
         ];
         (value, [2.0 * a, -a, b, 0.3], kinks)
@@ -373,7 +384,8 @@ mod tests {
         }
     }
 
-    /// A kink is not a unit if the function is not flat on either side of it. Two kinks that share a weight are not units either.
+    /// A kink does not belong to a unit if the function is not flat on either side of the kink. Two
+    /// kinks that share a weight do not belong to units either.
     #[test]
     fn kinks_that_are_not_units_are_pieces() {
         let leaky: At = |w| {
@@ -394,7 +406,7 @@ mod tests {
         assert_eq!(function(shared), LocationFunction::Pieces);
     }
 
-    /// A kink that does not change the slope of the function.
+    /// A kink at which the slope of the function does not change is ignored.
     #[test]
     fn a_kink_that_bends_nothing_is_ignored() {
         let straight: At = |w| (2.0, [0.0; 4], vec![(w[0], [1.0, 0.0, 0.0, 0.0])]);

@@ -26,7 +26,7 @@ use bnnc_piecewise::Network;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The largest number of rows in a block where the location has kinks.
+/// The largest number of rows in a block if the location has kinks.
 const PIECED_ROWS: usize = 16;
 
 /// Predictions of rows by integrals over the chosen weights.
@@ -35,24 +35,25 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a StateValues,
     boxes: Boxes,
-    /// If all rows share one choice: for each output, the positions of the weights to integrate over among the weights of the box.
+    /// Used if all rows share one choice: for each output, the weights to integrate over, by their
+    /// places in the box.
     fixed: Vec<Vec<usize>>,
     local: LocalProgram<'a>,
-    /// The true classes, where they are known.
+    /// The true classes, if they are known.
     classes: Option<Vec<i32>>,
     is_known: bool,
-    /// The published density for known targets, if the options select it.
+    /// The published density of known targets, if the options select it.
     published: Option<Published>,
     draws: usize,
     context: &'a Context,
     tally: Tally,
-    /// The largest rounding error of a slope, relative to the largest slope.
+    /// The largest rounding error of a slope, as a fraction of the largest slope.
     tolerance: f64,
-    /// The key of the draws that replace integrals with too many pieces.
+    /// The key of the draws that are used if an integral has too many pieces.
     key: u64,
 }
 
-/// The distributions of a block of rows around one iterate.
+/// The distributions of the rows of a block around one iterate.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The distribution of the location over the box, for each row and output: `[rows, outputs]`.
@@ -66,7 +67,8 @@ pub struct Around {
 }
 
 impl<'a> Integrals<'a> {
-    /// Prepares predictions with `draws` quantiles instead of draws. The targets of the rows may be unknown.
+    /// Prepares predictions that contain `draws` quantiles instead of draws. The targets of the
+    /// rows may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -135,7 +137,8 @@ impl Forecaster for Integrals<'_> {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let most = match self.collapsed.form {
             LocationForm::Affine | LocationForm::Sampled(_) => usize::MAX,
-            // All iterates of a block are in memory at the same time, and each may be cut into many pieces.
+            // All iterates of a block are in memory at the same time. The box around each of them
+            // may be cut into many pieces.
             LocationForm::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
@@ -172,7 +175,8 @@ impl Forecaster for Integrals<'_> {
                 }
             }
             take(range, &mut predictive);
-            // `take` has converted the block to original units, so the tally is in these units too.
+            // `take` has converted the block to original units, so the tally is in original units
+            // too.
             let is_drawn = |row: &usize| {
                 let of_row = row * outputs..(row + 1) * outputs;
                 let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
@@ -317,14 +321,15 @@ impl Integrals<'_> {
         }
     }
 
-    /// Returns whether some weights of the box keep the values of the iterate.
+    /// Returns whether some weights of the box are not integrated over, and keep the values of the
+    /// iterate.
     fn is_chosen(&self) -> bool {
         let count = self.collapsed.options.weights;
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
     }
 
-    /// Returns the weights that are integrated over for one output: the choice that all rows share, or in each row the weights that change the output
-    /// most.
+    /// Returns the weights that are integrated over for one output. If all rows share one choice,
+    /// it is this choice; otherwise, each row uses the weights that change the output most.
     fn sets(&self, blocks: [&LocationBlock; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);
@@ -340,8 +345,8 @@ impl Integrals<'_> {
     }
 }
 
-/// Returns the distribution of a location that two evaluations do not determine. The distribution is computed from the pieces of the location, or
-/// from draws if there are too many pieces.
+/// Returns the distribution of a location if two evaluations do not determine the location. It is
+/// computed from the pieces of the location, or from draws if there are too many pieces.
 fn bent(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,
@@ -365,7 +370,7 @@ fn bent(
 /// The integrated weights on which each output of each row depends.
 struct Used {
     outputs: usize,
-    /// The places of the weights: `[rows, outputs]`.
+    /// The weights for each row and output, `[rows, outputs]`, by their places in the box.
     places: Vec<Vec<usize>>,
 }
 
@@ -390,14 +395,15 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// Adds all weights, for a row whose pieces are not known.
+    /// Adds all weights of a row. This is used if the pieces of the row are not known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();
         }
     }
 
-    /// Returns two outputs of a row that depend on the same integrated weight, if there are any.
+    /// Returns two outputs of one row that depend on the same integrated weight, if such outputs
+    /// exist.
     fn shared(&self) -> Option<(usize, usize)> {
         let mut rows = self.places.chunks(self.outputs.max(1));
         rows.find_map(|outputs| {
@@ -411,7 +417,7 @@ impl Used {
     }
 }
 
-/// Returns the published density for known targets, if the options select it.
+/// Returns the published density of known targets, if the options select it.
 fn published(
     infer: &InferenceBlock,
     collapsed: &Collapsed,
@@ -426,7 +432,8 @@ fn published(
     }
 }
 
-/// Returns the true classes of rows, if the likelihood has classes and the true classes are known.
+/// Returns the true classes of rows. Returns `None` if the likelihood does not have classes, or if
+/// the classes are not known.
 fn right(
     infer: &InferenceBlock,
     collapsed: &Collapsed,

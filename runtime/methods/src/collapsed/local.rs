@@ -1,4 +1,5 @@
-//! The program that computes the locations of a block of rows near an iterate, with their derivatives with respect to the weights.
+//! The program that computes the locations of a block of rows, and their derivatives with respect
+//! to the weights, at points near an iterate.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
@@ -16,7 +17,7 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The program together with the states of the iterates and some rows.
+/// The program, the states at the iterates, and the rows on which it runs.
 pub struct LocalProgram<'a> {
     states: States<'a>,
     /// The program with slopes and kinks.
@@ -28,34 +29,35 @@ pub struct LocalProgram<'a> {
     pub rows_per_call: usize,
 }
 
-/// The states of all iterates, and the selected columns.
+/// The states at all iterates, and the columns (weights) for which slopes are computed.
 struct States<'a> {
     infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
-    /// The states; those that move have the shape `[iterates, ..]`.
+    /// The states at all iterates. States that move have the shape `[iterates, ..]`.
     values: &'a StateValues,
     iterates: usize,
     columns: Vec<BoxedWeight>,
 }
 
-/// A machine for the program, with its rows.
+/// A machine with the program, and the rows that the machine reads.
 struct Program {
     machine: Machine,
     feed: Feed,
-    /// The iterate whose states the machine holds.
+    /// The iterate whose states are in the machine.
     at: Option<usize>,
-    /// True if the current columns have been written to the machine.
+    /// True if the columns that are now selected have been written to the machine.
     has_columns: bool,
     rows_per_call: usize,
     still: Vec<f64>,
 }
 
-/// The results of the program for a block of rows, at an iterate or at a point near it.
+/// The results of the program for a block of rows. They are computed at an iterate or at a point
+/// near it.
 #[derive(Clone, Debug, Default)]
 pub struct LocationBlock {
     /// The number of rows.
     pub rows: usize,
-    /// The number of columns of a slope: one per column of the box, and at least one.
+    /// The number of elements of a slope: one for each column of the box, but at least one.
     pub selected: usize,
     /// The locations `[rows, outputs]`.
     pub location: Vec<f64>,
@@ -72,13 +74,13 @@ pub struct LocationBlock {
 }
 
 impl LocationBlock {
-    /// Returns the slope of an output of a row.
+    /// Returns the slope of one output of one row.
     pub fn slope_of(&self, row: usize, output: usize) -> &[f64] {
         let outputs = self.location.len() / self.rows.max(1);
         line(&self.slope, row * outputs + output, self.selected)
     }
 
-    /// Iterates over the kinks of a row with their slopes.
+    /// Iterates over the kinks of one row. Each item is the value and the slope of a kink.
     pub fn kinks_of(&self, row: usize) -> impl Iterator<Item = (f64, &[f64])> {
         let count = self.kinks.len() / self.rows.max(1);
         (row * count..(row + 1) * count).map(|at| (self.kinks[at], line(&self.kink_slope, at, self.selected)))
@@ -89,22 +91,24 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
     &values[at * width..(at + 1) * width]
 }
 
-/// Returns the program of the location of an inference block whose integrals are exact.
+/// Returns the program of the location. The integrals of the inference block must be exact.
 ///
 /// # Errors
-/// Fails if the inference block does not have such a program, which is a bug.
+/// Fails if the inference block does not have such a program. This is a bug.
 pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
 }
 
-/// Returns the sizes of the program with this number of columns, at least one.
+/// Returns the sizes of the program for this number of columns, or for one column if the number is
+/// 0.
 pub fn sizes(columns: usize) -> Sizes {
     Sizes::default().with(Symbol::Selected, columns.max(1))
 }
 
 impl<'a> LocalProgram<'a> {
-    /// Prepares the program on rows whose target may be unknown. `numbers` is the number of reals per row that the caller allocates in addition.
+    /// Prepares the program for rows. The targets of the rows may be unknown. `numbers` is the
+    /// number of reals for each row that the caller allocates in addition.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -126,7 +130,7 @@ impl<'a> LocalProgram<'a> {
             dataset,
         };
         let plain = match &collapsed.plain {
-            // The plain program may evaluate one row at many points.
+            // The program without slopes may evaluate one row at many points in one call.
             Some(artifact) => {
                 let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
                 Some(Program::new(artifact, &data, (sizes, places), context)?)
@@ -153,17 +157,20 @@ impl<'a> LocalProgram<'a> {
         self.ids.len()
     }
 
-    /// Selects the columns for which the program computes slopes, as a subset of the original columns. Returns the previous selection.
+    /// Selects the columns for which the program computes slopes. They must be among the original
+    /// columns. Returns the previous selection.
     pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
         std::mem::replace(&mut self.states.columns, columns)
     }
 
-    /// Evaluates rows at an iterate plus `moves` `[rows, selected]`, if given.
+    /// Evaluates rows at an iterate. If `moves` `[rows, selected]` is given, it is added to the
+    /// weights.
     ///
     /// # Errors
-    /// Fails if the states have the wrong size, because they come from the folder of another run.
+    /// Fails if the states have the wrong size. This happens if they come from the folder of
+    /// another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,
@@ -182,7 +189,7 @@ impl<'a> LocalProgram<'a> {
             .read(&PortName::Slope.of(PortName::Kinks.text()), &mut block.kink_slope)
     }
 
-    /// Evaluates rows at the iterate itself, without slopes and kinks.
+    /// Evaluates rows at an iterate, without slopes and kinks.
     ///
     /// # Errors
     /// Fails in the same cases as [`LocalProgram::evaluate`].
@@ -204,7 +211,8 @@ impl<'a> LocalProgram<'a> {
         self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
     }
 
-    /// Returns the locations `[places, outputs]` of one row at many points; each point is an iterate plus a row of `moves` `[places, selected]`.
+    /// Returns the locations `[places, outputs]` of one row at many points. Each point is the sum
+    /// of an iterate and a row of `moves` `[places, selected]`.
     ///
     /// # Errors
     /// Fails in the same cases as [`LocalProgram::evaluate`].
@@ -229,13 +237,13 @@ pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Siz
 }
 
 impl States<'_> {
-    /// Returns the number of columns of the programs: at least one.
+    /// Returns the number of columns of the programs, which is at least one.
     fn selected(&self) -> usize {
         self.columns.len().max(1)
     }
 }
 
-/// The rows that a program reads.
+/// The rows that a program reads, and the data set that contains them.
 struct FedRows<'a> {
     infer: &'a InferenceBlock,
     rows: &'a Rows,
@@ -270,7 +278,7 @@ impl Program {
         })
     }
 
-    /// Writes the site and the element of each column to the program.
+    /// Writes the site and the element that belong to each column to the program.
     fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
         if self.has_columns {
             return Ok(());
@@ -318,7 +326,8 @@ impl Program {
         Ok(())
     }
 
-    /// Runs the program on rows at an iterate plus `moves` `[rows, selected]`, if given.
+    /// Runs the program on rows at an iterate. If `moves` `[rows, selected]` is given, it is added
+    /// to the weights.
     fn run(
         &mut self,
         states: &States<'_>,
@@ -345,7 +354,7 @@ impl Program {
         self.read(PortName::Target.text(), &mut block.target)
     }
 
-    /// Reads a port. `into` is left empty if the program does not have the port.
+    /// Reads the values of a port. `into` is left empty if the program does not have the port.
     fn read(&self, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
         into.clear();
         match self.machine.has_port(name) {

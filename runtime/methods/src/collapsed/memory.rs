@@ -1,4 +1,5 @@
-//! Predictions, before the run, of the memory for choosing weights and for predicting with integrals.
+//! Estimates, before the run, of the memory that is needed to choose weights and to predict with
+//! integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
 use bnnc_abi::collapsed::{Collapsed, LocationForm};
@@ -16,7 +17,8 @@ fn columns(collapsed: &Collapsed) -> usize {
     collapsed.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the bytes needed to run the program on blocks of rows, including the rows and the weights at the iterates.
+/// Returns the bytes needed to run the program on blocks of rows. The rows, and the weights at the
+/// iterates, are included.
 fn calling(
     (infer, collapsed): (&InferenceBlock, &Collapsed),
     rows: usize,
@@ -42,8 +44,8 @@ fn calling(
         + rows as u64 * 4
 }
 
-/// Returns the number of reals in memory per row while weights are chosen: the slopes in the middle of the box and across the kinks, and the moves to
-/// these points.
+/// Returns the number of reals per row that are in memory while weights are chosen: the slopes near
+/// the middle of the box and across the kinks, and the moves to these two points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
         LocationForm::Piecewise { kinks, .. } => *kinks,
@@ -52,7 +54,8 @@ pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
 }
 
-/// Returns the bytes needed to choose weights from the training rows; 0 if the choice does not depend on them.
+/// Returns the bytes needed to choose weights from the training rows, or 0 if the choice does not
+/// depend on the rows.
 pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: usize) -> u64 {
     let options = &programs.1.options;
     match options.units > 0 || (options.fixed && options.weights > 0) {
@@ -65,7 +68,8 @@ pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: u
     }
 }
 
-/// Returns the number of reals in memory per row during prediction: the functions around all iterates, and the quantiles of the outputs.
+/// Returns the number of reals per row that are in memory during predictions: the functions around
+/// all iterates, and the quantiles of the outputs.
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
         0 => columns,
@@ -75,9 +79,10 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
             columns.min(count + always)
         }
     };
-    // A term has three numbers; a network, the location, the scale and the target together have ten.
+    // A term has three numbers. A network, the location, the scale and the target have ten numbers
+    // together.
     let around = match &collapsed.form {
-        // A function with too many pieces is represented by draws.
+        // If a function has too many pieces, it is represented by draws.
         LocationForm::Piecewise { .. } => {
             iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws))
         }
@@ -111,14 +116,15 @@ pub fn predicting(
     calling(programs, rows, (planned, numbers))
 }
 
-/// Returns the number of bytes of draws from the box.
+/// Returns the number of bytes that the draws from the box need.
 pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u64 {
     let factors = [columns(collapsed), planned, collapsed.options.draws];
     let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
     bytes(numbers)
 }
 
-/// Returns the number of bytes of `numbers` reals, capped so that sums of several such results do not overflow.
+/// Returns the number of bytes of `numbers` reals. The result is capped so that sums of several
+/// results do not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

@@ -1,4 +1,4 @@
-//! Collapsed inference as a method.
+//! Collapsed inference as an implementation of the trait for methods.
 
 use super::choice::{Choice, PREFIX};
 use super::{CollapsedPosterior, draws, is_exact, memory};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Collapses<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The plan of the integration.
+    /// The plan of collapsed inference.
     pub collapsed: &'a Collapsed,
 }
 

@@ -1,11 +1,13 @@
-//! Mixtures of distributions with equal weights: their moments, their density, and their quantiles by root finding.
+//! Mixtures of distributions with equal weights: their moments, their distribution functions, and
+//! their quantiles.
 
 use bnnc_piecewise::Law;
 
-/// The tolerance for linear interpolation of the distribution function: an interval is divided if, in its middle, the function deviates from the line
-/// by more than this fraction of the interval's probability.
+/// The tolerance for interpolation of the distribution function. An interval is divided if the
+/// function in its middle deviates from the line by more than this fraction of the interval's
+/// probability.
 const BENT: f64 = 0.02;
-/// The distance below which two points count as equal, in standard deviations.
+/// Two points count as equal if their distance, in standard deviations, is at most this value.
 const NEAR: f64 = 1e-9;
 /// The accuracy of exact quantiles, in standard deviations.
 const EXACT: f64 = 1e-12;
@@ -16,9 +18,9 @@ const STEPS: usize = 200;
 #[derive(Clone, Debug)]
 pub struct Mixture {
     parts: Vec<Law>,
-    /// The mean.
+    /// The mean of the mixture.
     pub mean: f64,
-    /// The standard deviation.
+    /// The standard deviation of the mixture.
     pub sd: f64,
 }
 
@@ -32,7 +34,7 @@ impl Mixture {
             .iter()
             .map(|part| part.variance() + (part.mean() - mean).powi(2));
         let sd = (spread.sum::<f64>() / count).max(0.0).sqrt();
-        // A rounding error in the mean of equal means does not count as spread.
+        // The mean of equal means may have a rounding error, which does not count as spread.
         let sd = if sd <= 8.0 * f64::EPSILON * mean.abs() {
             0.0
         } else {
@@ -60,7 +62,8 @@ impl Mixture {
         )
     }
 
-    /// Returns the quantiles of ascending probabilities, about as accurate as linear interpolation between many points.
+    /// Returns the quantiles for ascending probabilities. They are interpolated between points of
+    /// the distribution function, and so not exact.
     pub fn quantiles(&self, probabilities: &[f64]) -> QuantileTable {
         let mut table = QuantileTable {
             quantiles: vec![self.mean; probabilities.len()],
@@ -79,8 +82,8 @@ impl Mixture {
         table
     }
 
-    /// Finds the quantiles of `probabilities`, all of which lie between the two points in `ends`. `first` is the index of the first of these
-    /// probabilities.
+    /// Finds the quantiles for `probabilities`. All of them lie between the two points in `ends`.
+    /// `first` is the index of the first of these probabilities.
     fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut QuantileTable) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
@@ -113,7 +116,8 @@ impl Mixture {
         self.divide([(middle, inside), (high, above)], right, first + split, table);
     }
 
-    /// Returns a quantile that is exact up to rounding. `knots` are ascending points with their probabilities, which bracket the quantile.
+    /// Returns a quantile that is exact up to rounding. `knots` are ascending points with their
+    /// probabilities. They bracket the quantile.
     pub fn quantile(&self, probability: f64, knots: &[(f64, f64)]) -> f64 {
         if self.sd <= 0.0 {
             return self.mean;
@@ -139,12 +143,14 @@ impl Mixture {
 pub struct QuantileTable {
     /// The quantiles.
     pub quantiles: Vec<f64>,
-    /// Points with their probabilities, in ascending order.
+    /// The points, in ascending order, and the value of the distribution function at each.
     pub knots: Vec<(f64, f64)>,
 }
 
-/// Interpolates the inverse of a monotone function through three points at `value`. The interpolation is quadratic and is clamped to the interval
-/// between the neighbouring points. The interpolation is linear if two of the points have the same value.
+/// Interpolates the inverse of a monotone function at `value`, from three points of the function.
+/// The interpolation is quadratic, and the result is clamped to the interval between the two
+/// neighbouring points. If the function has the same value at two of the points, the interpolation
+/// is linear.
 fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     let [(x0, f0), (x1, f1), (x2, f2)] = points;
     let ((xa, fa), (xb, fb)) = if value <= f1 {
@@ -166,13 +172,13 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     quadratic.clamp(xa, xb)
 }
 
-/// Returns the root of a function that increases from at most 0 to at least 0, by Chandrupatla's method (1997): inverse quadratic interpolation where
-/// it is safe, otherwise bisection.
+/// Returns the root of a function that increases from at most 0 to at least 0. Uses Chandrupatla's
+/// method (1997): inverse quadratic interpolation if it is safe, otherwise bisection.
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {
-        // The ends are exact up to rounding. If the root lies outside them, the end with the smaller absolute value of the function is closest to the
-        // root.
+        // The values at the ends may have rounding errors. If these errors put the root outside the
+        // interval, the end at which the function is closer to zero is the best approximation.
         return if fa.abs() <= fb.abs() { a } else { b };
     }
     let mut part = 0.5;
@@ -225,7 +231,8 @@ mod tests {
         Law::new(&network, ObservationNoise::Normal { sd })
     }
 
-    /// The distribution function is linear on each of two distant uniforms, and constant between them.
+    /// The distribution function of two distant uniforms is linear on each of them, and constant
+    /// between them.
     #[test]
     fn quantiles_of_distant_uniforms_match_their_closed_form() {
         let mixture = Mixture::new(vec![law(0.0, 1.0, 0.0), law(10.0, 2.0, 0.0)]);
@@ -244,7 +251,7 @@ mod tests {
         }
     }
 
-    /// The distribution function of points is a step function.
+    /// The distribution function of a mixture of points is a step function.
     #[test]
     fn quantiles_of_points_are_the_points() {
         let mixture = Mixture::new(vec![law(-1.0, 0.0, 0.0), law(3.0, 0.0, 0.0), law(3.0, 0.0, 0.0)]);
@@ -252,7 +259,7 @@ mod tests {
         for (got, want) in table.quantiles.iter().zip([-1.0, -1.0, 3.0, 3.0]) {
             assert!((got - want).abs() < 1e-6, "{got} is not {want}");
         }
-        // The mean of equal numbers may have a rounding error.
+        // The mean of equal numbers may differ from them by a rounding error.
         let same = Mixture::new(vec![law(0.1, 0.0, 0.0); 3]);
         assert_eq!(same.quantiles(&[0.05, 0.5]).quantiles, [same.mean; 2]);
         assert_eq!(same.quantile(0.95, &[]), same.mean);
@@ -261,7 +268,7 @@ mod tests {
         assert_eq!(single.quantile(0.05, &[]), 2.0);
     }
 
-    /// The standard Normal has the quantile 1.6448536269514722 at 0.95.
+    /// The 0.95 quantile of the standard Normal is 1.6448536269514722.
     #[test]
     fn quantiles_of_a_normal_match_its_table() {
         let mixture = Mixture::new(vec![law(1.0, 0.0, 2.0); 3]);

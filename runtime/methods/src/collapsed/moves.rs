@@ -3,11 +3,11 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
 
-/// For each row, the places in the box of the weights that are integrated over.
+/// For each row, the weights that are integrated over, by their places in the box.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     all: Vec<usize>,
-    /// Empty if all rows have the same places.
+    /// This list is empty if all rows integrate over the same weights.
     of_rows: Vec<Vec<usize>>,
 }
 
@@ -25,7 +25,7 @@ impl Sets {
         }
     }
 
-    /// Selects weights for each row.
+    /// Selects different weights for each row.
     pub fn of_rows(of_rows: Vec<Vec<usize>>) -> Sets {
         Sets {
             all: Vec::new(),
@@ -33,13 +33,14 @@ impl Sets {
         }
     }
 
-    /// Returns the places of the weights of a row.
+    /// Returns the places of the weights that a row integrates over.
     pub fn of(&self, row: usize) -> &[usize] {
         self.of_rows.get(row).unwrap_or(&self.all)
     }
 }
 
-/// Returns the moves `[rows, selected]` from an iterate to a point near the middle of the box. Weights outside the sets do not move.
+/// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to the base of
+/// the box. Weights that are not in the sets do not move.
 pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f64> {
     let selected = boxes.columns.len().max(1);
     let mut moves = vec![0.0; rows * selected];
@@ -52,9 +53,11 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
     moves
 }
 
-/// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
-/// the block. For each weight, only the kink counts on which the weight has the largest effect. The weight moves to the end of its box that brings
-/// this kink closer to the opposite sign. Weights outside the sets do not move.
+/// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to a corner of
+/// the box. At this corner, as many kinks as possible have the opposite of their sign in the block.
+/// Each weight is moved for the sake of one kink: the one on which the weight has the largest
+/// effect. It moves to the end of its box that brings this kink closer to the opposite sign.
+/// Weights that are not in the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);
@@ -62,7 +65,7 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock)
     for (row, moves) in moves.chunks_exact_mut(block.selected).enumerate() {
         strongest.fill(0.0);
         for (value, slope) in block.kinks_of(row) {
-            // A kink that does not cross the box has the same sign everywhere in the box.
+            // A kink that does not cross the box keeps its sign everywhere in the box.
             let half: f64 = sets.of(row).iter().map(|&at| reach(boxes, slope, at)).sum();
             if value.abs() >= half {
                 continue;
@@ -87,14 +90,15 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock)
     moves
 }
 
-/// Returns the largest change of a kink's value that one weight can cause, starting from the base.
+/// Returns the largest change of a kink's value, starting from the base, that one weight can cause.
 fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
     let column = &boxes.columns[at];
     let base = column.base();
     slope[at].abs() * (column.upper - base).max(base - column.lower)
 }
 
-/// Returns the least and the largest value of a linear form over the box, from its value at the base.
+/// Returns the smallest and the largest value of a linear form over the box. `value` is the value
+/// of the form at the base.
 pub fn span(boxes: &Boxes, places: &[usize], value: f64, slope: &[f64]) -> (f64, f64) {
     places.iter().fold((value, value), |(low, high), &at| {
         let column = &boxes.columns[at];

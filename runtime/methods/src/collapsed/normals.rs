@@ -1,5 +1,6 @@
-//! Predictions of Normal observations whose mean depends on integrated weights: mixtures over the iterates, represented by quantiles instead of
-//! draws. Draw `d` of `D` is the `(d + 1/2) / D` quantile.
+//! Predictions of Normal observations whose mean depends on integrated weights. Each prediction is
+//! a mixture over the iterates, and consists of quantiles instead of draws. Draw `d` of `D` is the
+//! quantile for the probability `(d + 1/2) / D`.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -16,33 +17,33 @@ use std::sync::OnceLock;
 /// The settings that all rows share.
 pub struct MarginalNormals {
     noise: collapsed::LikelihoodNoise,
-    /// The probabilities of the quantiles.
+    /// The probabilities for which quantiles are computed.
     probabilities: Vec<f64>,
-    /// The published density for known targets, if the options select it.
+    /// The published density of known targets, if the options select it.
     published: Option<Published>,
 }
 
 /// The predictions of one row.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// Quantiles of the mean `[outputs, draws]`.
+    /// The quantiles of the mean: `[outputs, draws]`.
     mean: Vec<f64>,
     draw: Vec<f64>,
     epistemic: Vec<f64>,
     aleatoric: Vec<f64>,
     quantiles: Vec<[f64; 3]>,
     log_likelihood: f64,
-    /// The integration error of each mean.
+    /// The integration error of the mean of each output.
     error: Vec<f64>,
     log_density_error: f64,
     cdf: Vec<f64>,
 }
 
-/// The relative rounding error of a mean.
+/// The rounding error of a mean, as a fraction of the mean.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 impl MarginalNormals {
-    /// Prepares predictions with `draws` quantiles.
+    /// Prepares predictions that consist of `draws` quantiles.
     pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> MarginalNormals {
         let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
         MarginalNormals {
@@ -52,7 +53,8 @@ impl MarginalNormals {
         }
     }
 
-    /// Writes the predictions of a block of rows around all iterates.
+    /// Writes the predictions of a block of rows. `all` contains the distributions around all
+    /// iterates.
     pub fn write(
         &self,
         all: &[Around],
@@ -120,7 +122,7 @@ impl MarginalNormals {
             let location = Mixture::new(all.iter().map(plain).collect());
             let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
             let mut means = location.quantiles(&self.probabilities).quantiles;
-            // The shift makes the mean of the quantiles equal to the mean of the distribution.
+            // After this shift, the mean of the quantiles equals the mean of the distribution.
             let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
             means.iter_mut().for_each(|mean| *mean += shift);
             found.mean.extend(means);
@@ -141,7 +143,7 @@ impl MarginalNormals {
                     densities[iterate] += density;
                     off[iterate] = off[iterate].plus(error);
                 }
-                // The observed values do not depend on the iterate.
+                // The observed values are the same for all iterates.
                 let target = all.first().map(|around| around.target[at]);
                 found
                     .cdf
@@ -156,7 +158,8 @@ impl MarginalNormals {
         found
     }
 
-    /// Returns the log density at a known target around an iterate, and its error.
+    /// Returns the log density at a known target around one iterate, and the error of this log
+    /// density.
     fn score(&self, part: &LocationDist, law: &Law, (noise, y): (ObservationNoise, f64)) -> (f64, Error) {
         match &self.published {
             None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
@@ -167,7 +170,7 @@ impl MarginalNormals {
         }
     }
 
-    /// Returns the probability of a value that does not exceed a known target.
+    /// Returns the probability of a value that is at most the known target.
     fn below(&self, observed: &Mixture, y: f64) -> f64 {
         let Some(published) = &self.published else {
             return observed.cdf(y);
@@ -192,7 +195,7 @@ impl MarginalNormals {
     }
 }
 
-/// Returns the integration error of one element's mean over the iterates.
+/// Returns the integration error of the mean, over the iterates, of one element.
 fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     let share = 1.0 / all.len().max(1) as f64;
     let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
@@ -200,7 +203,8 @@ fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     errors.fold(Error::default(), Error::plus).total()
 }
 
-/// Returns the variance of a noise. A Normal floor that is mixed into triangular noise does not change the total variance.
+/// Returns the variance of the noise. Triangular noise may be mixed with a Normal of the same
+/// variance (the floor). The mixture has this variance too.
 fn variance(noise: &ObservationNoise) -> f64 {
     match noise {
         ObservationNoise::Normal { sd } => sd * sd,

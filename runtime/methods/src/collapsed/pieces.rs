@@ -1,4 +1,5 @@
-//! The distribution of a location whose kinks depend on each other or share weights, computed over the pieces of the box on which it is affine.
+//! The distribution of a location whose kinks depend on each other or share weights. It is computed
+//! from the pieces of the box on which the location is affine.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -13,8 +14,8 @@ use std::fmt;
 /// The tolerance for the value of a kink, as a fraction of the tolerance for slopes.
 const KINK: f64 = 0.01;
 
-/// The largest number of weights that affect the location but none of the crossed kinks. Each such weight doubles the number of pieces of the
-/// distribution.
+/// The largest number of weights that affect the location but none of the crossed kinks. Each of
+/// these weights doubles the number of pieces of the distribution.
 const MOST_APART: usize = 8;
 
 /// One output of one row around an iterate, with the weights that are integrated over.
@@ -22,7 +23,7 @@ const MOST_APART: usize = 8;
 pub struct RowPlace<'a> {
     /// The box.
     pub boxes: &'a Boxes,
-    /// The places of the weights.
+    /// The weights that are integrated over, by their places in the box.
     pub places: &'a [usize],
     /// The iterate.
     pub iterate: usize,
@@ -36,10 +37,10 @@ pub struct RowPlace<'a> {
     pub tolerance: f64,
 }
 
-/// The reason why the distribution is not computed.
+/// The reason why the distribution cannot be computed.
 #[derive(Clone, Debug)]
 pub enum NoLaw {
-    /// Cutting the box takes too much work.
+    /// The box would have to be cut into too many pieces.
     Cells(NoCells),
     /// Too many weights affect the location but none of the crossed kinks.
     Apart(usize),
@@ -57,11 +58,12 @@ impl fmt::Display for NoLaw {
     }
 }
 
-/// Returns the distribution of the location, or the reason why computing it would take too much work. `base` is the evaluation at the base of the
-/// box, and `at` the row within its block.
+/// Returns the distribution of the location. Returns the reason instead if its computation would
+/// take too much work. `base` is the evaluation at the base of the box, and `at` is the index of
+/// the row within this block.
 ///
 /// # Errors
-/// Fails only because of a bug in the machine.
+/// Fails only because of a bug of the machine.
 pub fn law(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,
@@ -73,7 +75,8 @@ pub fn law(
         low < 0.0 && high > 0.0
     };
     let crossed: Vec<(f64, &[f64])> = base.kinks_of(at).filter(is_crossed).collect();
-    // If no kink depends on another, weights that do not affect a crossed kink are independent of the pieces.
+    // If no kink depends on another kink, the pieces do not depend on the weights that do not
+    // affect a crossed kink.
     let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
     let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
     let straight = base.slope_of(at, place.output);
@@ -84,7 +87,8 @@ pub fn law(
     let values = boxes.at(place.iterate);
     let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
     let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
-    // The program computes slopes only for the weights of this output until the previous columns are selected again.
+    // From here on, the program computes slopes only for the weights of this output, until the
+    // previous columns are selected again.
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
@@ -98,7 +102,7 @@ pub fn law(
         let rows = place.row..place.row + 1;
         if let Err(error) = local.evaluate(place.iterate, &rows, Some(&moves), &mut block) {
             fault.get_or_insert(error);
-            // After an error the remaining evaluations return zeros, which are not used.
+            // After an error, each evaluation returns zeros. These zeros are not used.
             found.value = 0.0;
             found.slope.clear();
             found.slope.resize(bent.len(), 0.0);
@@ -117,7 +121,8 @@ pub fn law(
                     .kinks_of(0)
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
-            // The kinks are affine on the whole box, so the rounding errors of their values are not larger elsewhere than at the base.
+            // These kinks are affine on the whole box. Their values are computed from the values at
+            // the base, and so do not have larger rounding errors elsewhere.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
@@ -141,8 +146,8 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. These weights are independent of the other weights. For `measure`, these weights were fixed at the
-/// base of the box.
+/// Adds the terms of weights in which the location is affine. These weights are independent of the
+/// other weights. `measure` was computed with these weights fixed at the base of the box.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];
@@ -159,7 +164,8 @@ mod tests {
     use bnnc_abi::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
-    /// The compiler and the runtime use the same limit on the number of weights whose box is cut.
+    /// The compiler and the runtime must use the same limit on the number of weights whose box is
+    /// cut.
     #[test]
     fn the_largest_box_that_is_cut_has_as_many_weights_as_the_compiler_assumes() {
         assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());

@@ -1,4 +1,4 @@
-//! A mixture of boxes around iterates as a posterior.
+//! The posterior of collapsed inference: a mixture of boxes around iterates.
 
 use super::choice::{Choice, choose};
 use super::report;
@@ -33,10 +33,11 @@ pub struct CollapsedPosterior {
 }
 
 impl CollapsedPosterior {
-    /// Collects iterates, and chooses the weights from them.
+    /// Collects iterates, and chooses the weights to integrate over.
     ///
     /// # Errors
-    /// Fails if the training fails, if there is no iterate, or if some columns do not fit the program.
+    /// Fails if the training fails, if it does not produce an iterate, or if some columns do not
+    /// fit the program.
     pub fn find(
         task: &Task<'_>,
         collapsed: &Collapsed,

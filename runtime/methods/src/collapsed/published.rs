@@ -1,19 +1,21 @@
 //! The density that the code of Zeng and Van den Broeck (2023) assigns to a known target, for comparison with their tables.
 //!
-//! Around one iterate, with `d` the density and `F` the distribution function of the location with triangular noise,
+//! Let `d` be the density and `F` the distribution function of the location plus triangular noise,
+//! around one iterate. The published density of a target `y` is
 //!
 //! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`.
 //!
-//! `p` is a triangle truncated to the interval `[a, b]`, mixed with a uniform distribution on the interval. The interval spans the scored targets
-//! plus a margin. A real prediction does not know these targets, and the truncation raises every density. Means, deviations and quantiles are those
-//! of the triangle without the truncation.
+//! It is the density of the noisy location, truncated to the interval `[a, b]` and mixed with a
+//! uniform distribution on this interval. The interval spans the targets that are scored together,
+//! plus a margin. A real prediction does not know these targets. The truncation raises every
+//! density. Means, standard deviations and quantiles are those of the triangle without truncation.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
 use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
 use bnnc_piecewise::{Law, Network};
 
-/// The distance by which the interval extends beyond the targets, on the model's scale.
+/// The distance, on the model's scale, by which the interval extends beyond the targets.
 const MARGIN: f64 = 1e-3;
 
 /// The published density of known targets, on the model's scale.
@@ -21,12 +23,13 @@ const MARGIN: f64 = 1e-3;
 pub struct Published {
     /// The constant that is added to the density.
     smoothing: f64,
-    /// The interval.
+    /// The interval to which the density is truncated.
     pub interval: (f64, f64),
 }
 
 impl Published {
-    /// Builds the density for the targets that are scored together. `None` if the options do not select the published density.
+    /// Builds the density for the targets that are scored together. Returns `None` if the options
+    /// do not select the published density.
     pub fn new(options: &CollapsedSettings, targets: &[f64]) -> Option<Published> {
         let LikelihoodNoise::Published { smoothing, .. } = options.noise else {
             return None;
@@ -39,14 +42,15 @@ impl Published {
         })
     }
 
-    /// Returns the normalising constant of the density, and its error.
+    /// Returns the normalising constant of the density, and the error of this constant.
     fn whole(&self, law: &Law) -> (f64, f64) {
         let (low, high) = self.interval;
         let (inside, error) = law.between(low, high);
         (self.smoothing * (high - low) + inside, error)
     }
 
-    /// Returns the log density at a target around an iterate: minus infinity if the interval has no mass.
+    /// Returns the log density at a target around one iterate. It is minus infinity if the interval
+    /// has no mass.
     pub fn log_density(&self, law: &Law, y: f64) -> f64 {
         let (whole, _) = self.whole(law);
         match whole > 0.0 {
@@ -55,18 +59,21 @@ impl Published {
         }
     }
 
-    /// Returns the probability of at most `y`, a point of the interval, around an iterate.
+    /// Returns the probability, around one iterate, of a value of at most `y`. The point `y` must
+    /// lie in the interval.
     pub fn cdf(&self, law: &Law, y: f64) -> f64 {
         let (low, high) = self.interval;
         let (whole, _) = self.whole(law);
         match whole > 0.0 {
             true => (self.smoothing * (y - low) + law.between(low, y).0) / whole,
-            // For vanishing mass, the limit is the uniform distribution.
+            // As the mass of the interval tends to zero, the distribution tends to the uniform
+            // distribution.
             false => (y - low) / (high - low),
         }
     }
 
-    /// Returns the relative error of the density at `y` around an iterate. `law` is the distribution of the location with noise.
+    /// Returns the relative error of the density at `y` around one iterate. `law` is the
+    /// distribution of the location plus noise.
     pub fn error(
         &self,
         part: &LocationDist,
@@ -80,13 +87,15 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // Even if no draw is near `y` or near the interval, the density there may be large.
+            // Even if no draw is near `y` or near the interval, the true density there may be
+            // large.
             LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,
             },
             LocationDist::Drawn(draws) => {
-                // The influence of a draw on a quotient of means, up to a constant that is the same for all draws.
+                // The influence of one draw on a quotient of two means, up to a constant that is
+                // the same for all draws.
                 let influence = |draw: &f64| {
                     let offset = *draw;
                     let alone = Law::new(
@@ -125,8 +134,8 @@ mod tests {
         })
     }
 
-    /// The density integrates to 1 over the interval, even if the interval contains little of the distribution. The distribution function is the
-    /// integral of the density.
+    /// The density integrates to 1 over the interval, even if the interval contains little of the
+    /// probability. The distribution function is the integral of the density.
     #[test]
     fn the_density_integrates_to_one_over_the_interval() {
         let count = 4000;
@@ -141,7 +150,8 @@ mod tests {
             for at in 0..count {
                 let y = -0.4 + (f64::from(at) + 0.5) * step;
                 sum += published.log_density(&law, y).exp() * step;
-                // The error of the midpoint rule is h^2 / 24 times the largest change of slope.
+                // The error of the midpoint rule is at most h^2 / 24 times the largest change of
+                // the slope.
                 let off = (published.cdf(&law, y + 0.5 * step) - sum).abs();
                 assert!(off < 1e-6, "{smoothing}, {radius}: {off} at {y}");
             }
@@ -149,7 +159,8 @@ mod tests {
         }
     }
 
-    /// If the triangle lies outside the interval, only the uniform is left; without smoothing, nothing is left.
+    /// If the triangle lies outside the interval, only the uniform part remains. Without smoothing,
+    /// nothing remains.
     #[test]
     fn a_triangle_outside_the_interval_leaves_the_uniform() {
         let law = sum_of_uniforms().law(noise(0.1));
@@ -166,7 +177,8 @@ mod tests {
         assert_eq!(error.total(), f64::INFINITY);
     }
 
-    /// The standard error of a log density from uniform draws equals its standard deviation over many repetitions.
+    /// The reported standard error of a log density from uniform draws equals the standard
+    /// deviation of the log density over many repetitions.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
         let published = Published {

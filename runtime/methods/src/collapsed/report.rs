@@ -1,4 +1,5 @@
-//! The report on collapsed inference: diagnostics of the result object, and lines of the printed table.
+//! The report on collapsed inference: the diagnostics in `result.json`, and the lines of the
+//! printed table.
 
 use super::posterior::CollapsedPosterior;
 use bnnc_abi::collapsed::{BoxExtent, Collapsed, LikelihoodNoise, LocationForm, Sigmoid};
@@ -7,7 +8,7 @@ use bnnc_core::number::{finite, number};
 use bnnc_core::tally::Tally;
 use serde_json::{Value, json};
 
-/// Returns the number of integrals of each form, with its name.
+/// Returns the number of integrals of each form. A form is identified by its name.
 fn forms(tally: &Tally) -> [(&'static str, u64); 4] {
     [
         ("affine", tally.affine),
@@ -17,12 +18,12 @@ fn forms(tally: &Tally) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// Returns the mean over rows of the sum of the probabilities of all classes before they are normalised.
+/// Returns the sum of the unnormalised probabilities of all classes, averaged over the rows.
 fn raw(tally: &Tally) -> f64 {
     tally.raw / tally.rows.max(1) as f64
 }
 
-/// Adds the integrals, their form and their errors to the diagnostics of an inference block.
+/// Adds the integrals, their forms and their errors to the diagnostics of an inference block.
 pub fn diagnostics(
     value: &mut Value,
     collapsed: &Collapsed,
@@ -81,7 +82,7 @@ pub fn diagnostics(
     }
 }
 
-/// Returns the lines of the table.
+/// Returns the lines that the printed table has for collapsed inference.
 pub fn table(collapsed: &Collapsed, found: &CollapsedPosterior, tally: Option<&Tally>) -> String {
     let mut text = format!(
         "  {:<21} {:>10}\n",

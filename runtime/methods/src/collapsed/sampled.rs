@@ -1,4 +1,5 @@
-//! Predictions from draws in the box, used if the integral has no exact form or if the exact form is too expensive for a row.
+//! Predictions from draws from the box. They are used if the integral does not have an exact form,
+//! or if the exact form is too expensive for a row.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use crate::collapsed::errors::{self, Error};
@@ -16,7 +17,7 @@ use bnnc_data::metrics::log_mean_exp;
 use bnnc_data::{Dataset, Rows};
 use bnnc_math::philox;
 
-/// Predictions by draws from the box, with their standard errors.
+/// Predictions from draws from the box, with standard errors.
 pub struct SampledPredictions {
     predictor: Predictor,
     strata: Strata,
@@ -24,19 +25,19 @@ pub struct SampledPredictions {
     tally: Tally,
 }
 
-/// Draws grouped by the iterate around which they are drawn.
+/// The draws, grouped by the iterate around which the box is placed.
 #[derive(Clone, Copy, Debug)]
 struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. The predictive draws are all draws from the box, an evenly spaced subset of these draws, or several copies
-    /// of each draw.
+    /// The number of predictive draws. The predictive draws are taken from the draws from the box:
+    /// all of them, an evenly spaced subset, or several copies of each.
     draws: usize,
 }
 
 impl SampledPredictions {
-    /// Prepares predictions with `draws` draws for rows whose target may be unknown.
+    /// Prepares predictions with `draws` draws. The targets of the rows may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -80,7 +81,8 @@ impl Forecaster for SampledPredictions {
                 said.integrated = strata.said(said, is_known);
             }
             take(range, block);
-            // `take` has converted the block to original units, so the tally is in these units too.
+            // `take` has converted the block to original units, so the tally is in original units
+            // too.
             tally.note(block);
             tally.drawn_rows += block.rows as u64;
         })
@@ -88,7 +90,8 @@ impl Forecaster for SampledPredictions {
 }
 
 impl Strata {
-    /// Returns, for each iterate, its entries in a column of `[draws, width]`, without repeated draws.
+    /// Splits one column of `[draws, width]` by iterate. Draws that are copies of the previous draw
+    /// are left out.
     fn split<'v>(
         self,
         values: &'v [f64],
@@ -106,7 +109,7 @@ impl Strata {
         })
     }
 
-    /// Returns the standard errors of the means of the columns of `[draws, width]`.
+    /// Returns the standard error of the mean of each column of `[draws, width]`.
     fn errors(self, values: &[f64], width: usize) -> Vec<f64> {
         let share = 1.0 / self.iterates.max(1) as f64;
         let of = |column: usize| {
@@ -147,8 +150,8 @@ impl Strata {
     }
 }
 
-/// Returns the states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`. Weights outside the box have the value of the
-/// iterate.
+/// Returns states `[iterates * draws, ..]` with `draws` draws from the box for each iterate. A
+/// weight outside the box has its value at the iterate.
 pub fn drawn(
     (infer, collapsed): (&InferenceBlock, &Collapsed),
     (values, boxes): (&StateValues, &Boxes),
@@ -176,10 +179,11 @@ pub fn drawn(
     drawn
 }
 
-/// Returns the location of an output of a row at each draw of the row's weights, for a row whose box has too many pieces.
+/// Returns the location of one output of one row at each draw of the weights. This is used if the
+/// box of the row has too many pieces.
 ///
 /// # Errors
-/// Fails only because of a bug in the machine.
+/// Fails only because of a bug of the machine.
 pub fn locations(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_core::diagnostics::data_warning;
 
-/// All codes of this file, sorted.
+/// All codes of the diagnostics in this file, sorted.
 pub static CODES: &[&Code] = &[&ONE_MEMBER];
 
 static ONE_MEMBER: Code = Code {
@@ -13,7 +13,7 @@ static ONE_MEMBER: Code = Code {
               data) { members = 1 }`.\n\nRight: `members = 5`.",
 };
 
-/// An ensemble without spread.
+/// A warning: the ensemble has only one member, so its predictions do not have a spread.
 pub fn one_member(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` is an ensemble of one member: its predictions have no spread");
     data_warning(&ONE_MEMBER, text).help("train several members: `members = 5`")

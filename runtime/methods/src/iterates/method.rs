@@ -1,4 +1,4 @@
-//! `swag` and `ensemble` as methods.
+//! The methods `swag` and `ensemble` as implementations of the trait for methods.
 
 use super::{at_once, members};
 use bnnc_abi::code::Artifact;
@@ -15,15 +15,15 @@ use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
 use std::sync::Arc;
 
-/// The method of an inference block whose posterior comes from the iterates of one training.
+/// An inference block whose posterior is computed from the iterates of one training.
 pub struct Averages<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The plan of the averaging.
+    /// The plan of the training and of its iterates.
     pub swag: &'a Swag,
 }
 
-/// The method of an inference block whose posterior comes from several trainings.
+/// An inference block whose posterior consists of the results of several trainings.
 pub struct Ensembles<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
@@ -31,7 +31,7 @@ pub struct Ensembles<'a> {
     pub ensemble: &'a Ensemble,
 }
 
-/// Returns the posterior that consists of the iterates or members in the folder of a run.
+/// Restores a posterior from the iterates or members in the folder of a run.
 fn restored(infer: &InferenceBlock, values: &StateValues) -> SharedPosterior {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
@@ -68,7 +68,7 @@ impl Method for Averages<'_> {
     }
 
     fn held(&self, _: usize, planned: usize) -> u64 {
-        // The mean, the variances and the draws.
+        // Memory contains the mean, the variances and the draws.
         let positions = 2 + draws_of(self.infer, self.swag, planned);
         memory::numbers(self.infer, &self.swag.moved, positions)
     }
@@ -126,7 +126,7 @@ impl Method for Ensembles<'_> {
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
-        // The positions of each member are in memory twice: separately, and among the draws.
+        // Memory contains the position of each member twice: separately, and among the draws.
         memory::numbers(
             self.infer,
             &self.ensemble.moved,
@@ -142,7 +142,7 @@ impl Method for Ensembles<'_> {
             // Several members run at the same time. The restarts of a member run one after the other.
             _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
         };
-        // The memory of a running member already includes its result.
+        // The memory of a running member already includes the result of this member.
         let ended = ensemble.options.members.saturating_sub(at_once(ensemble));
         let meanwhile = memory::numbers(infer, &ensemble.moved, ended);
         meanwhile + training.max(self.held(extent.rows, extent.planned))
