@@ -1,8 +1,11 @@
-//! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
+//! Laplace's approximation: the search for a maximum, the curvature at the maximum, and the
+//! predictions that are computed from both.
 //!
-//! `search` finds the maximum. `online` also finds the maximum, but tunes the prior factors and the noise by the marginal likelihood during the
-//! search. `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and
-//! `tune` tunes the factors on the prior. `predictor` computes predictions from the Gaussian, block by block.
+//! `search` finds the maximum. `online` also finds the maximum, but tunes the prior factors and the
+//! noise by the marginal likelihood during the search. The modules `machines` and `jacobians` call
+//! the compiled programs on blocks of rows, `curve` sums the curvature over rows, `select` chooses
+//! subnetworks, and `tune` tunes the factors on the prior. The module `predictor` computes
+//! predictions from the Gaussian, block by block.
 
 pub mod bends;
 pub mod closed;
@@ -51,11 +54,14 @@ use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
 
-/// A centre counts as a maximum if the Gaussian predicts that the log posterior can rise by at most this amount per weight.
+/// A centre counts as a maximum if the Gaussian predicts a possible increase of the log posterior
+/// of at most this amount per weight.
 const RISE: f64 = 0.1;
 
-/// Approximates the posterior of one inference block, given the training rows of a split, around the maximum that is found from each start. Several
-/// maxima make a mixture with equal weights. Results of an earlier run that is being resumed are taken from its checkpoint.
+/// Computes the Gaussian around the maximum that is found from each start. Uses the training rows
+/// of one split. If there are several maxima, the approximation is a mixture of their Gaussians
+/// with equal weights. If an earlier run is being resumed, its results are read from the
+/// checkpoint.
 ///
 /// # Errors
 /// Fails if the training fails, if the precision is not positive definite, or if the subnetwork cannot be chosen.
@@ -169,7 +175,8 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let unsettled = is_unsettled.then(|| diagnostics::factors_not_found(&infer.name));
     let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
     let averaged = is_averaged.then(|| diagnostics::prior_averaged(&infer.name));
-    // Away from a maximum, the second derivative does not determine the spread, and another warning reports the distance.
+    // At any other point, the second derivative does not determine the spread; another warning
+    // reports how far the point is from the maximum.
     let is_maximum = |member: &&Gaussian| {
         member
             .facts
@@ -202,23 +209,25 @@ struct Around<'a> {
     context: &'a Context,
 }
 
-/// The quantities at a maximum that are computed before the factors on the prior are tuned.
+/// The quantities at a maximum that are computed before the factors on the prior precision are
+/// tuned.
 struct Before<'a> {
     tuned: TuningProblem<'a>,
     facts: GaussianFacts,
     /// The derivative of the log likelihood with respect to the random weights.
     gradient: Vec<f64>,
-    /// The log prior of all parameters that are not random weights.
+    /// The log prior of all parameters except the random weights.
     of_others: f64,
-    /// The Gaussian of all weights, if the choice of a subnetwork needed it.
+    /// The Gaussian of all weights, if it was computed to choose a subnetwork.
     full: Option<algebra::posterior::GaussianPosterior>,
     /// True if no row contributes to the curvature.
     is_empty: bool,
 }
 
 impl Around<'_> {
-    /// Searches for the maximum from a start, or takes the maximum that an earlier run found. Returns the maximum, with the factors and the noise
-    /// that an online search chose.
+    /// Searches for the maximum from a start, or reads the maximum that an earlier run found from
+    /// the checkpoint. Returns the maximum. If the search was online, also returns the factors and
+    /// the noise that it chose.
     fn maximum(
         &self,
         task: &Task<'_>,
@@ -230,7 +239,8 @@ impl Around<'_> {
         }
         let found = match self.laplace.options.online {
             true => {
-                // The restarts run one after another, because the curvatures of one search already fill the planned memory.
+                // The restarts run one after another, because the curvatures of a single search
+                // already need all of the planned memory.
                 let (fitted, chosen) = restarts::in_turn(task, &|task| {
                     let start = start(task);
                     self.online(task, start)
@@ -256,8 +266,9 @@ impl Around<'_> {
         )
     }
 
-    /// Returns an error if the options require a marginal likelihood but the prior is not Normal: the marginal likelihood is only known for Normal
-    /// priors. The check uses the weights at the start, because its result does not depend on the values of the weights.
+    /// Returns an error if the options need a marginal likelihood but the prior is not Normal. The
+    /// marginal likelihood is known only for Normal priors. The check uses the weights at the
+    /// start. Its result does not depend on the values of the weights.
     fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -273,7 +284,7 @@ impl Around<'_> {
         }
     }
 
-    /// Computes the curvatures of likelihood and prior.
+    /// Computes the curvatures of the log likelihood and of the log prior.
     fn before<'e>(&'e self, evaluation: &'e Evaluator<'e>) -> Result<Before<'e>, Stop> {
         let options = &self.laplace.options;
         let local = LocalPrior::new(evaluation, options.structure == Structure::Full)?;
@@ -330,7 +341,8 @@ impl Around<'_> {
         })
     }
 
-    /// Computes the Gaussian around a maximum, with the factors and noise that an online search chose.
+    /// Computes the Gaussian around a maximum. `chosen` contains the factors and the noise that an
+    /// online search chose.
     fn gaussian(&self, values: &StateValues, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
         let evaluation = self.evaluation(values)?;
         let Before {
@@ -353,8 +365,8 @@ impl Around<'_> {
             }
             (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // `is_own` is true if the search maximised the same density that the Gaussian approximates, except for the prior scale of a
-        // subnetwork.
+        // `is_own` is true if the search maximised the density that the Gaussian approximates. The
+        // prior scale of a subnetwork is not considered.
         let is_own = is_own && options.temperature == 1.0;
         let is_same = is_own && facts.prior_scale == 1.0;
         facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
@@ -370,8 +382,9 @@ impl Around<'_> {
         }
         let piled_up = bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
         member.facts.piled_up = piled_up;
-        // The two Gaussians can be compared only if they have the same prior factor. This is the case if the options give the factor and no search
-        // has tuned it.
+        // The Gaussian of the subnetwork can be compared with the Gaussian of all weights only if
+        // both have the same prior factor. They have the same factor if the options give the factor
+        // and no search has tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

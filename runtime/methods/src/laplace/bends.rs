@@ -1,13 +1,20 @@
-//! A check for weights near an end of their support: their Gaussian may be much wider than the posterior.
+//! A check for weights near an end of their support. The Gaussian of such a weight may be much
+//! wider than the posterior.
 //!
-//! Such a weight is a function `b(u)` of its free coordinates `u`. The generalised Gauss-Newton matrix and the Fisher matrix treat the outputs as
-//! linear functions of `u`, so they omit a term of the precision of `u`. The term is minus the slope of the log likelihood along a coordinate, times
-//! the bend. The bend is the ratio of the second to the first derivative of `b`. For a weight that the data determine, the term is small compared
-//! with the precision. At an end of the support towards which the density increases, the term is nearly all of the precision.
+//! Such a weight is a function `b(u)` of unconstrained coordinates `u`. The generalised
+//! Gauss-Newton matrix and the Fisher matrix treat the outputs as linear functions of `u`.
+//! Therefore, they omit a term in the precision of `u`. The omitted term is minus the slope of the
+//! log likelihood along a coordinate, times the bend of `b`. The bend is the second derivative of
+//! `b` divided by its first derivative. If the data determine the weight, the term is small
+//! compared with the precision. If the density increases towards an end of the support, the term is
+//! nearly all of the precision at this end.
 //!
-//! Half-open intervals are images of `exp`, whose bend is 1; the same holds for the gaps of ordered vectors. Bounded intervals are images of the
-//! logistic function, whose bend is `1 - 2 p` at the fraction `p` of the interval. For each element of a simplex, the bend along its log odds is the
-//! same function. The log odds of an element are its coordinate; those of the last element decrease with all coordinates together.
+//! A half-open interval is the image of `exp`, whose bend is 1. The same holds for the gap between
+//! two elements of an ordered vector. A bounded interval is the image of the logistic function. At
+//! the fraction `p` of the interval, the bend of this function is `1 - 2 p`. An element `p` of a
+//! simplex has the bend `1 - 2 p` too, along its log odds. The log odds of an element increase with
+//! its coordinate. The last element does not have a coordinate: its log odds decrease if all
+//! coordinates increase together.
 
 use crate::laplace::gaussian::{Gaussian, ParameterAtEnd};
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Structure, Weights};
@@ -19,16 +26,19 @@ use bnnc_core::diagnostics::bound::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 
-/// The largest allowed ratio of the variance of the Gaussian to the variance of the weight. At this ratio, the standard deviation of the Gaussian is
-/// twice that of the weight.
+/// The largest allowed ratio of two variances: that of the Gaussian of a weight and that of the
+/// posterior of the weight. At this ratio, the standard deviation of the Gaussian is twice that of
+/// the posterior.
 const MOST: f64 = 4.0;
 
-/// Finds the weight near an end of its interval for which the term is the largest part of the precision. Returns it if the curvature contains the
-/// term, because the Gaussian of its coordinate is then a poor approximation of a posterior that is nearly exponential at the end. `gradient` is the
-/// derivative of the log likelihood with respect to the random weights.
+/// Compares two variances of each weight near an end of its support: without the term, and with it.
+/// Finds the weight with the largest ratio of these variances, if this ratio is above `MOST`. If
+/// the curvature contains the term, returns this weight. Its posterior is nearly exponential at the
+/// end of the support, so a Gaussian is a poor approximation. `gradient` is the derivative of the
+/// log likelihood with respect to the random weights.
 ///
 /// # Errors
-/// If the curvature omits the term, the error that names the weight with the largest ratio of the two variances.
+/// If the curvature omits the term, returns an error that names this weight.
 pub fn check(
     infer: &InferenceBlock,
     laplace: &Laplace,
@@ -51,7 +61,7 @@ pub fn check(
         let parts: Option<Vec<(usize, &Part)>> = parts
             .map(|part| random(part.place).map(|at| (at, part)))
             .collect();
-        // An element of a simplex is not checked if the simplex is partly outside a subnetwork.
+        // An element of a simplex is checked only if all coordinates of the simplex are random.
         let Some(parts) = parts else { continue };
         let slope: f64 = parts.iter().map(|(at, part)| gradient[*at] * part.moved).sum();
         let variance = match parts[..] {
@@ -64,7 +74,7 @@ pub fn check(
             }
         };
         let part = slope / laplace.options.temperature * end.bend * variance;
-        // The ratio of the variance without the term to the variance with it.
+        // The variance without the term, divided by the variance with it.
         let factor = match is_whole {
             true if part <= -1.0 => f64::INFINITY,
             true => 1.0 / (1.0 + part),
@@ -90,29 +100,30 @@ pub fn check(
     }))
 }
 
-/// An element of a site that may be at an end of its support.
+/// An element of a site that may be near an end of its support.
 struct End {
-    /// Its name.
+    /// The name of the element.
     name: String,
-    /// The nearer end of its support.
+    /// The end of the support that is nearer to the element.
     at: f64,
-    /// The bend along its coordinate.
+    /// The bend along the coordinate of the element.
     bend: f64,
-    /// The coordinates that move together with its own coordinate.
+    /// The coordinates that change if the coordinate of the element changes.
     along: Vec<Part>,
 }
 
-/// A free coordinate of a site.
+/// An unconstrained coordinate of a site.
 struct Part {
-    /// Its index among all weights.
+    /// The index of the coordinate among all weights.
     place: usize,
-    /// The distance that the coordinate moves if the coordinate of the element moves by 1 and the other elements are fixed.
+    /// The change of this coordinate if the coordinate of the element increases by 1 and the
+    /// proportions of the other elements stay the same.
     moved: f64,
     /// The derivative of the coordinate of the element with respect to this coordinate.
     share: f64,
 }
 
-/// Returns the elements of weights with ends, at the maximum.
+/// Returns all elements of weights whose support has an end, at the maximum.
 fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
     let mut first = 0;
@@ -138,7 +149,7 @@ fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End
     found
 }
 
-/// A site with the index of its first coordinate among all weights.
+/// A site, and the index of its first coordinate among all weights.
 struct SiteEnds<'a> {
     infer: &'a InferenceBlock,
     report: &'a SiteReport,
@@ -147,7 +158,7 @@ struct SiteEnds<'a> {
 }
 
 impl SiteEnds<'_> {
-    /// Returns the end of an element that has its own coordinate.
+    /// Returns the data of an element that has a coordinate of its own.
     fn end(&self, (coordinate, element): (usize, usize), at: f64, bend: f64) -> End {
         let own = Part {
             place: self.first + coordinate,
@@ -167,7 +178,7 @@ impl SiteEnds<'_> {
         self.infer.names.element(&self.weights.site, &shape, element)
     }
 
-    /// Returns the number of elements along the last axis.
+    /// Returns the number of elements of the site along its last axis.
     fn width(&self) -> usize {
         let shape = self.report.shape.resolve(&Sizes::default());
         shape.last().copied().unwrap_or(1)

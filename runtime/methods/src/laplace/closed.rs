@@ -1,26 +1,27 @@
-//! Predictions from linearised outputs without draws, for the Normal likelihood, classes and Booleans. The predictions of several members are a
-//! mixture with equal weights.
+//! Predictions from linearised outputs that do not need draws: for the Normal likelihood, classes
+//! and Booleans. The predictions of several members are a mixture with equal weights.
 
 use crate::laplace::machines::LikelihoodBlock;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_laplace::link;
 
-/// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
+/// The likelihood of a block of rows under one member, and the covariances
+/// `[batch, outputs, outputs]` of the outputs.
 pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
-/// Predictions for outputs with a Normal distribution around `f`. The predictions consist of quantiles instead of draws: draw `d` of `D` is the
-/// quantile of order `(d + 1/2) / D`.
+/// Predictions for outputs with a Normal distribution around `f`. The predictions consist of
+/// quantiles instead of draws: draw `d` of `D` is the quantile for the probability `(d + 1/2) / D`.
 pub struct OutputNormals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
-    /// The quantiles of the standard Normal distribution.
+    /// The quantiles of the standard Normal distribution for these probabilities.
     quantiles: Vec<f64>,
-    /// The quantiles of the standard Normal distribution at [`PROBABILITIES`].
+    /// The quantiles of the standard Normal distribution for [`PROBABILITIES`].
     exact: [f64; 3],
 }
 
-/// One output of a row under one member.
+/// The distribution of one output of one row under one member.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marginal {
     mean: f64,
@@ -30,7 +31,7 @@ struct Marginal {
 }
 
 impl OutputNormals {
-    /// Prepares predictions with `draws` quantiles.
+    /// Prepares predictions that consist of `draws` quantiles.
     pub fn new(draws: usize) -> OutputNormals {
         let probabilities: Vec<f64> = (0..draws)
             .map(|draw| (draw as f64 + 0.5) / draws as f64)
@@ -46,8 +47,9 @@ impl OutputNormals {
         }
     }
 
-    /// Writes the predictions of a block. The scale `sigma` follows from the curvature of the log likelihood, `1 / sigma^2`, and the target `y` from
-    /// its slope, `(y - f) / sigma^2`.
+    /// Writes the predictions of a block. Two values are computed from derivatives of the log
+    /// likelihood: the scale `sigma` from the curvature `1 / sigma^2`, and the target `y` from the
+    /// slope `(y - f) / sigma^2`.
     pub fn write(&self, members: &[MemberBlock], predictive: &mut Predictive) {
         let Some((first, _)) = members.first() else { return };
         let (rows, draws) = (first.rows.len(), self.quantiles.len());
@@ -86,7 +88,8 @@ impl OutputNormals {
         }
     }
 
-    /// Writes all outputs of all rows under one member, quantile by quantile in memory order.
+    /// Writes all outputs of all rows under one member. The quantiles are written one after
+    /// another, in memory order.
     fn of_one(&self, member: &MemberBlock, (elements, outputs): (usize, usize), predictive: &mut Predictive) {
         let marginals: Vec<Marginal> = (0..elements)
             .map(|element| marginal(member, element, outputs))
@@ -127,8 +130,8 @@ impl OutputNormals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean of equally spaced quantiles of a skewed distribution differs slightly from the mean of the distribution. The shift removes this
-        // difference.
+        // The mean of equally spaced quantiles of a skewed distribution differs slightly from its
+        // mean. The shift removes this difference.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;
@@ -144,7 +147,7 @@ impl OutputNormals {
     }
 }
 
-/// Returns, for all rows of a block, the moments of one element of the outputs.
+/// Returns the moments of one element of the outputs for each row of a block.
 fn marginal((block, covariance): &MemberBlock, element: usize, outputs: usize) -> Marginal {
     let (row, output) = (element / outputs, element % outputs);
     let square = (row * outputs + output) * outputs + output;
@@ -157,7 +160,7 @@ fn marginal((block, covariance): &MemberBlock, element: usize, outputs: usize) -
     }
 }
 
-/// The log density of observed rows.
+/// The log densities of observed rows.
 struct Density {
     normal: link::Normal,
     noise: Vec<f64>,
@@ -188,7 +191,7 @@ impl Density {
     }
 }
 
-/// The map from Gaussian logits to probabilities of classes.
+/// The method that maps Gaussian logits to probabilities of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassLink {
     /// The probit approximation.
@@ -199,7 +202,7 @@ pub enum ClassLink {
     BridgeNormalised,
 }
 
-/// Writes the probabilities of classes, and the log likelihood where the true classes are known.
+/// Writes the probabilities of classes, and the log likelihood if the true classes are known.
 pub fn classes(how: ClassLink, members: &[MemberBlock], right: Option<&[i32]>, predictive: &mut Predictive) {
     let link: fn(&[f64], &[f64], &mut [f64]) = match how {
         ClassLink::Probit => link::probit,
@@ -229,7 +232,8 @@ pub fn classes(how: ClassLink, members: &[MemberBlock], right: Option<&[i32]>, p
     }
 }
 
-/// Writes the probability that the Boolean is true, and the log likelihood where the true value is known.
+/// Writes the probability that the Boolean is true, and the log likelihood if the true value is
+/// known.
 pub fn truth(members: &[MemberBlock], right: Option<&[i32]>, predictive: &mut Predictive) {
     let Some((first, _)) = members.first() else { return };
     let rows = first.rows.len();

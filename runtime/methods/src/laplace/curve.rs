@@ -13,7 +13,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::sync::Arc;
 
-/// The number of vectors that are multiplied by the second derivative in one call.
+/// The number of vectors by which the second derivative is multiplied in one call.
 pub const COLUMNS: usize = 32;
 
 /// A curvature, and the number of rows whose second derivative was clipped.
@@ -22,11 +22,13 @@ pub struct Curved {
     pub curvature: Curvature,
     /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// True if clipping set the second derivative of every row to zero, because the log likelihood is not concave in any row.
+    /// True if clipping set the second derivative of every row to zero. This happens if the log
+    /// likelihood is not concave in any row.
     pub is_empty: bool,
 }
 
-/// Returns the cotangents that are multiplied by the Jacobians for the kind of curvature that the options select.
+/// Returns the kind of cotangents by which Jacobians are multiplied. It depends on the kind of
+/// curvature in the options.
 pub fn pulled(evaluation: &Evaluator) -> Pulled {
     match evaluation.laplace.options.curvature {
         laplace::CurvatureKind::Ggn | laplace::CurvatureKind::Hessian => Pulled::Roots,
@@ -34,7 +36,7 @@ pub fn pulled(evaluation: &Evaluator) -> Pulled {
     }
 }
 
-/// Returns the curvature of some weights.
+/// Returns the curvature with respect to some weights.
 ///
 /// # Errors
 /// Fails if the second derivative of the likelihood is not finite, or if there is too little memory.
@@ -59,7 +61,7 @@ pub fn curvature(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
 }
 
 impl Curved {
-    /// A curvature without clipped rows.
+    /// Wraps a curvature that was computed without clipping.
     fn of(curvature: Curvature) -> Curved {
         Curved::clipped(curvature, Clipped::default())
     }
@@ -115,7 +117,7 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
         ids.sort_unstable();
     }
     let evaluation = &evaluation.only(ids);
-    // Scales the chosen rows to represent all rows.
+    // Scales the chosen rows so that they represent all rows.
     let weight = (all as f64 / count.max(1) as f64).sqrt();
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut matrix = Matrix::zeros(0, which.count(evaluation));
@@ -132,7 +134,8 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
     Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
-/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits; these settings give more than that.
+/// Returns the settings of the search for the largest eigenvalues and their eigenvectors.
+/// Predictions need only a few correct digits of them, and these settings give more.
 fn search(rank: usize) -> EigenpairSearch {
     EigenpairSearch {
         rank,
@@ -165,7 +168,8 @@ fn low_rank(evaluation: &Evaluator, which: Which, rank: usize) -> Result<Curved,
     Ok(Curved::clipped(Curvature::LowRank(pairs), clipped))
 }
 
-/// Passes minus the second derivative of the log likelihood times the rows of `vectors` `[.., weights]` to `take`, [`COLUMNS`] rows at a time.
+/// Multiplies the negative second derivative of the log likelihood by the rows of `vectors`
+/// `[.., weights]`. Calls `take` with [`COLUMNS`] products at a time.
 fn second_derivative(
     evaluation: &Evaluator,
     vectors: &Matrix,
@@ -192,7 +196,7 @@ fn second_derivative(
     Ok(())
 }
 
-/// Returns the unit vectors of some weights among all weights.
+/// Returns the unit vectors, in the space of all weights, of some weights.
 fn unit_vectors(evaluation: &Evaluator, units: &[usize]) -> Matrix {
     let mut vectors = Matrix::zeros(units.len(), jacobians::weights(evaluation));
     units
@@ -202,7 +206,7 @@ fn unit_vectors(evaluation: &Evaluator, units: &[usize]) -> Matrix {
     vectors
 }
 
-/// Returns the indices of the weights.
+/// Returns the indices, among all weights, of the selected weights.
 fn units(evaluation: &Evaluator, which: Which) -> Vec<usize> {
     match which {
         Which::All => (0..jacobians::weights(evaluation)).collect(),

@@ -7,7 +7,7 @@ use bnnc_base::number::{exact, rounded};
 use bnnc_core::diagnostics::{AVERAGE, error, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 
-/// All codes of this file, sorted.
+/// All codes of the diagnostics in this file, sorted.
 pub static CODES: &[&Code] = &[
     &NO_CURVATURE,
     &NO_POSTERIOR,
@@ -50,7 +50,7 @@ static NO_LINK: Code = Code {
               Right: `link = glm` or `monte_carlo`, which draw the outputs of other likelihoods.",
 };
 
-/// A search that ended early, or a start that is not a maximum.
+/// A search for a maximum ended early, or a given start is not a maximum.
 static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
@@ -124,13 +124,14 @@ static OTHER_CENTRE: Code = Code {
               `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
 
-/// The facts about a Gaussian whose centre is not the maximum of the density that it approximates.
+/// The data of a warning about a Gaussian whose centre is not the maximum of the density that it
+/// approximates.
 pub struct Elsewhere<'a> {
-    /// The amount by which the log density that the Gaussian approximates could rise.
+    /// The amount by which the log density could rise from the centre to its maximum.
     pub rise: f64,
     /// The number of weights that the Gaussian covers.
     pub weights: usize,
-    /// The factors on the precisions of the prior, by site.
+    /// The factors on the precision of the prior, by site.
     pub precisions: &'a [(String, f64)],
     /// True if the prior of all weights is Normal.
     pub is_normal: bool,
@@ -187,7 +188,8 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     }
 }
 
-/// A warning: the prior precision varies within a weight matrix of a Kronecker structure.
+/// A warning: the prior precision varies within a weight matrix whose precision has the Kronecker
+/// structure.
 pub fn prior_averaged(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means"
@@ -197,14 +199,15 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
     warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
 
-/// An approximation that needs given values as its maximum, but does not have them for the weights of a site.
+/// An error: the start should already be the maximum, but it does not contain the weights of a
+/// site.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
     error(&NO_MAXIMUM, FaultyInput::Program, text)
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
-/// The likelihood of a row, counted from 0, does not have a finite second derivative.
+/// An error: the likelihood of a row, counted from 0, does not have a finite second derivative.
 pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
         "the second derivative of the log likelihood of `{infer}` in row {} {why}",
@@ -213,7 +216,8 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
 }
 
-/// The log likelihood is not concave in any row: after clipping, all of its second derivatives are zero.
+/// An error: the log likelihood is not concave in any row. After clipping, all second derivatives
+/// are therefore zero.
 pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
         "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior"
@@ -222,7 +226,7 @@ pub fn nowhere_concave(infer: &str) -> Diagnostic {
         .help("use `curvature = fisher`, which needs first derivatives only")
 }
 
-/// The outputs of a row, counted from 0, do not have a covariance to draw from.
+/// An error: the outputs of a row (counted from 0) cannot be drawn, because of their covariance.
 pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
         "the covariance of the outputs of `{infer}` in row {} {why}",
@@ -231,14 +235,15 @@ pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
 }
 
-/// The sum of the curvature and the prior precision is not positive definite.
+/// An error: the sum of the curvature and the prior precision is not positive definite.
 pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
     error(&NO_POSTERIOR, FaultyInput::Program, text)
         .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`")
 }
 
-/// The error of [`no_posterior`] for a pivot that is not positive. For NaN, the help is different.
+/// The same error as [`no_posterior`], for a pivot of the factorisation that is not positive. If
+/// the pivot is NaN, the help is different.
 pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     match found.value.is_nan() {
         false => no_posterior(infer, &found.to_string()),
@@ -250,7 +255,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// A subnetwork that is larger than the number of weights that affect an output.
+/// An error: the subnetwork has more weights than affect an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"
@@ -263,14 +268,14 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
     error(&NO_SUBNETWORK, FaultyInput::Program, text).help(help)
 }
 
-/// A link that does not fit the likelihood.
+/// An error: the link does not fit the likelihood.
 pub fn no_link(infer: &str) -> Diagnostic {
     let text = format!("the link of `{infer}` does not fit its likelihood");
     error(&NO_LINK, FaultyInput::Program, text)
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
-/// Draws of weights by a mixture of members whose noise differs.
+/// An error: weights cannot be drawn from a mixture whose members have different noise.
 pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: `link = weights` is not possible for members with different noise");
     error(&NO_LINK, FaultyInput::Program, text)
@@ -323,7 +328,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     )
 }
 
-/// A prior that a structure cannot represent.
+/// An error: the structure of the precision cannot represent the prior.
 pub fn dependent_prior(infer: &str) -> Diagnostic {
     let text = format!(
         "the prior of `{infer}` correlates weights, which only a full precision matrix can represent"
@@ -331,7 +336,8 @@ pub fn dependent_prior(infer: &str) -> Diagnostic {
     error(&DEPENDENT_PRIOR, FaultyInput::Program, text).help("write `structure = full`")
 }
 
-/// A prior that is not Normal, so that the marginal likelihood under other prior factors is not known.
+/// An error: the prior is not Normal, so the marginal likelihood under other prior factors is not
+/// known.
 pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
@@ -376,7 +382,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     warning.help(AVERAGE)
 }
 
-/// A warning: the search for several factors on the prior used all its steps.
+/// A warning: the search for several prior factors stopped because it had used all its steps.
 pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);

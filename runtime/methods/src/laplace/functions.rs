@@ -15,14 +15,14 @@ use bnnc_laplace::link::OutputDraws;
 use bnnc_laplace::root::RootError;
 use bnnc_math::philox;
 
-/// The program that computes predictions from outputs.
+/// The program that computes predictions from network outputs.
 pub struct Functions {
     machine: Machine,
     draws: usize,
     draws_per_call: usize,
-    /// The key of the noise of the outputs.
+    /// The key of the random numbers for the outputs.
     key: u64,
-    /// The noise of the outputs `[draws, batch, outputs]`.
+    /// The noise of the outputs: `[draws, batch, outputs]`.
     noise: Vec<f64>,
     outputs: Vec<f64>,
     link: OutputDraws,
@@ -62,7 +62,7 @@ impl Functions {
     /// Writes the predictions of a block. Each member contributes an equal share of the draws.
     ///
     /// # Errors
-    /// Fails if a covariance is not finite, or because of a bug of the machine.
+    /// Fails if a covariance is not finite, or if the machine has a bug.
     pub fn write(
         &mut self,
         evaluations: &[Evaluator],

@@ -1,4 +1,4 @@
-//! A Gaussian of the weights around a maximum, and the facts that are reported about it.
+//! A Gaussian of the weights around a maximum, and the properties of it that are reported.
 
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
@@ -18,16 +18,16 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A Laplace approximation: one Gaussian, or a mixture of several with equal weights.
+/// A Laplace approximation: one Gaussian, or a mixture of several Gaussians with equal weights.
 #[derive(Clone, Debug)]
 pub struct Approximated {
-    /// The fit that found the maximum; in a mixture, the fit of the first member.
+    /// The fit that found the maximum. In a mixture, it is the fit of the first member.
     pub fitted: TrainingResult,
-    /// The states at the maximum; in a mixture, the states of the first member.
+    /// The states at the maximum. In a mixture, they are the states of the first member.
     pub values: Arc<StateValues>,
-    /// The Gaussians.
+    /// The Gaussians: one, or the members of the mixture.
     pub members: Vec<Gaussian>,
-    /// The warnings.
+    /// The warnings about the Gaussians.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -40,57 +40,70 @@ pub struct Gaussian {
     pub index: Option<Vec<usize>>,
     /// The distribution of the random weights.
     pub posterior: GaussianPosterior,
-    /// The facts that are reported about the Gaussian.
+    /// The properties of the Gaussian that are reported.
     pub facts: GaussianFacts,
 }
 
-/// The facts that are reported about a Gaussian.
+/// The properties of a Gaussian that are reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GaussianFacts {
     /// The number of random weights.
     pub weights: usize,
     /// The number of all weights that affect the outputs.
     pub parameters: usize,
-    /// The factors on the precision of the prior: one per site, a single factor, or the lowest and the highest.
+    /// The factors on the precision of the prior, each with a name: a single factor, one factor per
+    /// site, or the lowest and the highest factor.
     pub prior_precision: Vec<(String, f64)>,
-    /// An additional factor on the precision of the prior: the fraction of the weights that are random, or 1.
+    /// An additional factor on the precision of the prior. It is the fraction of the weights that
+    /// are random, or 1.
     pub prior_scale: f64,
     /// The log likelihood of all training rows at the maximum.
     pub log_likelihood: f64,
-    /// The log marginal likelihood of the training rows in the approximation; `None` where it is not defined.
+    /// The log marginal likelihood of the training rows under the approximation; `None` if it is
+    /// not defined.
     pub log_marginal_likelihood: Option<f64>,
-    /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues, which were set to zero.
+    /// The number of rows whose second derivative with respect to the outputs had negative
+    /// eigenvalues. These eigenvalues were set to zero.
     pub clipped: usize,
-    /// The increase of the log posterior from the centre to the maximum, as predicted by the approximation; `None` if the slope is not known.
+    /// The increase of the log posterior from the centre to the maximum that the Gaussian predicts;
+    /// `None` if the slope is not known.
     pub rise: Option<f64>,
-    /// The predicted increase of the log density that the Gaussian approximates, if its prior factors or its temperature differ from those of the
-    /// search.
+    /// The predicted increase, from the centre to the maximum, of the log density that the Gaussian
+    /// approximates. It is present only if the prior factors or the temperature differ from those
+    /// of the search.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
-    /// The predicted increase of the log posterior if the states that are not weights are moved; `None` if it is small enough.
+    /// The predicted increase of the log posterior if the states other than the weights were moved
+    /// to their maximum; `None` if the increase is negligible.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. `None` if the factor on the prior was tuned,
-    /// because the two Gaussians would then have different factors.
+    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. It
+    /// is `None` if the factor on the prior was tuned, because the two Gaussians would have
+    /// different factors.
     pub wasserstein: Option<f64>,
-    /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
+    /// The largest residual of the eigenpairs of a low-rank precision, as a fraction of the largest
+    /// eigenvalue.
     pub residual: Option<f64>,
-    /// The mean predictive log likelihood per validation row, if validation rows chose the factor.
+    /// The mean predictive log likelihood of the validation rows, if these rows were used to choose
+    /// the prior factor.
     pub validation: Option<f64>,
-    /// The factor on the prior, if it is at an end of the searched range.
+    /// The prior factor, if it is at an end of the searched range.
     pub at_end: Option<f64>,
-    /// True if the search for factors ended without convergence, because it had used all its steps.
+    /// True if the search for prior factors stopped before it converged, because it had used all
+    /// its steps.
     pub unsettled: bool,
     /// True if the prior of all weights is Normal.
     #[serde(default)]
     pub is_normal: bool,
-    /// True if the prior precision varies within a block of a Kronecker structure. The block then uses the mean of the prior precision in its
-    /// eigenbasis.
+    /// True if the prior precision varies within a block that has the Kronecker structure. The
+    /// precision of the block then uses the mean prior precision in the eigenbasis of the block.
     pub prior_averaged: bool,
-    /// The parameter whose standard deviation is too small by the largest factor, because the curvature leaves out a part of the second derivative.
+    /// The parameter whose standard deviation is too small by the largest factor. It is too small
+    /// because the curvature omits a part of the second derivative.
     #[serde(default)]
     pub narrow: Option<NarrowParameter>,
-    /// The parameter that is nearest to an end of its support in units of its standard deviation, if its posterior piles up there.
+    /// A parameter whose posterior is nearly exponential at an end of its support, if there is one.
+    /// Of several such parameters, it is the one that the Gaussian approximates worst.
     #[serde(default)]
     pub piled_up: Option<ParameterAtEnd>,
 }
@@ -98,34 +111,35 @@ pub struct GaussianFacts {
 /// A parameter whose Gaussian is narrower than the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NarrowParameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// Minus the second derivative of the log posterior along the parameter, as a fraction of that of the Gaussian.
+    /// The negative second derivative of the log posterior along the parameter, as a fraction of
+    /// the value under the Gaussian.
     pub curvature: f64,
 }
 
-/// A parameter whose posterior piles up at an end of its support.
+/// A parameter whose posterior is nearly exponential at an end of its support.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParameterAtEnd {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// The end.
+    /// The end of the support.
     pub end: f64,
 }
 
 impl Gaussian {
-    /// Returns all weights at the maximum, one after the other.
+    /// Returns the values of all weights at the maximum, concatenated.
     pub fn weights(&self, laplace: &Laplace) -> Vec<f64> {
         weights(laplace, &self.values)
     }
 
-    /// Returns which weights are random.
+    /// Returns the selection of the random weights.
     pub fn which(&self) -> Which<'_> {
         self.index.as_deref().map_or(Which::All, Which::Selected)
     }
 }
 
-/// Returns all weights of an inference block, one after the other.
+/// Returns the values of all weights of an inference block, concatenated.
 pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
     let states = laplace
         .weights
@@ -137,14 +151,14 @@ pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
 /// Returns the Laplace part of an inference block.
 ///
 /// # Errors
-/// Fails if the inference block has another method, which is a bug.
+/// Fails if the method of the inference block is not `laplace`. This is a bug.
 pub fn part(infer: &InferenceBlock) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)
 }
 
 impl Approximated {
-    /// Prepares predictions for rows whose target may be unknown.
+    /// Prepares predictions for rows. The targets of the rows may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -158,7 +172,8 @@ impl Approximated {
         forecaster(&self.members, (infer, part(infer)?), rows, dataset, draws)
     }
 
-    /// Returns the states of each member of a mixture; empty if there is only one member.
+    /// Returns the states at the maximum of each member of a mixture. The list is empty if there is
+    /// only one Gaussian.
     pub fn maxima(&self) -> Vec<Arc<StateValues>> {
         match self.members.len() {
             1 => Vec::new(),
@@ -166,13 +181,14 @@ impl Approximated {
         }
     }
 
-    /// Returns the Gaussians as arrays. The name of an array contains the index of its member.
+    /// Returns the Gaussians as arrays with names. The name of an array contains the index of its
+    /// member.
     pub fn arrays(&self, infer: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
             for state in infer.states.iter().filter(|state| state.parameter) {
-                // The states already contain the maximum if there is only one member.
+                // If there is only one member, the states of the run already contain its maximum.
                 if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
                     own.push((
                         format!("maximum/{}", state.name),
@@ -193,7 +209,8 @@ impl Approximated {
         arrays
     }
 
-    /// Restores the approximation from states and [`Approximated::arrays`] in the folder of a run.
+    /// Restores the approximation from the states and the arrays of [`Approximated::arrays`] in the
+    /// folder of a run.
     ///
     /// # Errors
     /// Fails if the arrays are damaged or belong to another program.
@@ -231,10 +248,11 @@ impl Approximated {
     }
 }
 
-/// The prefix of the names of a Gaussian's arrays.
+/// The prefix of the names of arrays that belong to a Gaussian.
 pub const PREFIX: &str = "laplace/";
 
-/// Restores one member from its own arrays. `wrong` creates the error, from the reason why the arrays do not fit the program.
+/// Restores one member from its arrays. `wrong` returns the error for the reason why the arrays do
+/// not fit the program.
 fn restored(
     laplace: &Laplace,
     values: &Arc<StateValues>,
@@ -282,7 +300,8 @@ fn restored(
     })
 }
 
-/// Returns a training result for a posterior that was not trained in this run, with placeholders for its statistics.
+/// Returns a training result for a posterior that was not trained in this run. Its statistics are
+/// placeholders.
 pub fn found(values: Arc<StateValues>) -> TrainingResult {
     TrainingResult {
         values,
@@ -307,7 +326,7 @@ struct KeptMember<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Returns the form to keep.
+    /// Returns the form of an approximation that a checkpoint stores.
     pub fn of(found: &'a Approximated) -> Kept<'a> {
         let member = |member: &'a Gaussian| KeptMember {
             values: member.values.clone(),
@@ -321,7 +340,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Restores the approximation; `None` if the arrays are not complete.
+    /// Restores the approximation from this form; `None` if some arrays are missing.
     pub fn restore(self) -> Option<Approximated> {
         let member = |kept: KeptMember| {
             Some(Gaussian {

@@ -1,4 +1,5 @@
-//! Jacobians of the outputs with respect to the weights, and sums over rows that programs compute from these Jacobians.
+//! Jacobians of the outputs with respect to the weights, and sums over rows that are computed from
+//! these Jacobians.
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
@@ -18,12 +19,12 @@ use bnnc_laplace::select;
 pub enum Which<'a> {
     /// All weights.
     All,
-    /// The weights with these indices, which are in ascending order.
+    /// The weights with these indices. The indices are in ascending order.
     Selected(&'a [usize]),
 }
 
 impl Which<'_> {
-    /// Returns the number of weights.
+    /// Returns the number of weights in this selection.
     pub fn count(&self, evaluation: &Evaluator) -> usize {
         match self {
             Which::All => weights(evaluation),
@@ -32,7 +33,7 @@ impl Which<'_> {
     }
 }
 
-/// Returns the number of elements of all weights that are approximated.
+/// Returns the number of elements of all weights that the approximation may cover.
 pub fn weights(evaluation: &Evaluator) -> usize {
     evaluation
         .laplace
@@ -42,10 +43,10 @@ pub fn weights(evaluation: &Evaluator) -> usize {
         .sum()
 }
 
-/// Returns a program that the compiler generates only for options that need it.
+/// Returns a program that the compiler generates only if the options need it.
 ///
 /// # Errors
-/// Fails if the program is absent, which is a bug.
+/// Fails if the program is absent. This is a bug.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()
@@ -58,21 +59,22 @@ pub struct Jacobians<'a> {
     machine: Machine,
     sizes: Sizes,
     blocks: Blocks<'a>,
-    /// The ports of the Jacobian with their numbers of elements.
+    /// The ports of the Jacobian, each with its number of elements.
     parts: Vec<(String, usize)>,
     matrix: Matrix,
 }
 
-/// A block of rows with its Jacobian.
+/// A block of rows and its Jacobian.
 pub struct Pulls<'a> {
-    /// The results of the likelihood.
+    /// The results of the likelihood for the block.
     pub block: &'a machines::LikelihoodBlock,
     /// The cotangents times the Jacobian, `[batch * columns, weights]`.
     pub jacobian: &'a Matrix,
 }
 
 impl<'a> Jacobians<'a> {
-    /// Prepares the products of the cotangents `pulled` with the Jacobian with respect to the weights in `which`.
+    /// Prepares the products of cotangents and Jacobians. The cotangents are of the kind `pulled`,
+    /// and the Jacobians are with respect to the weights in `which`.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -114,7 +116,7 @@ impl<'a> Jacobians<'a> {
         })
     }
 
-    /// Returns the next block, if there is one.
+    /// Returns the next block, or `None` after the last block.
     ///
     /// # Errors
     /// Fails if a curvature is not finite.
@@ -127,7 +129,8 @@ impl<'a> Jacobians<'a> {
         self.blocks.size()
     }
 
-    /// Returns the next block of at most `size` rows; `size` must not exceed [`Jacobians::size`].
+    /// Returns the next block, with at most `size` rows. `size` must not exceed
+    /// [`Jacobians::size`].
     ///
     /// # Errors
     /// Fails in the same cases as [`Jacobians::advance`].
@@ -155,13 +158,14 @@ impl<'a> Jacobians<'a> {
         }))
     }
 
-    /// Returns the counts of clipped rows so far.
+    /// Returns the numbers of clipped rows so far.
     pub fn clipped(&self) -> Clipped {
         self.blocks.clipped
     }
 }
 
-/// Copies `[rows, elements]` into columns of a matrix, from column `start` on.
+/// Copies an array `[rows, elements]` into consecutive columns of a matrix. The first of these
+/// columns is `start`.
 fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
     for row in 0..to.rows {
         from.copy(
@@ -171,7 +175,7 @@ fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
     }
 }
 
-/// Writes the selected columns to the program.
+/// Writes the indices of the selected weights to the program.
 fn choose(evaluation: &Evaluator, machine: &mut Machine, index: &[usize]) -> Result<(), Fault> {
     let weights = &evaluation.laplace.weights;
     let elements: Vec<usize> = weights.iter().map(|weights| weights.elements).collect();
@@ -185,7 +189,8 @@ fn choose(evaluation: &Evaluator, machine: &mut Machine, index: &[usize]) -> Res
     Ok(())
 }
 
-/// Returns the sums over all rows of the outputs of a program that takes cotangents, and the counts of clipped rows.
+/// Runs a program that takes cotangents on all rows. Returns the sums of its outputs over the rows,
+/// and the numbers of clipped rows.
 fn sums(
     evaluation: &Evaluator,
     artifact: &Artifact,
@@ -211,7 +216,8 @@ fn sums(
     Ok((sums, blocks.clipped))
 }
 
-/// Returns the diagonal of the curvature of all weights, and the counts of clipped rows.
+/// Returns the diagonal of the curvature with respect to all weights, and the numbers of clipped
+/// rows.
 ///
 /// # Errors
 /// Fails if a curvature is not finite.
@@ -225,7 +231,7 @@ pub fn squares(evaluation: &Evaluator, pulled: Pulled) -> Result<(Vec<f64>, Clip
     Ok((sums.concat(), clipped))
 }
 
-/// Returns the Kronecker factors of the curvature, and the counts of clipped rows.
+/// Returns the Kronecker factors of the curvature, and the numbers of clipped rows.
 ///
 /// # Errors
 /// Fails if a curvature is not finite.
@@ -279,7 +285,8 @@ pub fn gradient(evaluation: &Evaluator) -> Result<(f64, Vec<f64>), Stop> {
     gradient_in(evaluation, &states)
 }
 
-/// Returns the log likelihood of all rows, and its gradient with respect to some states, given by their names and sizes.
+/// Returns the log likelihood of all rows, and its gradient with respect to some states. The states
+/// are given by their names and sizes.
 ///
 /// # Errors
 /// Fails if there is too little memory.

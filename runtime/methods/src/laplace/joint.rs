@@ -1,8 +1,11 @@
-//! The joint covariance of the outputs of several rows, under a Gaussian of the weights or a mixture of several.
+//! The joint covariance of the outputs of several rows. The weights have a Gaussian distribution,
+//! or a mixture of Gaussians.
 //!
-//! Note [Total covariance]. The covariance of a mixture with equal weights is the mean of the covariances of its members plus the covariance of their
-//! means. This covariance is summed member by member: member `m` adds `(m - 1) / m` times the outer product of its difference from the mean of the
-//! members before it (Welford 1962).
+//! Note [Total covariance]. The covariance of a mixture with equal weights is the sum of two
+//! matrices: the mean of the covariances of its members, and the covariance of their means. The
+//! second matrix is summed member by member: member `m` adds `(m - 1) / m` times the outer product
+//! of a vector with itself. The vector is the difference between the mean of this member and the
+//! average over the members before it (Welford 1962).
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
@@ -13,7 +16,8 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::matrix::Matrix;
 
-/// Returns `J P^-1 J'` without noise, `[rows * outputs, rows * outputs]`. For a mixture it is the total covariance.
+/// Returns the covariance `J P^-1 J'` of the outputs without noise:
+/// `[rows * outputs, rows * outputs]`. For a mixture, returns the total covariance.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -45,7 +49,7 @@ pub fn covariance(
     Ok(total)
 }
 
-/// Returns the outputs at the maximum of a member, and their covariance.
+/// Returns the outputs at the maximum of a member, and the covariance of the outputs.
 fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
     let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
     let mut all = Matrix::zeros(0, member.posterior.elements());
@@ -59,7 +63,7 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Matrix
     Ok((outputs, member.posterior.joint(&all, &evaluation.context.pool)))
 }
 
-/// A running mean of vectors.
+/// The mean of the vectors that have been added so far.
 #[derive(Clone, Debug, Default)]
 pub struct Mean {
     /// The number of vectors added so far.
@@ -68,8 +72,9 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Adds a vector. Returns the difference between the vector and the mean of the earlier vectors, and the weight of the squared difference in the
-    /// sum of squares around the mean.
+    /// Adds a vector to the mean. Returns the difference between the vector and the mean of the
+    /// earlier vectors. Also returns the weight of the square of this difference in the sum of
+    /// squares around the new mean.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {
             self.values = values.to_vec();

@@ -1,4 +1,4 @@
-//! Programs of a Laplace approximation at a maximum, called on blocks of rows.
+//! The programs of a Laplace approximation, evaluated at a maximum on blocks of rows.
 
 use crate::laplace::diagnostics;
 use bnnc_abi::code::Artifact;
@@ -19,7 +19,7 @@ use bnnc_laplace::root::{RootError, Roots};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A maximum, and the rows on which programs are evaluated there.
+/// A maximum, and the rows on which programs are evaluated at this maximum.
 pub struct Evaluator<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
@@ -27,13 +27,13 @@ pub struct Evaluator<'a> {
     pub laplace: &'a Laplace,
     /// The states at the maximum.
     pub values: &'a StateValues,
-    /// The threads, the seed and the interrupt.
+    /// The threads, the seed and the interrupt flag.
     pub context: &'a Context,
     feed: Arc<Feed>,
     ids: Vec<u32>,
 }
 
-/// The cotangents that are pulled back through a Jacobian.
+/// The kind of cotangents by which a Jacobian is multiplied from the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
     /// Matrix roots `C`, with `C' C = H`, where `H` is the negative Hessian of the log likelihood with respect
@@ -41,14 +41,14 @@ pub enum Pulled {
     Roots,
     /// First derivatives of the log likelihood with respect to the outputs: `[batch, 1, outputs]`.
     Slopes,
-    /// Unit vectors, which yield the Jacobian itself.
+    /// Unit vectors. The products are then the Jacobian itself.
     Identity,
 }
 
 /// The results of the likelihood for a block of rows.
 #[derive(Clone, Debug, Default)]
 pub struct LikelihoodBlock {
-    /// The indices of the rows.
+    /// The indices of the rows in the block.
     pub rows: Range<usize>,
     /// The outputs `[batch, outputs]`.
     pub outputs: Vec<f64>,
@@ -66,7 +66,7 @@ pub struct LikelihoodBlock {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Prepares the evaluation on `rows`, whose target may be unknown.
+    /// Prepares the evaluation on `rows`. The targets of the rows may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
@@ -120,7 +120,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Returns the same evaluation on other rows.
+    /// Returns an evaluator at the same maximum on other rows.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
@@ -134,7 +134,7 @@ impl<'a> Evaluator<'a> {
         )
     }
 
-    /// Returns the same evaluation at other values of the states.
+    /// Returns an evaluator on the same rows at other values of the states.
     pub fn at(&self, values: &'a StateValues) -> Evaluator<'a> {
         Evaluator {
             feed: self.feed.clone(),
@@ -144,7 +144,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the same evaluation on some of the rows.
+    /// Returns an evaluator at the same maximum on some of the rows.
     pub fn only(&self, ids: Vec<u32>) -> Evaluator<'a> {
         Evaluator {
             feed: self.feed.clone(),
@@ -163,7 +163,8 @@ impl<'a> Evaluator<'a> {
         self.laplace.outputs
     }
 
-    /// Prepares a machine with the states and the inputs that all rows share.
+    /// Prepares a machine for a program. Writes the states, and the inputs that all rows share, to
+    /// the machine.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -174,10 +175,12 @@ impl<'a> Evaluator<'a> {
         Ok(machine)
     }
 
-    /// Writes every state for which the program has a single value, not one value per row or draw.
+    /// Writes each state that the program takes as a single value. States with one value per row or
+    /// per draw are left out.
     ///
     /// # Errors
-    /// Fails if the states have the wrong size, because they come from the folder of another run.
+    /// Fails if the states have the wrong size. This happens if they come from the folder of
+    /// another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {
@@ -205,7 +208,7 @@ impl<'a> Evaluator<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// Fails if the sizes exceed the capacity of the machine, which is a bug.
+    /// Fails if the sizes exceed the capacity of the machine. This is a bug.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -213,7 +216,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// Evaluates the likelihood of all rows in order, by blocks of at most `size` rows.
+    /// Evaluates the likelihood of all rows, in order. A block has at most `size` rows.
     ///
     /// # Errors
     /// Fails if a curvature is not finite.
@@ -231,7 +234,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Returns the number of cotangents of a row.
+/// Returns the number of cotangents per row.
 pub fn columns(pulled: Pulled, outputs: usize) -> usize {
     match pulled {
         Pulled::Roots | Pulled::Identity => outputs,
@@ -239,7 +242,7 @@ pub fn columns(pulled: Pulled, outputs: usize) -> usize {
     }
 }
 
-/// The program `rows`, block by block.
+/// Runs the program `rows` on one block after another.
 pub struct Blocks<'a> {
     evaluation: &'a Evaluator<'a>,
     machine: Machine,
@@ -247,22 +250,22 @@ pub struct Blocks<'a> {
     block: LikelihoodBlock,
     size: usize,
     pulled: Pulled,
-    /// The counts of clipped rows so far.
+    /// The numbers of clipped rows so far.
     pub clipped: Clipped,
 }
 
-/// Counts of rows whose second derivative with respect to the outputs had to be clipped to be positive
-/// semidefinite.
+/// The numbers of clipped rows. The second derivative of such a row with respect to the outputs was
+/// not positive semidefinite before clipping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clipped {
-    /// The number of rows with negative eigenvalues, which were set to zero.
+    /// The number of rows with negative eigenvalues. These eigenvalues were set to zero.
     pub rows: usize,
-    /// The number of all rows, clipped or not, with a cotangent that is not zero.
+    /// The number of rows, clipped or not, that have at least one nonzero cotangent.
     pub left: usize,
 }
 
 impl Blocks<'_> {
-    /// Returns the next block, if there is one.
+    /// Returns the next block, or `None` after the last block.
     ///
     /// # Errors
     /// Fails if a curvature is not finite, if the machine has a bug, or if the user interrupts the run.
@@ -270,7 +273,7 @@ impl Blocks<'_> {
         self.advance_to(self.size)
     }
 
-    /// Returns the next block of at most `size` rows and at most [`Blocks::size`].
+    /// Returns the next block. It has at most `size` rows, and at most [`Blocks::size`] rows.
     ///
     /// # Errors
     /// Fails in the same cases as [`Blocks::advance`].
@@ -279,7 +282,8 @@ impl Blocks<'_> {
         if from >= all {
             return Ok(None);
         }
-        // Predictions continue after an interruption, so that the work done so far is reported.
+        // After an interruption, predictions are still computed, so that the work done so far is
+        // reported. All other evaluations end.
         if self.pulled != Pulled::Identity {
             self.evaluation.heed()?;
         }
@@ -337,10 +341,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the reals of a port of a program in this precision.
+/// Returns the reals of a port in the precision of the program.
 ///
 /// # Errors
-/// Fails if the program does not have the port, which is a bug.
+/// Fails if the program does not have the port. This is a bug.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),
@@ -348,17 +352,17 @@ pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Resu
     })
 }
 
-/// The elements of a port, read in place.
+/// The elements of a port. They are read in place, without a copy.
 #[derive(Clone, Copy, Debug)]
 pub enum Reals<'a> {
-    /// In single precision.
+    /// The elements are in single precision.
     F32(&'a [f32]),
-    /// In double precision.
+    /// The elements are in double precision.
     F64(&'a [f64]),
 }
 
 impl Reals<'_> {
-    /// Copies the elements of a range, converted to double precision.
+    /// Copies a range of the elements, converted to double precision.
     pub fn copy(&self, range: Range<usize>, to: &mut [f64]) {
         match self {
             Reals::F64(from) => to.copy_from_slice(&from[range]),
@@ -374,7 +378,7 @@ impl Reals<'_> {
         self.add_range(0..to.len(), to);
     }
 
-    /// Adds the elements of a range to `to`.
+    /// Adds a range of the elements to `to`.
     pub fn add_range(&self, range: Range<usize>, to: &mut [f64]) {
         match self {
             Reals::F64(from) => to.iter_mut().zip(&from[range]).for_each(|(to, from)| *to += from),

@@ -1,4 +1,4 @@
-//! Predictions of the memory of a Laplace approximation, before it is computed.
+//! Estimates, before the computation, of the memory that a Laplace approximation needs.
 
 use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
@@ -17,8 +17,9 @@ use bnnc_laplace::select;
 /// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// The number of bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` copies the operands of products
-/// of such matrices to a buffer, and keeps the buffer for reuse.
+/// The number of bytes that a thread keeps allocated after it has decomposed a matrix with more
+/// than [`UNPACKED`] rows. For such a matrix, `faer` copies the operands of products to a buffer,
+/// and keeps this buffer for reuse.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
@@ -31,17 +32,19 @@ pub fn selected(laplace: &Laplace) -> usize {
     }
 }
 
-/// Returns the number of weights from which the random ones are chosen.
+/// Returns the number of weights among which the random weights are chosen.
 pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the number of bytes of the matrices from which an approximation with this number of rows computes its precision.
+/// Returns the number of bytes of the matrices from which the precision is computed, for this
+/// number of rows.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// Returns the number of bytes of the precision of all weights, if it is needed to choose a subnetwork.
+/// Returns the number of bytes of the precision of all weights, if this precision is needed to
+/// choose a subnetwork.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -62,31 +65,37 @@ pub fn name(structure: Structure) -> &'static str {
     }
 }
 
-/// Returns the largest number of bytes that the matrices of an approximation of this number of weights take at any time.
+/// Returns the largest number of bytes that the matrices of an approximation need at any time. The
+/// approximation covers `weights` weights.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
     form(laplace, structure, weights, rows).most()
 }
 
-/// Returns the number of bytes of these matrices by phase.
+/// Returns the number of bytes of the matrices in each phase.
 fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> Bytes {
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// Returns the bytes needed to compute an approximation from this number of rows. The bytes of the search, of the data and of the maximum are not
-/// counted.
+/// Returns the bytes needed to compute an approximation from `rows` rows. The memory of the search,
+/// of the data and of the maximum is not included.
 ///
-/// Note \[Phases\]. The phases do not overlap, so only the largest phase counts. First a subnetwork is chosen among all weights. Then the curvature
-/// is summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of
-/// a phase are freed before the next phase begins. A few vectors over all weights stay in memory until the subnetwork is chosen.
+/// Note \[Phases\]. The computation has four phases that do not overlap, so only the phase with the
+/// largest memory counts. First, a subnetwork is chosen among all weights. Second, the curvature is
+/// summed over blocks of rows. Third, the states other than the weights are moved a little, to
+/// check that they are at the maximum. Fourth, the Gaussian is computed from the curvature. The
+/// programs of a phase are freed before the next phase begins. A few vectors with one element per
+/// weight stay in memory until the subnetwork is chosen.
 pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
-    // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
+    // These vectors are the slope of the prior, the precision of the prior before and after
+    // scaling, and the gradient.
     let summing = form
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // Tuning needs the vectors above, the factors by weight and by group, and their products. A search also holds its factors and the derivatives
-    // with respect to the factors at two points.
+    // Tuning needs the vectors above, the factors of weights and of groups, and their products. A
+    // search for the factors also needs its own factors, and derivatives with respect to the
+    // factors at two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
         (true, PriorStructure::Diagonal) => 12,
         (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
@@ -102,12 +111,13 @@ pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     dependent(laplace).saturating_add(choosing.max(chosen))
 }
 
-/// Returns the number of bytes of `count` vectors.
+/// Returns the number of bytes of `count` vectors of `elements` reals.
 fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the number of bytes for calling the programs of the curvature, or the program of the gradient that runs before them, whichever needs more.
+/// Returns the number of bytes that the programs of the curvature need, or those that the program
+/// of the gradient needs if this is more. The gradient is computed first.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -126,8 +136,8 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     curvature.max(alone(&programs.gradient, Sizes::default(), rows))
 }
 
-/// Returns the bytes needed to multiply the second derivative by vectors: the program, three copies of the vectors (chosen, sliced and written), and
-/// the products.
+/// Returns the bytes needed to multiply the second derivative by vectors: the program, three copies
+/// of the vectors (as chosen, sliced and written), and the products.
 fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
     let program = laplace.programs.products.as_ref();
@@ -135,14 +145,14 @@ fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
 }
 
-/// Returns the number of bytes of a program alone on a block of rows.
+/// Returns the number of bytes that a program needs on a block of rows, without other programs.
 fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// Returns the bytes needed to check whether the states other than weights are at the maximum: their slopes at two points, an accumulator, a moved
-/// copy of all states, and a program.
+/// Returns the bytes needed to check whether the states other than the weights are at the maximum:
+/// the slopes at two points, a sum, a copy of all states that is moved, and a program.
 fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -163,12 +173,14 @@ fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
         .saturating_add(program)
 }
 
-/// Returns the bytes needed to choose a subnetwork, and how many of these bytes are kept until the end, for the Gaussian of all weights.
+/// Returns the bytes needed to choose a subnetwork. Also returns how many of these bytes are kept
+/// until the end, for the Gaussian of all weights.
 fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
     };
-    // First, the diagonal of the curvature is computed. Then the weights are ranked, which needs their scores and their order.
+    // First, the diagonal of the curvature is computed. Then the weights are ranked. This needs the
+    // scores of the weights and their order.
     let squares = called(laplace, &laplace.programs.squares, (0, rows));
     let squares = vectors(5, all(laplace)).saturating_add(squares);
     let ranking = squares.max(vectors(8, all(laplace)));
@@ -179,15 +191,16 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between both Gaussians is computed last. The distance needs the covariances of both Gaussians, one after the other, and the
-    // matrices that rotate one of these covariances.
+    // The distance between the two Gaussians is computed last. It needs the covariances of both
+    // Gaussians, one after the other, and the matrices that rotate one of them.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
     (ranking.max(making).max(comparing), full.posterior)
 }
 
-/// Returns the number of bytes of the precision matrix of a prior with dependent elements, and of the factor of this matrix.
+/// Returns the number of bytes for a prior with dependent elements: its precision matrix, and the
+/// factor of this matrix.
 fn dependent(laplace: &Laplace) -> u64 {
     match laplace.independent {
         true => 0,
@@ -200,13 +213,14 @@ fn square(size: usize) -> u64 {
     NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
 }
 
-/// Returns whether the marginal likelihood chooses factors on the prior.
+/// Returns whether the factors on the prior are chosen by the marginal likelihood.
 fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the number of bytes that the eigenvalues of a full matrix need in addition to its factor: a copy of the matrix and its decomposition; 0 if
-/// the eigenvalues are not needed.
+/// Returns the number of bytes that the eigenvalues of a full matrix need in addition to the factor
+/// of the matrix: a copy of the matrix, and its decomposition. Returns 0 if the eigenvalues are not
+/// needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -223,7 +237,8 @@ fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     }
 }
 
-/// Returns the number of rows of the kernel for this number of rows of data; 0 for other structures.
+/// Returns the number of rows of the kernel matrix for `rows` rows of data, or 0 if the structure
+/// does not use a kernel.
 fn kernel(laplace: &Laplace, rows: usize) -> usize {
     match laplace.options.structure {
         Structure::Functional(chosen) => {
@@ -234,7 +249,8 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// Returns the number of bytes of the buffer that each thread keeps after it has decomposed matrices for an approximation with this number of rows.
+/// Returns the number of bytes of the buffer that each thread keeps after it has decomposed the
+/// matrices of an approximation from `rows` rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -246,7 +262,8 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
         },
         Structure::Full | Structure::Functional(_) | Structure::Diagonal => 0,
     };
-    // The distance of a subnetwork from the Gaussian of all weights.
+    // The matrices for the distance between a subnetwork's Gaussian and the Gaussian of all
+    // weights.
     let compared = choosing(laplace).map_or(0, |_| selected(laplace));
     match of_form.max(compared) > UNPACKED {
         true => PACKED,
@@ -254,12 +271,13 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// Returns the number of bytes of one finished Gaussian on this number of rows.
+/// Returns the number of bytes of one finished Gaussian, computed from `rows` rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
 
-/// Returns the bytes needed to predict this number of rows, without the data and the Gaussians of the members.
+/// Returns the bytes needed to predict `rows` rows. The data and the Gaussians of the members are
+/// not included.
 pub fn predicting(
     (infer, laplace): (&InferenceBlock, &Laplace),
     rows: usize,
@@ -274,7 +292,8 @@ pub fn predicting(
         (None, None, None) => return 0,
     };
     let size = block(laplace, artifact, (weights, rows));
-    // A block has quantiles or draws, and the noise of the draws. Classes in closed form have two numbers per output.
+    // A block contains quantiles, or draws and their noise. If class probabilities have a closed
+    // form, a block contains two numbers per output.
     let (said, noise) = match predictor::way(infer, laplace) {
         Ok(Way::Functions) => (2 * draws, 4 * draws),
         Ok(Way::Normal) => (2 * draws, 0),
@@ -282,17 +301,19 @@ pub fn predicting(
     };
     let numbers = size * laplace.outputs * (said + (1 + members) * laplace.outputs + 2);
     let drawing = BYTES.min(vectors(1, size * laplace.outputs * noise));
-    // The Jacobian times a root of the covariance.
+    // The product of the Jacobian and a root of the covariance.
     let product = vectors(copies(laplace).min(3), size * laplace.outputs * weights);
     let of_member = calling(laplace, artifact, (weights, rows)) + product;
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
 
-/// Returns the bytes needed for the joint covariance of the outputs of `rows` rows under `members` members, without the Gaussians and the data.
+/// Returns the bytes needed for the joint covariance of the outputs of `rows` rows under `members`
+/// members. The Gaussians and the data are not included.
 pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
-    // The Jacobians, their products with a root of the covariance, and the covariance; for a mixture also the sum.
+    // The Jacobians, their products with a root of the covariance, and the covariance. A mixture
+    // also needs the sum of the covariances.
     let jacobians = outputs
         .saturating_mul(weights)
         .saturating_mul(1 + copies(laplace));
@@ -303,8 +324,8 @@ pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows:
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// The product of the Jacobian with a root of the covariance needs several matrices of the size of the Jacobian. Returns the number of these
-/// matrices.
+/// The product of the Jacobian and a root of the covariance needs several matrices of the size of
+/// the Jacobian. Returns the number of these matrices.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,
@@ -320,24 +341,25 @@ pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: 
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
     let slopes = infer.bindings.iter().filter_map(slope);
     let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
-    // The results are the derivatives of means and variances. A second copy of them is stored as columns; a mixture also has their
-    // sums.
+    // The results are the derivatives of means and variances. A second copy of these derivatives is
+    // stored as columns. A mixture also has their sums.
     let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
     let size = slopes::block(laplace, rows);
     let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
-    // The vectors are roots, solutions, and the solutions in the layout of the program.
+    // The vectors are roots, solutions, and copies of the solutions in the layout of the program.
     let vectors = (2 + copies(laplace)) * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
     let working = differentiating(infer, laplace, rows).saturating_add(program + vectors);
     results.saturating_mul(rows as u64).saturating_add(working)
 }
 
-/// Returns the number of bytes of the program of Jacobians with respect to the random weights, with the rows that it reads.
+/// Returns the number of bytes of the program that computes Jacobians with respect to the random
+/// weights, and of the rows that it reads.
 fn differentiating(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
     called + feed(infer, &laplace.programs.rows, rows)
 }
 
-/// Returns the program of the Jacobians with respect to the random weights.
+/// Returns the program that computes Jacobians with respect to the random weights.
 fn jacobian(laplace: &Laplace) -> &Option<Artifact> {
     match laplace.options.over {
         Over::All | Over::LastLayer | Over::Names(_) => &laplace.programs.jacobian,
@@ -357,14 +379,16 @@ fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)
     blocks::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
 }
 
-/// Returns the bytes needed to call a program, or 0 if the options do not need the program.
+/// Returns the bytes needed to call a program. Returns 0 if the program is absent, because the
+/// options do not need it.
 fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) -> u64 {
     artifact
         .as_ref()
         .map_or(0, |artifact| calling(laplace, artifact, size))
 }
 
-/// Returns the bytes needed to call a program and the program of the likelihood on a block of rows, with one copy of the Jacobian.
+/// Returns the bytes needed to call two programs on a block of rows: the given program and the
+/// program of the likelihood. One copy of the Jacobian is included.
 fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     let sizes = sizes(laplace, weights).with(Symbol::Batch, size);

@@ -1,4 +1,4 @@
-//! Laplace's approximation as a method.
+//! Laplace's approximation as an implementation of the trait for methods.
 
 use super::gaussian::{Approximated, PREFIX};
 use super::{laplace, memory, weights};
@@ -15,16 +15,16 @@ use bnnc_inference::posterior::SharedPosterior;
 use bnnc_inference::summary::{DRAWS, SMALL};
 use std::sync::Arc;
 
-/// The method of an inference block whose posterior is Gaussian around a maximum.
+/// An inference block whose posterior is a Gaussian around a maximum.
 pub struct Approximates<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The plan of the approximation.
+    /// The plan of the Laplace approximation.
     pub laplace: &'a Laplace,
 }
 
 impl Approximates<'_> {
-    /// Returns the number of bytes of `members` Gaussians, each with its maximum.
+    /// Returns the number of bytes of `members` Gaussians and their maxima.
     fn gaussians(&self, rows: usize, members: usize) -> u64 {
         let one = memory::held(self.laplace, rows).saturating_add(parameters(self.infer));
         one.saturating_mul(members as u64)
@@ -78,21 +78,23 @@ impl Method for Approximates<'_> {
         let online = laplace.options.online;
         let trains = (infer, &laplace.train);
         let searching = match (laplace.search, online) {
-            // The restarts of an online search run one after another, because each of them holds curvatures.
+            // The restarts of an online search run one after another, because each of them keeps
+            // curvatures in memory.
             (true, true) => bnnc_training::memory::one(trains, extent.schema, rows, true),
             (true, false) => bnnc_training::memory::training(trains, extent.schema, rows, false),
             (false, _) => states(infer),
         };
-        // The maximum, and the rows in the form that programs read.
+        // The maximum, and the rows in the form in which programs read them.
         let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
         let finding = sum(&[memory::finding(infer, laplace, rows), around]);
         let one = match online {
-            // An online search computes curvatures while it runs, and keeps the best parameters.
+            // An online search computes curvatures during the search, and keeps the best parameters
+            // in memory.
             true => sum(&[searching, finding, parameters(infer)]),
             false => searching.max(finding),
         };
         let before = self.gaussians(rows, planned.saturating_sub(1));
-        // While a checkpoint is written, memory contains all Gaussians and their serialised bytes.
+        // While a checkpoint is written, memory contains all Gaussians and their serialised form.
         let written = self.gaussians(rows, planned).saturating_mul(2);
         before.saturating_add(one).max(written)
     }
@@ -116,12 +118,14 @@ impl Method for Approximates<'_> {
 
     fn summing(&self, members: usize) -> Summing {
         let all = &self.laplace.weights;
-        // The quantiles of weights with real support have a closed form, except for a mixture. A few draws show which weights have real support.
+        // For a single Gaussian, the quantiles of weights with real support have a closed form. A
+        // few draws are needed to find out which weights have real support.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();
         let draws = if is_exact { 2 } else { DRAWS };
-        // A block of draws holds the noise, a copy of the noise, and the weights made from it.
+        // While a block of draws is computed, memory contains the noise, a copy of the noise, and
+        // the weights that are computed from the noise.
         let noise = 3 * weights::at_once(elements).min(draws) * elements;
         Summing {
             draws,

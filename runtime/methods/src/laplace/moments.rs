@@ -21,11 +21,12 @@ pub struct OutputMoments<'a> {
     covariance: Vec<f64>,
 }
 
-/// The computation that yields the covariances.
+/// The computation by which the covariances are obtained.
 enum Source<'a> {
-    /// Jacobians, multiplied by a root of the covariance of the Gaussian.
+    /// Jacobians are multiplied by a root of the covariance of the weights.
     Jacobians(Box<Jacobians<'a>>),
-    /// A program that computes the covariances from the variances of the weights without storing a Jacobian.
+    /// A program computes the covariances from the variances of the weights. It does not store a
+    /// Jacobian.
     Spread {
         machine: Box<Machine>,
         blocks: Box<Blocks<'a>>,
@@ -34,7 +35,8 @@ enum Source<'a> {
 }
 
 impl<'a> OutputMoments<'a> {
-    /// Prepares the rows of an evaluation at the Gaussian's maximum.
+    /// Prepares the moments for the rows of an evaluation. The evaluation must be at the maximum of
+    /// the Gaussian.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -83,11 +85,12 @@ impl<'a> OutputMoments<'a> {
         }
     }
 
-    /// Returns the next block of at most `size` rows, if there is one: the results of the likelihood at the maximum, and the covariances
-    /// `[batch, outputs, outputs]` of the outputs.
+    /// Returns the next block, with at most `size` rows: the results of the likelihood at the
+    /// maximum, and the covariances `[batch, outputs, outputs]` of the outputs. Returns `None`
+    /// after the last block.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn advance(&mut self, size: usize) -> Result<Option<(&LikelihoodBlock, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {
@@ -117,7 +120,7 @@ impl<'a> OutputMoments<'a> {
     }
 }
 
-/// Writes the variances of all weights.
+/// Writes the variances of all weights to the program.
 fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let variances = gaussian.posterior.variances(&evaluation.context.pool);
     let mut rest = variances.as_slice();
@@ -129,14 +132,15 @@ fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Ma
     Ok(())
 }
 
-/// Writes the eigenbases of the Kronecker blocks and the variances along the eigenvectors.
+/// Writes the eigenbases of the Kronecker blocks, and the variances along the eigenvectors, to the
+/// program.
 fn write_bases(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let Some(turned) = gaussian.posterior.turned() else {
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };
     for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
         machine.write_real(&PortName::Variance.of(&block.name), &turned.variances)?;
-        // A Kronecker factor of size 1 does not have a basis.
+        // A Kronecker factor with one row does not have a basis.
         for (port, basis) in [(PortName::First, turned.first), (PortName::Second, turned.second)] {
             let port = port.of(&block.name);
             if machine.has_port(&port) {

@@ -1,12 +1,17 @@
-//! The search for a maximum during which the prior factors and the noise are tuned repeatedly to maximise the marginal likelihood (Immer et al. 2021,
-//! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
+//! The search for a maximum with online tuning: during the search, the prior factors and the noise
+//! are tuned repeatedly so that they maximise the marginal likelihood (Immer et al. 2021, "Scalable
+//! marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum. The log marginal likelihood is approximated there by
-//! the log joint density minus half the log of the ratio of the determinants of the posterior precision and the prior precision. The optimiser climbs
-//! the log joint density. The second term depends on the noise level too. The derivative of this term with respect to the noise level is added to the
-//! gradient that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of
-//! the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian interpolation"): the noise
-//! variance is the residual sum of squares over `N - gamma`.
+//! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum. At
+//! such a point, the log marginal likelihood is approximated by the log joint density minus half
+//! the log of a ratio of determinants: that of the posterior precision divided by that of the prior
+//! precision. The optimiser maximises the log joint density. The term with the determinants depends
+//! on the noise level too. Therefore, the derivative of this term with respect to the noise level
+//! is added to the gradient of the optimiser. It stays constant until the next tuning. For a Normal
+//! likelihood, the derivative with respect to the log of the noise is the effective number of
+//! parameters `gamma`. The fixed point of the search is therefore the one in MacKay (1992,
+//! "Bayesian interpolation"): the noise variance is the residual sum of squares divided by
+//! `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -25,34 +30,38 @@ use bnnc_training::{Task, TrainingResult, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The largest number of tunings of the prior factors during the search, without the one at the end.
+/// The largest number of times that the prior factors are tuned during the search. The tuning at
+/// the end is not counted.
 const TUNINGS: usize = 20;
 
-/// The number of steps of one tuning of several factors, which continues where the previous tuning ended.
+/// The number of steps in one tuning of several factors. The next tuning continues from its result.
 const STEPS: usize = 10;
 
-/// The factors and the noise slope that maximise the marginal likelihood.
+/// The factors and the slope of the noise that an online search chose.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// For each noise state, the derivative of the log marginal likelihood without its term for the log joint density.
+    /// For each noise state, the derivative of the log marginal likelihood, without the derivative
+    /// of the log joint density.
     pub slope: StateValues,
 }
 
-/// A point of the search.
+/// A point of the search at which the factors were tuned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
-    /// The number of epochs after which the search reached the point.
+    /// The number of epochs after which the search was at this point.
     epoch: usize,
     values: StateValues,
     chosen: Chosen,
-    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork, whose points cannot
-    /// be compared: each point has its own subnetwork, and the marginal likelihood does not include the prior factors of the weights outside it.
+    /// The log marginal likelihood plus the log prior of the parameters other than weights. It is
+    /// minus infinity for a subnetwork, because its points cannot be compared. Each point has a
+    /// different subnetwork, and the marginal likelihood does not include the prior factors of
+    /// weights outside the subnetwork.
     log_evidence: f64,
 }
 
-/// The tunings during a search.
+/// Watches a search, and tunes the factors and the noise at some of its points.
 struct Search<'a> {
     around: &'a Around<'a>,
     epochs: usize,
@@ -62,7 +71,7 @@ struct Search<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tunings {
     factors: Vec<f64>,
-    /// The noise slope that was last written to the machine.
+    /// The slope of the noise that was last written to the machine.
     slope: StateValues,
     best: Option<Point>,
 }
@@ -76,8 +85,8 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // Before the end of the search, tuning may fail, for example if only a few weights affect an output. The search then continues with the
-            // old factors.
+            // Before the end of the search, a tuning may fail, for example because only a few
+            // weights affect an output. The search then continues with the previous factors.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
@@ -108,7 +117,8 @@ impl Watch for Search<'_> {
 }
 
 impl Around<'_> {
-    /// Searches for the maximum from a start. Keeps the point with the highest marginal likelihood, or the last point for a subnetwork.
+    /// Searches for the maximum from a start. Keeps the point with the highest marginal likelihood.
+    /// For a subnetwork, keeps the last point.
     ///
     /// # Errors
     /// Fails if the training fails.
@@ -137,20 +147,22 @@ impl Around<'_> {
         let Tunings {
             mut factors, best, ..
         } = search.state;
-        // `patience` may end the search before the first tuning.
+        // With `patience`, the search may end before the first tuning.
         let best = match best {
             Some(best) => best,
             None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
         };
         (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
-        // The loss of the steps is based on the joint density under the model's prior, but the best point was selected by the marginal likelihood, so
-        // the loss is not reported.
+        // The loss of the steps is computed from the joint density under the prior of the model.
+        // The best point was selected by the marginal likelihood instead, so its loss is not
+        // reported.
         fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. The factors do not change if the posterior precision is not positive definite,
-    /// which is possible away from a maximum.
+    /// Tunes the factors of all weights at one point of the search. The factors stay unchanged if
+    /// the posterior precision is not positive definite. This may happen at points that are not
+    /// maxima.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
@@ -169,7 +181,7 @@ impl Around<'_> {
             converged: false,
         });
         *factors = tuned.of_all(&found.factors);
-        // This curvature is freed before others are computed.
+        // This curvature is freed before other curvatures are computed.
         let (index, prior) = tuned.into_prior(&found.factors);
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let slope = self.slope_of_noise(&evaluation, which, &prior)?;
@@ -189,8 +201,8 @@ impl Around<'_> {
         })
     }
 
-    /// Returns the derivative of minus half the log determinant of the precision with respect to each element of the noise, by central differences of
-    /// curvatures.
+    /// Returns, for each element of the noise, the derivative of minus half the log determinant of
+    /// the posterior precision. Computed by central differences of curvatures.
     fn slope_of_noise(
         &self,
         evaluation: &Evaluator,
@@ -220,7 +232,7 @@ impl Around<'_> {
         Ok(slopes)
     }
 
-    /// Writes the factors and the slope of the noise to the machine of the search.
+    /// Writes the prior factors and the slope of the noise to the machine of the search.
     fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
         let mut rest = factors;
         for weights in &self.laplace.weights {
@@ -235,7 +247,7 @@ impl Around<'_> {
     }
 }
 
-/// Reads the parameters from a machine that trains.
+/// Reads the current parameters from the machine of a training.
 fn parameters(around: &Around, machine: &Machine) -> Result<StateValues, Stop> {
     let parameters = around.infer.states.iter().filter(|state| state.parameter);
     let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));

@@ -1,4 +1,4 @@
-//! A check that the free states other than weights, such as a noise level, are at the maximum too.
+//! A check that the free states other than the weights, such as a noise level, are at the maximum.
 
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluator;
@@ -10,16 +10,18 @@ use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 use bnnc_laplace::matrix::dot;
 
-/// The states count as being at the maximum if the predicted increase of the log posterior is at most the sum of two terms: the first number times
-/// the number of elements of the states, and the second number times the number of rows.
+/// The limit on the predicted increase of the log posterior at a maximum. It is the first number
+/// times the number of elements of the states, plus the second number times the number of rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// The largest number of states that are also checked one by one.
+/// The largest number of elements of these states that are also checked one at a time.
 const SINGLE: usize = 32;
 
-/// Returns the increase of the log posterior along its gradient in the other states, or along one of them, or `None` if the increase is within the
-/// tolerance. The step has the length of the Newton step, but at most 1 on the unconstrained scale. The increase is infinite if the gradient is not
-/// finite. `besides` contains, for each state, the derivative of another term that the search maximises.
+/// Returns the largest increase of the log posterior that is predicted if the other states move.
+/// The directions are the gradient and single elements. Returns `None` if the increase is within
+/// the limit. The step along a direction is the Newton step, but has at most the length 1 on the
+/// unconstrained scale. The increase is infinite if the gradient is not finite. `besides` contains,
+/// for each state, the derivative of another term that the search maximises too.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -38,9 +40,10 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
     let direction: Vec<f64> = slope.iter().map(|slope| slope / norm).collect();
     let mut rise = along(&direction)?;
-    // The slope along a state with a large curvature, such as the mean of many narrow priors, hides those of the other states.
+    // Along the gradient, a state with a large curvature (such as the mean of many narrow priors)
+    // hides the slopes along other states. Therefore, states are also checked alone.
     for at in (0..elements).filter(|_| elements > 1).take(SINGLE) {
-        // A step of at most 1 cannot gain more than the slope.
+        // A step of at most 1 cannot increase the log posterior by more than the slope.
         if rise > most || slope[at].abs() <= most {
             continue;
         }
@@ -51,7 +54,8 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     Ok((rise > most).then_some(rise))
 }
 
-/// Returns the increase of the log posterior by the Newton step along a direction of length 1, in which the slope is positive. The step is at most 1.
+/// Returns the increase of the log posterior that the Newton step along a direction of length 1
+/// gives. The slope along the direction is positive. The length of the step is at most 1.
 fn rise_along(
     evaluation: &Evaluator,
     (states, besides): (&[(&str, usize)], Option<&StateValues>),
@@ -73,11 +77,11 @@ fn rise_along(
     let curvature = (here - there) / step;
     let length = if curvature > here { here / curvature } else { 1.0 };
     let rise = length * here - 0.5 * curvature.max(0.0) * length * length;
-    // If the increase is NaN, the point may not be a maximum.
+    // The increase may be NaN. The point is then reported as not being a maximum.
     Ok(if rise.is_finite() { rise } else { f64::INFINITY })
 }
 
-/// Returns the step of the finite differences of derivatives.
+/// Returns the step of the finite differences with which second derivatives are computed.
 pub fn step(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-2,
@@ -85,7 +89,7 @@ pub fn step(precision: Precision) -> f64 {
     }
 }
 
-/// Returns the free states that are not weights, with their sizes.
+/// Returns the names and the sizes of the free states that are not weights.
 fn states<'a>(evaluation: &Evaluator<'a>) -> Vec<(&'a str, usize)> {
     let states = evaluation.infer.states.iter();
     states
@@ -94,14 +98,15 @@ fn states<'a>(evaluation: &Evaluator<'a>) -> Vec<(&'a str, usize)> {
         .collect()
 }
 
-/// Returns whether a state is free and not one of the weights.
+/// Returns whether a state is free but does not belong to a weight.
 pub fn is_other(laplace: &Laplace, name: &str) -> bool {
     let plan = &laplace.programs.gradient.plan;
     let has_slope = plan.port(&PortName::Gradient.of(name)).is_some();
     has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
 }
 
-/// Returns the derivative of the log posterior with respect to some states, plus the slopes in `besides`, if given.
+/// Returns the derivative of the log posterior with respect to some states. The slopes in
+/// `besides`, if given, are added.
 fn slope(
     evaluation: &Evaluator,
     states: &[(&str, usize)],

@@ -1,4 +1,4 @@
-//! Gaussians around maxima as a posterior.
+//! The posterior of Laplace's approximation: Gaussians around maxima.
 
 use super::gaussian::{Approximated, part};
 use super::{others, report, weights};
@@ -114,7 +114,7 @@ impl Posterior for Approximated {
     }
 }
 
-/// Returns the number of weights outside a subnetwork.
+/// Returns the number of weights that do not belong to the subnetwork.
 fn outside(laplace: &Laplace) -> usize {
     let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
     match laplace.options.over {

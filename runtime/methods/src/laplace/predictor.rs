@@ -17,28 +17,28 @@ use bnnc_data::{Dataset, Rows};
 /// The computation of predictions from linearised outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// A Normal predictive distribution in closed form, the noise included.
+    /// The predictive distribution is Normal, and includes the noise. It has a closed form.
     Normal,
-    /// Class probabilities.
+    /// Class probabilities are computed from Gaussian logits.
     Classes(closed::ClassLink),
-    /// The probability of a Boolean, by the probit approximation.
+    /// The probability of a Boolean is computed by the probit approximation.
     Truth,
-    /// Draws of the outputs.
+    /// The outputs are drawn.
     Functions,
 }
 
-/// Linearised predictions.
+/// Predictions by linearised networks.
 pub struct LinearisedPredictor<'a> {
     members: &'a [Gaussian],
-    /// The evaluations of the rows at the maxima of the members.
+    /// For each member, the evaluator of the rows at its maximum.
     evaluations: Vec<Evaluator<'a>>,
     way: Way,
-    /// The true classes, where they are known.
+    /// The true classes, if they are known.
     classes: Option<Vec<i32>>,
     draws: usize,
 }
 
-/// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
+/// Prepares predictions from a mixture of Gaussians. The targets of the rows may be unknown.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, if there is too little memory, or if the link does not fit the likelihood.
@@ -52,7 +52,7 @@ pub fn forecaster<'a>(
     let Some(first) = members.first() else {
         return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
     };
-    // Each member gives at least one draw.
+    // Each member contributes at least one draw.
     let draws = draws.max(members.len());
     if laplace.options.link == Link::Weights {
         let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
@@ -85,7 +85,8 @@ pub fn forecaster<'a>(
 }
 
 impl Way {
-    /// Returns the true classes of rows, if the likelihood has classes and the classes are known.
+    /// Returns the true classes of rows. Returns `None` if the likelihood does not have classes, or
+    /// if the classes are not known.
     fn classes(
         self,
         infer: &InferenceBlock,
@@ -100,7 +101,7 @@ impl Way {
     }
 }
 
-/// Returns how predictions are computed from the linearised outputs of an inference block.
+/// Returns the way in which predictions are computed from linearised outputs.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
     // Predictions have a closed form only if the model has a single output. With several outputs, `elements` is 0, so that no closed form is
     // selected below.

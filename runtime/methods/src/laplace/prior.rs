@@ -1,4 +1,4 @@
-//! The prior at a maximum: its log density, and its slope and precision for each weight.
+//! The prior at a maximum: the log density, and for each weight its slope and its precision.
 
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
@@ -13,24 +13,25 @@ use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::matrix::Matrix;
 
-/// The number of vectors that are multiplied by the second derivative in one call.
+/// The number of vectors by which the second derivative is multiplied in one call.
 const COLUMNS: usize = 64;
 
-/// The log prior around a maximum, to second order.
+/// The second-order Taylor approximation of the log prior around a maximum.
 #[derive(Clone, Debug)]
 pub struct LocalPrior {
-    /// The log density of the weights.
+    /// The log prior density of the weights.
     pub log_prior: f64,
-    /// The log density of all other sites.
+    /// The log prior density of all other sites.
     pub of_others: f64,
-    /// The derivative of the log density with respect to each weight.
+    /// The derivative of the log prior density with respect to each weight.
     pub slope: Vec<f64>,
-    /// Minus the second derivative of the log density.
+    /// The negative second derivative of the log prior density.
     pub prior: Prior,
 }
 
 impl LocalPrior {
-    /// Evaluates the prior. Computes the full second derivative if the elements depend on each other and `dense` is set, otherwise its diagonal.
+    /// Evaluates the prior at a maximum. If the elements depend on each other and `dense` is set,
+    /// computes the full second derivative. Otherwise, computes only its diagonal.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -57,8 +58,9 @@ impl LocalPrior {
         })
     }
 
-    /// Returns whether the log density is, up to rounding errors, the log density of a Normal distribution with this slope and precision. If elements
-    /// depend on each other, the whole matrix is required.
+    /// Returns whether the log prior is Normal up to rounding errors: the Normal distribution with
+    /// this slope and precision has the same log density. If the elements depend on each other,
+    /// this needs the full second derivative.
     pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
         let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
             return false;
@@ -67,7 +69,7 @@ impl LocalPrior {
             Precision::F32 => 1e-4,
             Precision::F64 => 1e-9,
         };
-        // Terms of both signs may cancel in the sum.
+        // The sum may have terms of both signs that cancel.
         let logarithms: f64 = self
             .prior
             .precision
@@ -78,7 +80,8 @@ impl LocalPrior {
     }
 }
 
-/// Returns the full matrix from a program that multiplies it by vectors and does not read rows.
+/// Returns the full matrix of second derivatives. The program multiplies this matrix by vectors,
+/// and does not read rows.
 fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
     let artifact = needed(artifact, "prior_products")?;
     let all = weights(evaluation);
@@ -96,10 +99,11 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
     Ok(matrix)
 }
 
-/// Writes the rows of a matrix `[columns, weights]` to the inputs of a program of products.
+/// Writes the rows of a matrix `[columns, weights]` to the inputs of a program that multiplies
+/// vectors.
 ///
 /// # Errors
-/// Fails if the program does not have these inputs, which is a bug.
+/// Fails if the program does not have these inputs. This is a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -114,10 +118,11 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
     Ok(())
 }
 
-/// Adds the products `[columns, ..]` of a program to the rows of a matrix, from `row` on.
+/// Adds the products `[columns, ..]` that a program returns to the rows of a matrix, starting at
+/// row `row`.
 ///
 /// # Errors
-/// Fails if the program does not have these outputs, which is a bug.
+/// Fails if the program does not have these outputs. This is a bug.
 pub fn add_products(
     evaluation: &Evaluator,
     machine: &Machine,

@@ -1,4 +1,5 @@
-//! The report on a Laplace approximation: diagnostics for `result.json`, lines of the printed table, summaries of sites.
+//! The report on a Laplace approximation: diagnostics for `result.json`, lines of the printed
+//! table, and summaries of sites.
 
 use crate::laplace::gaussian::{Approximated, Gaussian, GaussianFacts, part};
 use crate::laplace::weights;
@@ -18,7 +19,7 @@ use bnnc_laplace::matrix::Matrix;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
-/// Returns an option as it is written in a program.
+/// Returns the value of the option `structure` in the syntax of programs.
 fn structure(structure: Structure) -> String {
     match structure {
         Structure::Full => "full".to_owned(),
@@ -63,7 +64,7 @@ fn over(laplace: &Laplace) -> String {
     format!("subnetwork({size}, by = {by})")
 }
 
-/// Adds the diagnostics to a JSON object.
+/// Adds the diagnostics of the approximation to a JSON object.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) {
     let Ok(laplace) = part(infer) else { return };
     let options = &laplace.options;
@@ -121,7 +122,7 @@ fn facts(value: &mut Value, facts: &GaussianFacts) {
     }
 }
 
-/// Returns the sites that stay at the maximum, with their values on their own scale.
+/// Returns the sites that stay at the maximum, and their values on the scale of the site.
 fn fixed<'a>(
     infer: &'a InferenceBlock,
     laplace: &'a Laplace,
@@ -147,7 +148,7 @@ pub fn table(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
         .collect()
 }
 
-/// Returns the facts about the approximation, each with its name.
+/// Returns the properties of the approximation as pairs of a name and a text.
 pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
     let Ok(laplace) = part(infer) else {
         return Vec::new();
@@ -208,8 +209,9 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
     lines
 }
 
-/// Returns the summaries of all small sites. The summaries are exact for weights with real support, and computed from draws otherwise. Sites that
-/// stay at the maximum have no standard deviation.
+/// Returns the summaries of all small sites. The summary of a weight with real support is exact.
+/// Other summaries are computed from draws. A site that stays at the maximum does not have a
+/// standard deviation.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -226,8 +228,8 @@ pub fn summaries(
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Two draws per member show which weights are the untransformed values of their sites. If this is true of all weights, no further draws are
-    // needed.
+    // Two draws per member show which weights equal the values of their sites. If this holds for
+    // all weights, no further draws are needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
@@ -261,11 +263,11 @@ struct Sites<'a> {
     context: &'a Context,
     small: &'a [&'a SiteReport],
     machine: Machine,
-    /// The draws of each site.
+    /// The drawn values of each site.
     draws: Vec<Vec<f64>>,
-    /// The weights of one call.
+    /// The weights that are written in one call.
     columns: Vec<Vec<f64>>,
-    /// True for the weights that are the untransformed values of their sites.
+    /// For each weight, true if the weight equals the value of its site.
     is_real: Vec<bool>,
 }
 
@@ -289,7 +291,7 @@ impl<'a> Sites<'a> {
         })
     }
 
-    /// Replaces the draws by new ones, in equal shares from the members.
+    /// Replaces the draws by new draws. Each member contributes an equal share.
     fn draw(&mut self, found: &Approximated, draws: usize) -> Result<(), Stop> {
         let count = found.members.len();
         let draws = draws.max(count);
@@ -346,8 +348,8 @@ impl<'a> Sites<'a> {
         self.compare()
     }
 
-    /// Finds the weights that equal the values of their sites. Compares the values that the machine computed with the weights that were written to
-    /// it.
+    /// Finds the weights that equal the values of their sites. Compares the site values that the
+    /// machine computed with the weights that were written to the machine.
     fn compare(&mut self) -> Result<(), Fault> {
         for (at, weights) in self.laplace.weights.iter().enumerate() {
             let is_small = self.small.iter().any(|site| site.name == weights.site);
@@ -363,8 +365,8 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Returns the marginal distributions of the elements of small sites whose weights are the untransformed values of the site. The list is empty for a
-/// mixture.
+/// Returns the marginal distributions of the elements of small sites. Only sites whose values equal
+/// their weights are included. The list is empty for a mixture.
 fn exact(
     found: &Approximated,
     laplace: &Laplace,
@@ -408,7 +410,8 @@ fn exact(
     found
 }
 
-/// Returns the indices, among the random weights, of the weights that are the untransformed values of small sites.
+/// Returns the indices, among the random weights, of the weights that equal the values of small
+/// sites.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
     let mut start = 0;
@@ -429,7 +432,8 @@ fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -
     small
 }
 
-/// Returns the variances of some of the random weights. With a full precision matrix, the variances of all weights would require its inverse.
+/// Returns the variances of some of the random weights. If the precision is a full matrix, the
+/// variances of all weights would require the inverse of this matrix.
 fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
     let posterior = &member.posterior;
     if laplace.options.structure != Structure::Full {

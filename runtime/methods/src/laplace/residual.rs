@@ -1,13 +1,19 @@
-//! Parameters whose Gaussian is much narrower than the posterior, because its curvature leaves out a part of the second derivative.
+//! A check for parameters whose Gaussian is much narrower than the posterior, because the curvature
+//! omits a part of the second derivative.
 //!
-//! The generalised Gauss-Newton matrix leaves out the second derivatives of the outputs, weighted by the slopes of the log likelihood. The Fisher
-//! matrix leaves out more. Where the model fits the data, the slopes cancel; where prior and likelihood contradict each other, they do not, and the
-//! term may remove most of the curvature.
+//! The generalised Gauss-Newton matrix omits the second derivatives of the outputs, weighted by the
+//! slopes of the log likelihood. The Fisher matrix omits more. If the model fits the data, the
+//! slopes cancel. If the prior and the likelihood contradict each other, they do not cancel, and
+//! the omitted term may be almost as large as the curvature, with the opposite sign.
 //!
-//! Note \[A bound on the true variance\]. Let `P` be the precision of the Gaussian, `S = P^-1`, and `H` the whole second derivative, which is positive
-//! definite if the weight has a standard deviation. The direction `u = S e / sqrt(e' S e)` of a weight `e` has `u' P u = 1`. By the inequality of Cauchy and Schwarz, `(e' u)^2 <= (e' H^-1 e)
-//! (u' H u)`, so that the variance `e' H^-1 e` of the weight under `H` is at least its variance under `P`, divided by `u' H u`. One product of `H` with
-//! a vector therefore proves that a variance is too small, whatever `H` is in other directions. The product is a difference of two gradients.
+//! Note \[A bound on the true variance\]. Let `P` be the precision of the Gaussian, `S = P^-1`, and
+//! `H` the complete negative second derivative. If the weight has a standard deviation, `H` is
+//! positive definite. For a weight with the unit vector `e`, the direction `u = S e / sqrt(e' S e)`
+//! has `u' P u = 1`. By the Cauchy-Schwarz inequality, `(e' u)^2 <= (e' H^-1 e) (u' H u)`.
+//! Therefore, the variance `e' H^-1 e` of the weight under `H` is at least its variance under `P`,
+//! divided by `u' H u`. One product of `H` and a vector therefore proves that a variance is too
+//! small, whatever `H` is in other directions. The product is computed as a difference of two
+//! gradients.
 
 use crate::laplace::gaussian::NarrowParameter;
 use crate::laplace::jacobians;
@@ -22,15 +28,18 @@ use bnnc_inference::summary::SMALL;
 use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::GaussianPosterior;
 
-/// The curvature along a direction, as a fraction of that of the Gaussian, below which the standard deviation is reported. It is then more than 1.25
-/// times too small.
+/// A standard deviation is reported if the curvature along its direction is less than this fraction
+/// of the curvature under the Gaussian. The standard deviation of the Gaussian is then less than
+/// 0.8 of the correct value, because 0.8 is the square root of 0.64.
 const LEAST: f64 = 0.64;
 
-/// The largest number of weights that are checked. Each takes the gradients at two to four points.
+/// The largest number of weights that are checked. Each check computes the gradient at two to four
+/// points.
 const MOST: usize = 32;
 
-/// The distances from the maximum, in standard deviations, at which gradients are compared. The second one confirms a result of the first, so that
-/// rounding errors of single precision are not reported.
+/// The distances from the maximum, in standard deviations, at which gradients are compared. The
+/// second distance confirms the result of the first. Otherwise, rounding errors of single precision
+/// could be reported.
 fn distances(precision: Precision) -> [f64; 2] {
     match precision {
         Precision::F32 => [0.1, 0.2],
@@ -38,22 +47,23 @@ fn distances(precision: Precision) -> [f64; 2] {
     }
 }
 
-/// A Gaussian, with the log density that it approximates.
+/// A Gaussian, and the log density that it approximates.
 pub struct CheckedGaussian<'a> {
-    /// The rows, at the maximum.
+    /// The training rows, evaluated at the maximum.
     pub evaluation: &'a Evaluator<'a>,
     /// The indices of the random weights among all weights; `None` if all weights are random.
     pub index: Option<&'a [usize]>,
     /// The Gaussian of the random weights.
     pub posterior: &'a GaussianPosterior,
-    /// The factors on the precision of the prior, one per random weight.
+    /// The factor on the precision of the prior for each random weight.
     pub factors: &'a [f64],
 }
 
 impl CheckedGaussian<'_> {
-    /// Returns the parameter whose standard deviation is too small by the largest factor. Only parameters that the model declares itself are checked:
-    /// the weights of a network are rarely at a point where the whole second derivative is positive definite, and their standard deviations are not
-    /// read one by one.
+    /// Returns the parameter whose standard deviation is too small by the largest factor. Only
+    /// parameters that the model itself declares are checked. The weights of networks are not
+    /// checked, because the complete second derivative is rarely positive definite for them, and
+    /// their standard deviations are not read one by one.
     ///
     /// # Errors
     /// Fails if there is too little memory, or if the user interrupts the run.
@@ -88,7 +98,8 @@ impl CheckedGaussian<'_> {
         Ok(narrowest)
     }
 
-    /// Returns the index of each checked weight among the random weights, with its name.
+    /// Returns the index, among the random weights, of each weight that is checked. Also returns
+    /// its name.
     fn checked(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let mut first = 0;
@@ -108,7 +119,8 @@ impl CheckedGaussian<'_> {
         found
     }
 
-    /// Returns the name of an element, or of its parameter if the parameter has fewer coordinates than elements.
+    /// Returns the name of an element. If the parameter has fewer coordinates than elements,
+    /// returns the name of the parameter instead.
     fn name(&self, weights: &Weights, element: usize) -> String {
         let infer = self.evaluation.infer;
         let report = infer.reports.iter().find(|report| report.name == weights.site);
@@ -134,14 +146,15 @@ impl CheckedGaussian<'_> {
             .then_some(direction)
     }
 
-    /// Returns minus the second derivative of the log posterior along a direction of the random weights.
+    /// Returns the negative second derivative of the log posterior along a direction in the space
+    /// of the random weights.
     fn along(&self, direction: &[f64], distance: f64) -> Result<f64, Stop> {
         let ahead = self.slope(direction, distance)?;
         let behind = self.slope(direction, -distance)?;
         Ok((behind - ahead) / (2.0 * distance))
     }
 
-    /// Returns the derivative of the log posterior along a direction, at a distance from the maximum.
+    /// Returns the slope of the log posterior along a direction, at a distance from the maximum.
     fn slope(&self, direction: &[f64], distance: f64) -> Result<f64, Stop> {
         let place = |random: usize| self.index.map_or(random, |index| index[random]);
         let mut moves = vec![0.0; jacobians::weights(self.evaluation)];

@@ -1,4 +1,4 @@
-//! The maximum: found by an optimiser, or taken from the start.
+//! The maximum of a Laplace approximation, which an optimiser finds or which is the start.
 
 use crate::laplace::diagnostics;
 use crate::laplace::gaussian::found;
@@ -11,10 +11,12 @@ use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts, train};
 use std::sync::Arc;
 
-/// Checks that the start of a member can be used as the maximum: without a search, the start must contain every weight.
+/// Checks that the start of a member can be used as the maximum. If there is no search, the start
+/// must contain every weight.
 ///
 /// # Errors
-/// Fails if the start lacks a weight, which would otherwise have the default value of its state.
+/// Fails if the start does not contain a weight: the weight would have the default value of its
+/// state.
 pub fn stated(
     infer: &InferenceBlock,
     laplace: &Laplace,
@@ -28,7 +30,8 @@ pub fn stated(
     }
 }
 
-/// Returns the maximum from a start, or the start itself if there is no search.
+/// Searches for the maximum from a start. Returns the start itself if the options do not request a
+/// search.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -41,7 +44,8 @@ pub fn maximum(
     if laplace.search {
         let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;
         return match fitted.interrupted {
-            // A Gaussian around an unfinished maximum would be wrong.
+            // The point of an interrupted search is not a maximum, so a Gaussian around it would be
+            // wrong.
             true => Err(Stop::Interrupted),
             false => Ok(fitted),
         };

@@ -13,21 +13,23 @@ use bnnc_laplace::posterior::GaussianPosterior;
 use bnnc_laplace::select;
 use bnnc_math::philox;
 
-/// Returns the variances of the weights under an earlier inference block, by its name.
+/// A function from the name of an earlier inference block to the variances of the weights under its
+/// posterior.
 pub type EarlierVariances<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// A subnetwork.
 pub struct Subnetwork {
     /// The indices of the weights of the subnetwork, in ascending order.
     pub index: Vec<usize>,
-    /// The Gaussian of all weights, if the choice needed it.
+    /// The Gaussian of all weights, if it was computed to choose the subnetwork.
     pub full: Option<GaussianPosterior>,
 }
 
 /// Chooses the random weights. Returns `None` if all weights are random.
 ///
 /// # Errors
-/// Fails if fewer weights affect an output than the option requests, or if the score needs a precision that is not positive definite.
+/// Fails if the option requests more weights than affect an output, or if a precision that the
+/// score needs is not positive definite.
 pub fn subnetwork(
     evaluation: &Evaluator,
     prior: &Prior,
@@ -68,7 +70,7 @@ pub fn subnetwork(
     Ok(Some(Subnetwork { index, full }))
 }
 
-/// Returns the Gaussian of all weights under a full precision.
+/// Returns the Gaussian of all weights with a full precision matrix.
 fn whole(evaluation: &Evaluator, prior: &Prior) -> Result<GaussianPosterior, Stop> {
     let pool = &evaluation.context.pool;
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;

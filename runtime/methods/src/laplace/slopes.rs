@@ -1,4 +1,5 @@
-//! Derivatives of predictions with respect to the inputs of rows: of the mean of each output, and of its variance under the Gaussian of the weights.
+//! Derivatives with respect to the inputs of rows: the derivative of the mean of each output, and
+//! that of its variance under the Gaussian of the weights.
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
@@ -21,14 +22,15 @@ use bnnc_laplace::matrix::Matrix;
 pub struct Slopes {
     /// The name of the input.
     pub input: String,
-    /// The derivatives of the means: `[rows, outputs, elements]`.
+    /// The derivatives of the means of the outputs: `[rows, outputs, elements]`.
     pub mean: Vec<f64>,
-    /// The derivatives of the variances: `[rows, outputs, elements]`.
+    /// The derivatives of the variances of the outputs: `[rows, outputs, elements]`.
     pub variance: Vec<f64>,
 }
 
-/// Returns the derivatives with respect to all real inputs of rows. For a mixture, they are the derivatives of its mean and its variance (Note
-/// \[Total covariance\] of [`crate::laplace::joint`]).
+/// Returns the derivatives with respect to all real inputs of rows. For a mixture, returns the
+/// derivatives of its mean and its variance (Note \[Total covariance\] of
+/// [`crate::laplace::joint`]).
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -63,7 +65,7 @@ pub fn slopes(
     Ok(all)
 }
 
-/// Returns the outputs at the maximum of a member, and the derivatives.
+/// Returns the outputs at the maximum of one member, and the derivatives for this member.
 fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Slopes>), Stop> {
     let (infer, laplace) = (evaluation.infer, evaluation.laplace);
     let artifact = &laplace.programs.inputs;
@@ -90,7 +92,7 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Sl
         for slopes in &mut all {
             let slope = machine.read_real(&PortName::Slope.of(&slopes.input))?;
             slopes.mean.extend(slope);
-            // The covariance is quadratic in the Jacobian, so the derivative of the Jacobian enters twice.
+            // The covariance is quadratic in the Jacobian, so its derivative has a factor of two.
             let bend = machine.read_real(&PortName::Bend.of(&slopes.input))?;
             slopes.variance.extend(bend.into_iter().map(|bend| 2.0 * bend));
         }
@@ -98,14 +100,15 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Sl
     Ok((outputs, all))
 }
 
-/// Returns the number of rows of a block.
+/// Returns the number of rows in a block.
 pub fn block(laplace: &Laplace, rows: usize) -> usize {
     let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
     let numbers = 2 * laplace.outputs * memory::all(laplace);
     blocks::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
 }
 
-/// Writes vectors `[batch * columns, random weights]`, expanded to all weights, state by state.
+/// Writes vectors `[batch * columns, random weights]` to the program. They are first expanded to
+/// all weights, and are written state by state.
 fn write_vectors(
     evaluation: &Evaluator,
     machine: &mut Machine,

@@ -1,7 +1,10 @@
-//! The variances of weights under an earlier inference block, by which subnetworks are chosen.
+//! The variances of weights under an earlier inference block. Subnetworks can be chosen by these
+//! variances.
 //!
-//! Note \[Scales\]. For iterates, members, chains and Normal families, the variances are those of positions on the unconstrained scale. For every
-//! other family the variance is estimated from draws of the site, on its declared scale. For sites on the reals, both scales are the same.
+//! Note \[Scales\]. For iterates, ensemble members, chains and Normal families, the variances are
+//! those of positions on the unconstrained scale. For every other family, the variance of a site is
+//! estimated from draws of the site, on its declared scale. For a site on the reals, both scales
+//! are the same.
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
@@ -16,7 +19,8 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::special::softplus;
 
-/// The number of draws of the sites of an inference block whose states do not contain variances.
+/// The number of draws of the sites. Draws are used if the states of the earlier inference block do
+/// not contain variances.
 const DRAWS: usize = 1000;
 
 /// The number of draws per call.
@@ -47,8 +51,9 @@ pub fn variances(
     }
 }
 
-/// Returns the variances that the states contain: the variance over iterates or draws, or the square of the scale. The scale is used only if it
-/// is the standard deviation of the family.
+/// Returns the variances of weights that can be computed from the states: the variance over
+/// iterates or draws, or the square of the scale. The scale is used only if it is the standard
+/// deviation of the variational family.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());
@@ -72,7 +77,7 @@ fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Opti
     (scale.len() == weights.elements).then(|| scale.iter().map(squared).collect())
 }
 
-/// Returns the variance of column `at` of numbers `[draws, width]`.
+/// Returns the variance of the numbers in column `at` of an array `[draws, width]`.
 fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     let column = || draws.iter().skip(at).step_by(width);
     let count = column().count() as f64;
@@ -80,7 +85,8 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Returns the variances of draws of the site. `None` if the inference block does not have such a site, or has point estimates instead of draws.
+/// Returns the variances of the elements of a site, computed from draws of the site. Returns `None`
+/// if the inference block does not have the site, or if it has a point estimate of the site.
 fn drawn(
     weights: &Weights,
     by: &InferenceBlock,

@@ -1,4 +1,5 @@
-//! Factors on the precision of the prior: given, or tuned by the marginal likelihood or by validation rows.
+//! The factors on the precision of the prior. They are given, or they are tuned by the marginal
+//! likelihood or by validation rows.
 
 use crate::laplace::diagnostics;
 use crate::laplace::gaussian::{Gaussian, GaussianFacts};
@@ -17,14 +18,14 @@ use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::{GaussianPosterior, whitened};
 use std::sync::Arc;
 
-/// Prior precisions whose relative difference is at most this value count as equal.
+/// Two prior precisions count as equal if their relative difference is at most this value.
 const VARIES: f64 = 1e-6;
 
-/// The curvature and the prior for which factors are tuned.
+/// The curvature and the prior to which prior factors are fitted.
 pub struct TuningProblem<'a> {
-    /// The rows, at the maximum.
+    /// The training rows, evaluated at the maximum.
     pub evaluation: &'a Evaluator<'a>,
-    /// All data, for validation rows.
+    /// The data set, which contains the validation rows.
     pub dataset: &'a Dataset,
     /// The indices of the random weights; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
@@ -36,14 +37,15 @@ pub struct TuningProblem<'a> {
     pub slope: Vec<f64>,
     /// The log likelihood of all training rows.
     pub log_likelihood: f64,
-    /// The log density of the prior, if all weights are random and the prior is not scaled.
+    /// The log prior density. It is absent if the weights are a subnetwork or if the prior is
+    /// scaled.
     pub log_prior: Option<f64>,
     /// True if the prior of all weights is Normal.
     pub is_normal: bool,
 }
 
 impl TuningProblem<'_> {
-    /// Multiplies the precision of the prior by a factor.
+    /// Multiplies the prior precision by a factor.
     pub fn scale(&mut self, factor: f64) {
         if factor != 1.0 {
             self.prior = self.prior.scaled(&vec![factor; self.slope.len()]);
@@ -52,7 +54,8 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the derivative of the log posterior that the search maximised, with these factors of the weights.
+    /// Returns the derivative of the log posterior that the search maximised, for the given prior
+    /// factors of the weights.
     pub fn log_posterior_slope(&self, gradient: &[f64], factors: &[f64]) -> Vec<f64> {
         let triples = gradient.iter().zip(&self.slope).zip(factors);
         triples
@@ -68,7 +71,7 @@ impl TuningProblem<'_> {
         diagnostics::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
-    /// Returns the posterior with these factors of the weights, at a temperature.
+    /// Returns the posterior for the given prior factors of the weights, at a temperature.
     ///
     /// # Errors
     /// Fails if a precision matrix is not positive definite.
@@ -83,8 +86,9 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the Gaussian with the given factors or, without them, with the factors that the options select. If the derivative of the log
-    /// likelihood is given, also predicts by how much the log density would increase if the centre moved to the maximum.
+    /// Returns the Gaussian for the given prior factors. If no factors are given, uses those that
+    /// the options select. If the derivative of the log likelihood is given, also predicts the
+    /// increase of the log density from the centre to the maximum.
     ///
     /// # Errors
     /// Fails if a precision matrix is not positive definite.
@@ -132,8 +136,9 @@ impl TuningProblem<'_> {
         })
     }
 
-    /// Returns the predicted increase of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out, because
-    /// it compensates for the weights that are not random and does not move the maximum.
+    /// Returns the predicted increase of the log density, from the centre to its maximum, for these
+    /// factors and the temperature of the options. The prior scale of a subnetwork is left out. It
+    /// compensates for the weights that are not random, and does not move the maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],
@@ -160,8 +165,8 @@ impl TuningProblem<'_> {
         ))
     }
 
-    /// Returns the log marginal likelihood with these factors of the weights. If the prior is not Normal, its normalising constant is only known for
-    /// factors of 1.
+    /// Returns the log marginal likelihood for the given prior factors of the weights. If the prior
+    /// is not Normal, its normalising constant is known only if all factors are 1.
     fn log_evidence(&self, posterior: &GaussianPosterior, factors: &[f64]) -> Option<f64> {
         let log_likelihood = self.log_likelihood / self.temperature();
         let evidence = match self.is_normal {
@@ -190,7 +195,7 @@ impl TuningProblem<'_> {
         self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
 
-    /// Returns which groups of weights share a factor.
+    /// Returns the rule that assigns weights to groups. The weights of a group share a factor.
     fn structure(&self) -> PriorStructure {
         let options = &self.evaluation.laplace.options;
         match options.online || options.prior_precision == PriorPrecision::MarginalLikelihood {
@@ -199,7 +204,7 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the group of each weight, random or not.
+    /// Returns the group of each weight. Weights that are not random are included.
     fn groups_of_all(&self) -> Vec<usize> {
         let weights = self.evaluation.laplace.weights.iter();
         let elements: Vec<usize> = weights.map(|weights| weights.elements).collect();
@@ -218,7 +223,7 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the number of factors.
+    /// Returns the number of groups, each of which has one factor.
     fn count(&self) -> usize {
         match self.structure() {
             PriorStructure::Scalar => 1,
@@ -232,8 +237,8 @@ impl TuningProblem<'_> {
         self.groups().into_iter().map(|group| factors[group]).collect()
     }
 
-    /// Returns the factors of all weights, given the factors of the groups. With one factor per weight, weights that are not random have the factor
-    /// 1.
+    /// Returns the factors of all weights, given the factors of the groups. If each weight has its
+    /// own factor, weights that are not random get the factor 1.
     pub fn of_all(&self, factors: &[f64]) -> Vec<f64> {
         let groups = self.groups_of_all();
         match (&self.index, self.structure()) {
@@ -256,13 +261,14 @@ impl TuningProblem<'_> {
         factors
     }
 
-    /// Returns the random weights and the precision of their prior with these factors of the groups.
+    /// Returns the indices of the random weights, and the precision of their prior for these
+    /// factors of the groups.
     pub fn into_prior(self, factors: &[f64]) -> (Option<Vec<usize>>, Prior) {
         let prior = self.prior.scaled(&self.of_weights(factors));
         (self.index, prior)
     }
 
-    /// Returns the factors of the groups, given or tuned.
+    /// Returns the factors of the groups: the given factors, or those that are tuned.
     fn factors(
         &self,
         given: Option<&marginal::TuningResult>,
@@ -279,15 +285,16 @@ impl TuningProblem<'_> {
             }
         };
         facts.unsettled = !found.converged;
-        // With one factor per weight most factors end at a bound, which prunes their weights.
+        // If each weight has its own factor, most factors end at a bound, which removes their
+        // weights. This is not reported.
         if options.prior_structure != PriorStructure::Diagonal {
             facts.at_end = found.at_bounds().next();
         }
         Ok(found.factors)
     }
 
-    /// Returns the factors of the groups that maximise the marginal likelihood, searched from a start. The search for several factors takes at most
-    /// `steps` steps.
+    /// Searches for the factors of the groups that maximise the marginal likelihood, from a start.
+    /// The search for several factors takes at most `steps` steps.
     ///
     /// # Errors
     /// Fails if the prior precision, or the posterior precision at the start, is not positive definite.
@@ -315,7 +322,8 @@ impl TuningProblem<'_> {
         tuning.maximise(start, evaluate)
     }
 
-    /// Returns the factor with the highest predictive log likelihood of the validation rows.
+    /// Returns the factor for which the predictive log likelihood of the validation rows is
+    /// highest.
     fn by_validation(&self, facts: &mut GaussianFacts) -> Result<f64, Stop> {
         let evaluation = self.evaluation;
         let values = Arc::new(evaluation.values.clone());
@@ -356,7 +364,7 @@ impl TuningProblem<'_> {
         Ok(found.factor)
     }
 
-    /// Returns the factors by name.
+    /// Returns the factors with their names.
     fn named(&self, factors: &[f64]) -> Vec<(String, f64)> {
         let laplace = self.evaluation.laplace;
         if let [only] = factors {
@@ -379,18 +387,19 @@ impl TuningProblem<'_> {
     }
 }
 
-/// Returns half of the squared Newton decrement, `g' P^-1 g / 2`: the increase of the log posterior up to its maximum, if the log posterior were
-/// quadratic. Infinite if the slope is not finite.
+/// Returns half of the squared Newton decrement: `g' P^-1 g / 2`. If the log posterior were
+/// quadratic, this would be its increase from the point to its maximum. The result is infinite if
+/// the slope is not finite.
 pub fn rise(posterior: &GaussianPosterior, slope: &[f64], pool: &Pool) -> f64 {
     let step = posterior.solve(&Matrix::from_row(slope), pool);
     let rise = 0.5 * dot(step.row(0), slope);
     if rise.is_finite() { rise } else { f64::INFINITY }
 }
 
-/// The largest number of steps of the search for factors of several groups.
+/// The largest number of steps of the search for the prior factors of several groups.
 const STEPS: usize = 200;
 
-/// Returns the mean log predictive density of the rows of a forecaster, on the model's scale.
+/// Returns the log predictive density on the model's scale, averaged over the rows of a forecaster.
 fn mean_log_likelihood(forecaster: &mut dyn Forecaster) -> Result<f64, Stop> {
     let (mut sum, mut count) = (0.0, 0);
     forecaster.run(&mut |_, block| {

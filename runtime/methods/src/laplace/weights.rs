@@ -14,7 +14,8 @@ const DRAWS: usize = 64;
 /// The largest number of reals in a block of draws.
 const NUMBERS: usize = 1 << 20;
 
-/// Returns the states with `draws` draws `[draws, ..]` of the weights. The members contribute equal shares, and at least one draw each.
+/// Returns the states with `draws` draws of the weights: `[draws, ..]`. Each member contributes an
+/// equal share of the draws, and at least one draw.
 pub fn drawn(
     members: &[Gaussian],
     infer: &InferenceBlock,
@@ -44,7 +45,7 @@ pub fn drawn(
     values
 }
 
-/// Draws weights, and passes each draw to `take`, state by state.
+/// Draws weights from one member. Calls `take` with each draw, state by state.
 pub fn each(
     member: &Gaussian,
     infer: &InferenceBlock,
@@ -84,7 +85,7 @@ pub fn each(
     }
 }
 
-/// Returns the number of draws of `size` reals in one block.
+/// Returns the number of draws in one block if a draw has `size` reals.
 pub fn at_once(size: usize) -> usize {
     (NUMBERS / size.max(1)).clamp(1, DRAWS)
 }
