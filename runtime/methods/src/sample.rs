@@ -1,4 +1,5 @@
-//! Sampling: runs Markov chains on the compiled model and stores their draws in the form that predictions and reports read.
+//! Sampling: runs Markov chains on the compiled model, and stores their draws in the form that
+//! predictions and reports read.
 
 pub mod chains;
 pub mod diagnose;
@@ -26,11 +27,13 @@ use chains::Chains;
 use std::sync::Arc;
 use target::Shared;
 
-/// Samples the posterior of one inference block given the training rows of a dataset, from the given start.
+/// Samples the posterior of one inference block, given the training rows of a data set. The chains
+/// begin at the given start.
 ///
 /// # Errors
-/// Fails if there are no rows, if no start has a finite density, if some columns do not fit the program, if there is too little memory, or if a file
-/// cannot be written.
+/// Fails if the data set does not have rows, if no start has a finite density, or if some columns
+/// do not fit the program. Also fails if there is too little memory, or if a file cannot be
+/// written.
 pub fn sample(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -77,7 +80,7 @@ pub fn sample(
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     let mut without_draws = Vec::new();
     if interrupted {
-        // If the chains were stopped before their first draw, there is nothing to report.
+        // The run was stopped before the chains had made a draw, so nothing can be reported.
         let numbers = 0..chains.len();
         without_draws = numbers
             .filter(|number| chains[*number].store.is_empty())
@@ -108,8 +111,9 @@ pub fn sample(
     Ok(found)
 }
 
-/// Returns the mean states. For a non-centred site, the mean state is the mean of its values, not of its noise, because inference blocks that start
-/// from these states are centred.
+/// Returns the mean of each state over the draws. Other inference blocks may start from these
+/// means. For a non-centred site, this is the mean of the values of the site, not of its noise,
+/// because the blocks that start from it are centred.
 fn centred(
     infer: &InferenceBlock,
     sampling: &Sampling,
@@ -143,7 +147,7 @@ fn centred(
     Ok(mean)
 }
 
-/// Replaces each sampled state by its mean over all draws.
+/// Replaces each sampled state by its mean over all draws of all chains.
 fn average(
     chains: &[SampledChain],
     layout: &StateLayout,
@@ -168,14 +172,15 @@ fn average(
     Ok(())
 }
 
-/// The largest number of sampler statistics that are stored with a draw.
+/// The largest number of sampler statistics that are stored with each draw.
 const STATS: usize = 9;
 
-/// Returns the number of bytes that sampling needs on one thread: machines for one chain, the rows, and [`held`].
+/// Returns the number of bytes that sampling needs on one thread: the machines for one chain, the
+/// rows, and the draws in [`held`].
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
-    // Diagnostics read the draws site by site.
+    // Diagnostics read the draws of one site at a time.
     let site = infer
         .reports
         .iter()
@@ -194,9 +199,11 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// Returns the number of bytes of dense metrics. During adaptation, a chain holds the sums of products of its positions (two such sums if gradients
-/// determine when to forget old draws), the matrix to be factored, and the factor. While the state of the chain is saved, there is a second copy of
-/// all these, with spare capacity. Every chain also has its metric.
+/// Returns the number of bytes that dense metrics need. During adaptation, a chain stores sums of
+/// products of its positions, the matrix that is factored, and the factor. It stores two such sums
+/// if gradients determine when old draws are forgotten. While the state of a chain is saved, memory
+/// contains a second copy of these matrices, with spare capacity. In addition, every chain has its
+/// metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
@@ -217,7 +224,7 @@ fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
         .saturating_mul(size_of::<f64>() as u64)
 }
 
-/// Returns the number of bytes of the draws that are held until the end of the run.
+/// Returns the number of bytes of the draws that are kept in memory until the end of the run.
 pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = StateLayout::new(infer, sampling).dimension;
@@ -227,7 +234,7 @@ pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     };
     let elements = |site: &SiteReport| quantities::of_site(site, sampling);
     let in_memory = match sampling.options.store {
-        // The draws, with spare capacity, and the quantities.
+        // The draws, with spare capacity, and the diagnosed quantities.
         DrawStorage::Memory => {
             2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
         }

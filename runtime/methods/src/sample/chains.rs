@@ -1,5 +1,6 @@
-//! Runs chains on threads. A worker runs each chain to its end, from its start or from the point that an earlier run saved. A worker may run several
-//! chains in lockstep and evaluate their densities in the same calls.
+//! Runs chains on threads. A worker is a thread. It runs each of its chains to the end, from the
+//! start of the chain or from the point that an earlier run saved. A worker may run several chains
+//! in lockstep. It then evaluates their densities in the same calls.
 
 use super::member::{Patience, RunningChain};
 use super::target::{DensityMachines, Shared};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// The number of attempts to find a start with a finite density.
+/// The largest number of attempts to find a start with a finite density.
 const ATTEMPTS: u64 = 100;
 
 /// The data that the chains of an inference block share.
@@ -28,20 +29,21 @@ pub struct Chains<'a> {
     pub infer: &'a InferenceBlock,
     /// The sampler and its options.
     pub sampling: &'a Sampling,
-    /// The model and its rows.
+    /// The compiled model and the rows of data.
     pub shared: &'a Shared<'a>,
     /// The number of rows of each shard.
     pub shards: &'a [usize],
-    /// The start of the chains before jitter is added.
+    /// The start of all chains, before random jitter is added.
     pub start: &'a [f64],
-    /// The split.
+    /// The number of the split of the data.
     pub split: usize,
     /// The threads, the progress line and the checkpoint.
     pub context: &'a Context,
 }
 
-/// Returns the number of chains that a thread runs in lockstep, if one call evaluates the density at `abreast` positions and every thread has `each`
-/// chains to run. The result divides `abreast`, so that every chain has its own place.
+/// Returns the number of chains that a thread runs in lockstep. One call evaluates the density at
+/// `abreast` positions, and every thread has `each` chains to run. The result is a divisor of
+/// `abreast`, so that every chain has a place of its own in a call.
 fn company(abreast: usize, each: usize) -> usize {
     let mut company = abreast.max(1);
     while company > each.max(1) {
@@ -51,8 +53,9 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the density can evaluate, or fewer if other threads
-    /// would otherwise be idle. If there are more threads than chains, the additional threads work inside the chains.
+    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the
+    /// density can evaluate, or fewer if other threads would otherwise be idle. If there are more
+    /// threads than chains, the additional threads work inside the evaluations of chains.
     ///
     /// # Errors
     /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.
@@ -117,14 +120,15 @@ impl Chains<'_> {
             };
             let together = self.together(first..(first + company).min(chains), model, progress);
             if together.is_err() {
-                // The other workers stop before their next chains.
+                // The other workers do not begin further chains.
                 next.store(chains, Ordering::Relaxed);
             }
             done.extend(together?);
         }
     }
 
-    /// Advances some chains to their ends. All chains advance until they need a density, which is then computed for all of them in one call.
+    /// Runs some chains in lockstep to their ends. Each chain advances until it needs a density.
+    /// The densities of all chains are then computed in one call.
     fn together(
         &self,
         numbers: Range<usize>,
@@ -147,7 +151,8 @@ impl Chains<'_> {
         members.into_iter().map(RunningChain::finished).collect()
     }
 
-    /// Returns a chain at its start, or at the point that an earlier run saved.
+    /// Returns a chain at its start. If an earlier run saved the chain, returns it at the saved
+    /// point.
     fn started(&self, number: usize, model: &mut DensityMachines<'_>) -> Result<RunningChain, Stop> {
         let noise = ChainNoise::new(self.context.seed, &self.infer.name, number);
         let start = self.found_start(number, noise, model)?;
@@ -177,7 +182,7 @@ impl Chains<'_> {
         RunningChain::new(number, number % self.sampling.abreast, sampler, file)
     }
 
-    /// Returns a point near the start where the density and its gradient are finite.
+    /// Returns a point near the start at which the density and its gradient are finite.
     fn found_start(
         &self,
         number: usize,

@@ -1,4 +1,5 @@
-//! Diagnostics of draws: the samplers' own statistics, R-hat and effective sample sizes of every quantity, PSIS-LOO.
+//! Diagnostics of draws: the statistics of the sampler itself, R-hat and the effective sample size
+//! of every quantity, and PSIS-LOO.
 
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::{Correction, Sampling};
@@ -49,7 +50,7 @@ pub fn diagnose(
     if let Some(penalty) = part.penalty() {
         let rows = examples(&infer.bindings, &dataset.train);
         found.target = Some(target(penalty, rows, sampling.options.temperature));
-        // The variance cannot be estimated from a single batch.
+        // A single batch does not permit an estimate of the variance.
         if penalty.batches < 2 && !penalty.takes_all(rows) {
             found.means.retain(|(name, _)| *name != "delta_variance");
         }
@@ -83,16 +84,17 @@ pub fn diagnose(
     Ok(found)
 }
 
-/// An R-hat above this value is a sign of chains in different modes.
+/// An R-hat above this value is a sign that chains are in different modes.
 const APART: f64 = 1.2;
-/// If the R-hat is below this value once the values of each draw are sorted, the chains agree except for the order of the values.
+/// The value of R-hat after the values within each draw are sorted may be below this limit. The
+/// chains then agree except for the order of the values.
 const TOGETHER: f64 = 1.05;
 
-/// The largest number of elements of a vector whose sorted values are compared.
+/// The largest number of elements of a vector, or of scalars, that are compared in this way.
 const COMPONENTS: usize = 10;
 
-/// Returns the elements of a vector, or two scalars, on which the chains disagree, although they agree once the values of each draw are sorted.
-/// `None` if the draws are only on disk.
+/// Returns the elements of a vector, or two scalars, on which the chains disagree but agree once
+/// the values within each draw are sorted. Returns `None` if the draws are only on disk.
 fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART
@@ -131,7 +133,7 @@ fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     })
 }
 
-/// Returns whether the chains agree on some quantities once the values of each draw are sorted.
+/// Returns whether the chains agree on some quantities once the values within each draw are sorted.
 fn agree_in_order(quantities: &[&Quantity]) -> bool {
     let mut sorted: Vec<Vec<Vec<f64>>> = quantities
         .iter()
@@ -175,7 +177,7 @@ fn means(sampled: &SamplingResult) -> Result<Vec<(&'static str, Vec<f64>)>, Diag
     Ok(found)
 }
 
-/// Returns the E-BFMI of each chain; empty if the sampler does not record an energy.
+/// Returns the E-BFMI of each chain. The list is empty if the sampler does not record an energy.
 fn missing_information(sampled: &SamplingResult) -> Result<Vec<f64>, Diagnostic> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&"energy") {
@@ -191,7 +193,8 @@ fn missing_information(sampled: &SamplingResult) -> Result<Vec<f64>, Diagnostic>
     Ok(found)
 }
 
-/// Returns the mean variance of the loss differences, if the sampler corrects for it.
+/// Returns the mean variance of the loss differences. Returns `None` if the sampler does not
+/// correct for this variance.
 fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
     let penalty = sampling.transition.part().penalty();
     let corrects = penalty.is_some_and(|penalty| penalty.correction != Correction::Naive);

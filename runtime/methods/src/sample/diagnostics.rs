@@ -1,10 +1,10 @@
-//! The diagnostics of settings of Markov chains.
+//! The diagnostics of the settings of Markov chains.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::{exact, rounded};
 use bnnc_core::diagnostics::data_warning;
 
-/// All codes of this file, sorted.
+/// All codes of the diagnostics in this file, sorted.
 pub static CODES: &[&Code] = &[&ONE_CHAIN, &ONE_START];
 
 static ONE_CHAIN: Code = Code {
@@ -25,13 +25,14 @@ static ONE_START: Code = Code {
               Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
 };
 
-/// A run with a single chain.
+/// A warning: the run has only one chain.
 pub fn one_chain(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` has one chain, too few to judge convergence");
     data_warning(&ONE_CHAIN, text).help("run several: `chains = 4`")
 }
 
-/// Chains that start at the same point, `from` an earlier inference block or a file.
+/// A warning: all chains start at the same point. The point comes `from` an earlier inference block
+/// or a file.
 pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
@@ -40,8 +41,8 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
         .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
 }
 
-/// Chains whose starts are too close together for the width of the posterior: `jitter`, and the smallest posterior standard deviation on the
-/// unconstrained scale.
+/// A warning: the starts of the chains are too close together for the width of the posterior.
+/// Reports `jitter`, and the smallest posterior standard deviation on the unconstrained scale.
 pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",

@@ -1,4 +1,4 @@
-//! One chain, advanced from one evaluation of the density to the next.
+//! One chain, which advances from one evaluation of the density to the next.
 
 use super::chains::Chains;
 use super::target::DensityMachines;
@@ -11,14 +11,14 @@ use bnnc_mcmc::seam::{Answer, Sampler, SamplerRequest};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The time for which iterations continue after an interruption by the user. Iterations that are quick end within this time, so that their work is
-/// not lost.
+/// The time for which chains continue to iterate after an interruption by the user. An iteration
+/// that ends within this time is completed, so that its work is not lost.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// The last evaluation that the sampler requested.
+/// The evaluation that the sampler requested last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// The sampler has requested no evaluation, or it has made a draw.
+    /// The sampler has made a draw, or has not requested an evaluation yet.
     Nothing,
     Gradient,
     Value,
@@ -28,29 +28,32 @@ enum Asked {
 /// A running chain.
 pub struct RunningChain {
     number: usize,
-    /// The place of the chain's position in a call of the density.
+    /// The place of the chain's position among the positions of a call.
     place: usize,
     sampler: Box<dyn Sampler>,
     file: ChainFile,
-    /// The number of iterations made so far.
+    /// The number of iterations that the chain has made.
     iteration: usize,
     asked: Asked,
-    /// The result of a request `Value`, or the prior's part of the result of `Differences`.
+    /// The result of the request `Value`, or the part of the result of `Differences` that comes
+    /// from the prior.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,
-    /// The index of the statistic that marks a divergent iteration.
+    /// The index of the statistic that records whether an iteration diverged.
     diverging: Option<usize>,
-    /// The number of divergences that the progress line does not include yet, and the iteration that it shows.
+    /// The number of divergences that the progress line does not include yet, and the iteration
+    /// that the line shows.
     diverged: u64,
     shown: usize,
 }
 
 impl RunningChain {
-    /// Prepares a chain at its start, or at the point that an earlier run saved.
+    /// Prepares a chain at its start. If an earlier run saved the chain, prepares it at the saved
+    /// point.
     ///
     /// # Errors
-    /// Fails if the file is damaged.
+    /// Fails if the saved file is damaged.
     pub fn new(
         number: usize,
         place: usize,
@@ -80,8 +83,9 @@ impl RunningChain {
         })
     }
 
-    /// Passes the evaluated density to the sampler, and runs the sampler until it has written the next position to evaluate. Returns `false` if the
-    /// chain is complete, or if the user has interrupted the run and an iteration has just ended.
+    /// Passes the evaluated density to the sampler. Then runs the sampler until it has written the
+    /// next position at which it needs the density. Returns `false` if the chain is complete. Also
+    /// returns `false` if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
     /// Fails if a file cannot be written, or because of a bug in the machine.
@@ -145,7 +149,7 @@ impl RunningChain {
         }
     }
 
-    /// Reads the evaluation from the model.
+    /// Reads the requested evaluation from the model.
     fn read(&mut self, model: &DensityMachines<'_>) -> Result<(), Stop> {
         match self.asked {
             Asked::Gradient => self.value = model.gradient(self.place, &mut self.gradient)?,
@@ -155,12 +159,13 @@ impl RunningChain {
         Ok(())
     }
 
-    /// Called after an iteration: saves the chain if that is due, and reports progress.
+    /// Called after each iteration. Saves the chain if a save is due, and reports progress.
     fn drawn(&mut self, chains: &Chains<'_>, progress: &Mutex<Progress>) -> Result<(), Stop> {
         if self.file.is_due() {
             self.file.commit(self.iteration, self.sampler.save())?;
         }
-        // Only one worker at a time writes the progress line. The other workers do not wait.
+        // Only one worker at a time can write the progress line. A worker that finds the line in
+        // use skips the update instead of waiting.
         if chains.context.progress
             && let Ok(mut line) = progress.try_lock()
         {
@@ -170,14 +175,14 @@ impl RunningChain {
         Ok(())
     }
 
-    /// Returns the finished chain with its number.
+    /// Returns the number of the chain and its result.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
     pub fn finished(self) -> Result<(usize, SampledChain), Stop> {
         let stats = self.sampler.stats();
         let inverse_metric = self.sampler.inverse_metric();
-        // A sampler can be saved only between iterations.
+        // The state of a sampler can be saved only between iterations.
         let store = match self.asked {
             Asked::Nothing => self.file.finish(self.iteration, || self.sampler.save())?,
             Asked::Gradient | Asked::Value | Asked::Differences => self.file.left()?,
@@ -192,14 +197,14 @@ impl RunningChain {
     }
 }
 
-/// The time limit for unfinished iterations after an interruption.
+/// The time limit, after an interruption, for iterations that have begun.
 #[derive(Default)]
 pub struct Patience {
     asked: Option<Instant>,
 }
 
 impl Patience {
-    /// Returns whether the interruption was first seen longer than [`GRACE`] ago.
+    /// Returns whether the interruption was first noticed more than [`GRACE`] ago.
     pub fn is_over(&mut self, interrupt: &Interrupt) -> bool {
         interrupt.is_raised() && self.asked.get_or_insert_with(Instant::now).elapsed() > GRACE
     }

@@ -1,4 +1,4 @@
-//! Sampling as a method.
+//! Sampling as an implementation of the trait for methods.
 
 use super::posterior::ChainsPosterior;
 use super::{bytes, held, sample, target};
@@ -16,7 +16,7 @@ use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draw
 use bnnc_inference::posterior::SharedPosterior;
 use std::sync::Arc;
 
-/// The method of an inference block whose posterior is sampled by chains.
+/// An inference block whose posterior is sampled by Markov chains.
 pub struct Samples<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
@@ -25,8 +25,8 @@ pub struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Returns the bytes needed for leave-one-out estimates: the likelihoods, and two copies of the draws (as selected, and in the layout of the
-    /// program).
+    /// Returns the bytes needed for leave-one-out estimates: the log likelihoods, and two copies of
+    /// the draws (one as selected, and one in the layout of the program).
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = StateLayout::new(infer, sampling).dimension;
@@ -41,7 +41,7 @@ impl Samples<'_> {
     }
 }
 
-/// Returns the warning about several chains that have the same start.
+/// Returns the warning that all chains have the same start, if this is the case.
 fn one_start(infer: &InferenceBlock, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match &infer.start {

@@ -1,4 +1,4 @@
-//! Chains as a posterior.
+//! The posterior that consists of the draws of Markov chains.
 
 use super::diagnose::diagnose;
 use super::quantities::quantities;
@@ -18,7 +18,7 @@ use bnnc_training::start;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The draws of Markov chains as a posterior.
+/// The draws of Markov chains, as a posterior.
 #[derive(Debug)]
 pub struct ChainsPosterior(pub SamplingResult);
 
@@ -109,11 +109,14 @@ impl Posterior for ChainsPosterior {
     }
 }
 
-/// The smallest difference between starts that is not negligible, as a fraction of a posterior standard deviation.
+/// Starts count as different if their distance is at least this fraction of a posterior standard
+/// deviation.
 const APART: f64 = 1e-3;
 
-/// Returns a warning if the program's jitter of the starts is negligible compared with every posterior standard deviation. The standard deviation on
-/// the unconstrained scale is approximated by the standard deviation of the values times the derivative of the transformation at their mean.
+/// Returns a warning if the program sets a jitter of the starts that is negligible compared with
+/// every posterior standard deviation. The standard deviation on the unconstrained scale is
+/// approximated: it is the standard deviation of the values, times the derivative of the
+/// transformation at the mean of the values.
 fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
     let options = &sampling.options;
@@ -124,7 +127,8 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
         let (site, _) = quantity.element?;
         let (mean, sd) = (quantity.summary.mean, quantity.summary.sd);
         let sd = match infer.reports.get(site)?.prior.support {
-            // In a non-centred parameterisation, the sampled state is noise with standard deviation 1.
+            // In the non-centred parameterisation, the sampled state is noise, whose standard
+            // deviation is 1.
             _ if sampling.noncentred.contains(&site) => 1.0,
             Support::Interval(low, high) => match (low.is_finite(), high.is_finite()) {
                 (true, true) => sd * (high - low) / ((mean - low) * (high - mean)),

@@ -1,5 +1,5 @@
-//! The quantities that are diagnosed for a sampled posterior: elements of small sites, norms of large sites and of sites of layers, predictions, the
-//! log density.
+//! The quantities of a sampled posterior whose convergence is diagnosed: the elements of small
+//! sites, the norms of large sites and of sites in layers, predictions, and the log density.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
 use bnnc_abi::names::layer_of;
@@ -21,20 +21,22 @@ use std::ops::Range;
 /// The largest number of rows whose predictions are diagnosed.
 pub const PREDICTIONS: usize = 31;
 
-/// The number of draws per block of predictions.
+/// The number of draws in one block of predictions.
 const BLOCK: usize = 256;
 
-/// The largest number of reals of a site that are in memory at a time, if draws are only on disk.
+/// The largest number of reals of a site that are in memory at the same time, if draws are kept
+/// only on disk.
 const HELD: usize = 1 << 22;
 
-/// The draws of a quantity before they are diagnosed.
+/// The draws of one quantity before its convergence is diagnosed.
 struct Drawn {
     name: String,
     element: Option<(usize, usize)>,
     chains: Vec<Vec<f64>>,
 }
 
-/// Diagnoses quantities one by one, so that only one site at a time is in memory if draws are kept on disk.
+/// Diagnoses quantities one by one. If draws are kept on disk, only one site at a time is in
+/// memory.
 struct Collector {
     summariser: Summariser,
     keeps: bool,
@@ -62,8 +64,9 @@ impl Collector {
     }
 }
 
-/// Returns whether a site is diagnosed by its elements: if `report` names it, or if it is small and not part of a layer. The units of a layer may
-/// swap places between draws.
+/// Returns whether each element of a site is diagnosed: `report` names the site, or the site is
+/// small and not part of a layer. The weights of layers are not diagnosed by element, because the
+/// units of a layer may swap places between draws.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
         DiagnosedQuantities::Sites(names) => names.contains(&site.name),
@@ -72,18 +75,18 @@ fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     is_named || !by_norm(site)
 }
 
-/// Returns whether a site is diagnosed by its norm, unless `report` names it.
+/// Returns whether the norm of a site is diagnosed if `report` does not name the site.
 fn by_norm(site: &SiteReport) -> bool {
     layer_of(&site.name).is_some() || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed. Predictions are diagnosed if there is a large site or a layer, because the norms of such sites may not
-/// show whether predictions have converged.
+/// Returns whether predictions are diagnosed. They are diagnosed if the model has a large site or a
+/// layer, because the norms of such sites may not show whether predictions have converged.
 pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }
 
-/// Returns the number of quantities of a site.
+/// Returns the number of quantities that are diagnosed for a site.
 pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     match by_element(site, sampling) {
         true => site.shape.count(&Sizes::default()),
@@ -91,9 +94,10 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     }
 }
 
-/// Diagnoses the quantities that the `report` option of an inference block selects: each element of the named sites and of small sites outside
-/// layers, and the norm of each large site and of each site of a layer. If there are such norms, predictions are diagnosed too. `lp` is the log
-/// density of the position.
+/// Diagnoses the quantities that the `report` option of an inference block selects. These are each
+/// element of the named sites, each element of small sites outside layers, and the norm of each
+/// large site and of each site in a layer. If norms are diagnosed, predictions are diagnosed too.
+/// The quantity `lp` is the log density of the position.
 ///
 /// # Errors
 /// Fails if a file cannot be read, or if there is too little memory.
@@ -139,7 +143,7 @@ pub fn quantities(
     Ok(found.found)
 }
 
-/// Returns the log density of the position.
+/// Returns the draws of the log density of the position.
 fn density(sampled: &SamplingResult) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let mut chains = Vec::with_capacity(sampled.chains.len());
@@ -160,7 +164,7 @@ fn density(sampled: &SamplingResult) -> Result<Drawn, Stop> {
     })
 }
 
-/// Returns some elements of a site.
+/// Returns the draws of some elements of a site.
 fn elements(
     sites: &mut Sites<'_>,
     site: usize,
@@ -195,7 +199,7 @@ fn elements(
     Ok(found)
 }
 
-/// Returns the Euclidean norm of a site.
+/// Returns the draws of the Euclidean norm of a site.
 fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let count = sites.report(site).shape.count(&Sizes::default());
@@ -218,8 +222,10 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult
     })
 }
 
-/// Returns the mean of the first element of each output at evenly spaced test rows (training rows if there are none), in original units, or the log
-/// likelihood if the output does not have a mean. The weights of a network may swap places between draws, which does not change its predictions.
+/// Returns the draws of the mean of the first element of each output, in original units. The rows
+/// are evenly spaced test rows, or training rows if there are no test rows. If an output does not
+/// have a mean, its log likelihood is used. Unlike the weights, predictions do not change if the
+/// units of a network swap places between draws.
 fn predictions(
     infer: &InferenceBlock,
     sampled: &SamplingResult,
@@ -275,7 +281,8 @@ fn predictions(
     Ok(found)
 }
 
-/// Returns the mean of each output, or its log likelihood if it has no mean. If no output has either, returns the joint log likelihood.
+/// Returns the mean of each output, or the log likelihood of an output without a mean. If no output
+/// has a mean or a log likelihood, returns the joint log likelihood.
 fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
     let of_output = |(output, said): (&Output, &'a Predictive)| {
         let (what, matrix) = match said.mean.is_empty() {
@@ -296,7 +303,8 @@ fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [
     }
 }
 
-/// Returns every `every`-th record of a range, starting with the first.
+/// Returns the records of a range at regular distances: the first record, and every `every`-th
+/// record after it.
 fn records(store: &ChainStore, range: Range<usize>, every: usize) -> Result<Vec<f64>, Diagnostic> {
     let (mut at, mut found) = (0, Vec::new());
     store.blocks(range, |block| {

@@ -1,4 +1,4 @@
-//! The report on chains: numbers for `result.json`, and a printed table.
+//! The report on Markov chains: the numbers in `result.json`, and a printed table.
 
 use bnnc_core::number::{finite, number};
 use bnnc_inference::chains::SamplingResult;
@@ -7,7 +7,8 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use serde_json::{Map, Value, json};
 
-/// Adds the results of the chains of the last split to the diagnostics of an inference block.
+/// Adds the results of the chains to the diagnostics of an inference block. The chains are those of
+/// the last split.
 pub fn diagnostics(value: &mut Value, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     value["chains"] = json!(sampled.chains.len());
     value["draws"] = json!(sampled.chains.iter().map(|chain| chain.store.len()).min());
@@ -59,7 +60,7 @@ fn of_summary(summary: &QuantitySummary) -> Value {
     })
 }
 
-/// Returns the lines on the convergence of chains, for the table of an inference block.
+/// Returns the lines on the convergence of the chains, for the table of an inference block.
 pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));

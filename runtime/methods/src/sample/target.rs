@@ -1,4 +1,4 @@
-//! The compiled model as the log density that a sampler evaluates.
+//! The log density of the compiled model, in the form in which samplers evaluate it.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
@@ -30,12 +30,12 @@ pub struct Shared<'a> {
     rows: Feed,
     evaluation: EvaluationRows,
     start: &'a StateValues,
-    /// The number of rows.
+    /// The number of training rows.
     pub count: usize,
 }
 
 impl<'a> Shared<'a> {
-    /// Prepares the training rows of a dataset.
+    /// Prepares the training rows of a data set.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -72,7 +72,7 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Returns a machine with the shared inputs and the states that are not sampled.
+    /// Returns a machine that holds the shared inputs and the states that are not sampled.
     fn machine(
         &self,
         artifact: &Artifact,
@@ -96,13 +96,15 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Returns the sizes with which one chain evaluates its gradient: on a batch if the sampler uses batches, otherwise on all rows.
+/// Returns the sizes with which one chain evaluates its gradient. If the sampler uses batches, the
+/// gradient is evaluated on a batch; otherwise, on all rows.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
 }
 
-/// Returns the sizes of programs that are called with `rows` of `examples` rows.
+/// Returns the sizes of programs that are called with `rows` rows. The data have `examples` rows in
+/// total.
 fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
     Sizes::default()
         .with(Symbol::Batch, rows.max(1))
@@ -120,10 +122,11 @@ fn feed(
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
-/// The number of rows per call of the preparing program.
+/// The number of rows in one call of the program that prepares values.
 const ROWS: usize = 256;
 
-/// Computes, for all training rows, the quantities that do not depend on the position, in the form of ports of the programs that a sampler calls.
+/// Computes, for all training rows, the values that do not depend on the position. The result has
+/// the form of ports of the programs that a sampler calls.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -155,7 +158,8 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the number of bytes of the machines of one chain with their rows, or the number of bytes of the preparation, whichever is larger.
+/// Returns the larger of two numbers of bytes: that of the machines of one chain and their rows,
+/// and that of the preparation.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -173,21 +177,23 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     before.max(asked(&sampling.density, evaluation.gradient) + asked(&sampling.rows, evaluation.differences))
 }
 
-/// The range of a state in a position, with its ports: `None` where the program does not depend on the state.
+/// The range of a state within a position, and the ports of the state. A port is `None` if the
+/// program does not depend on the state.
 struct Slot {
     range: Range<usize>,
     state: Option<Port>,
     gradient: Option<Port>,
 }
 
-/// A machine with the ports that every evaluation uses. If one run evaluates several positions, each position has its own place in the ports.
+/// A machine, and the ports that every evaluation uses. If one run evaluates several positions,
+/// each position has a place of its own in the ports.
 struct Program {
     machine: Machine,
     slots: Vec<Slot>,
     scale: Option<Port>,
-    /// The port of the scalar result of the program.
+    /// The port with the scalar result of the program.
     value: Port,
-    /// All ports that are read after a call of the program.
+    /// All ports that are read after a call.
     read: Vec<Port>,
 }
 
@@ -250,22 +256,22 @@ impl Program {
     }
 }
 
-/// The machines that evaluate the densities of the chains of one thread.
+/// The machines that evaluate the log densities of the chains on one thread.
 pub struct DensityMachines<'a> {
     shared: &'a Shared<'a>,
     density: Program,
     rows: Option<Program>,
-    /// True if `density` holds all rows in order.
+    /// True if the rows in `density` are all rows, in order.
     holds_all: bool,
     all: Vec<u32>,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// The factor on the log likelihood of the rows in the next run.
+    /// The factor by which the next run multiplies the log likelihood of the rows.
     scale: f64,
 }
 
 impl<'a> DensityMachines<'a> {
-    /// Prepares the machines on a pool.
+    /// Prepares the machines. They run on the threads of a pool.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -284,7 +290,7 @@ impl<'a> DensityMachines<'a> {
         };
         let mut density = Program::new(density, &shared.layout, PortName::LogDensity.text())?;
         if !shared.sampling.transition.part().takes_gradients() {
-            // A random walk needs gradients only at the start.
+            // A random walk needs the gradient only at its start.
             density.read = vec![density.value];
         }
         Ok(DensityMachines {
@@ -299,11 +305,12 @@ impl<'a> DensityMachines<'a> {
         })
     }
 
-    /// Returns the log density at a position, and writes its gradient. The density and the gradient are computed from all rows, or from the largest
-    /// number of rows that one call takes. The position is written to every place.
+    /// Returns the log density at a position, and writes its gradient. Both are computed from all
+    /// rows or, if one call cannot take all rows, from as many rows as it can take. If one run
+    /// evaluates several positions, all of them are set to this position.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         let evaluation = self.shared.evaluation.gradient;
         let some = self.all[..evaluation.min(self.all.len())].to_vec();
@@ -315,11 +322,12 @@ impl<'a> DensityMachines<'a> {
         self.gradient(0, gradient)
     }
 
-    /// Writes the position of a chain to its place, for the next call of the program. `rows` and `scale` are as in `bnnc_mcmc::seam::SamplerRequest`,
-    /// and are the same for all chains that share a call.
+    /// Writes the position of a chain to its place in the next call of the program. `rows` and
+    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. They are the same for all chains
+    /// that share a call.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
         let machine = &mut self.density.machine;
         match rows {
@@ -342,7 +350,7 @@ impl<'a> DensityMachines<'a> {
     /// Computes the log density at all places.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.density.run(self.scale)
     }
@@ -350,7 +358,7 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn value(&self, place: usize) -> Result<f64, Fault> {
         self.density.value(place)
     }
@@ -358,13 +366,13 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place, and writes its gradient.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         self.density.gradient(place, gradient)?;
         self.density.value(place)
     }
 
-    /// Writes the log likelihood of each row at a position, and returns `log prior + log Jacobian`.
+    /// Writes the log likelihood of each row at a position. Returns `log prior + log Jacobian`.
     fn run_rows(&mut self, at: &[f64], is_after: bool, count: usize) -> Result<f64, Fault> {
         let Some(program) = self.rows.as_mut() else {
             return Err(Fault::Bug(
@@ -384,11 +392,12 @@ impl<'a> DensityMachines<'a> {
         program.value(0)
     }
 
-    /// Computes the change of the log likelihood between two positions for groups of rows, as `Request::Differences` specifies. Writes one sum per
-    /// group, and returns the change of the log prior.
+    /// Computes the change of the log likelihood between two positions for each of several groups
+    /// of rows, as `Request::Differences` specifies. Writes one sum for each group. Returns the
+    /// change of the log prior.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only because of a bug of the machine.
     pub fn differences(
         &mut self,
         (from, to): (&[f64], &[f64]),
