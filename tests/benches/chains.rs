@@ -1,6 +1,8 @@
-//! The benchmark that justifies the number of chains in lockstep. The output is a Markdown table of the nanoseconds per gradient of a chain, alone
-//! and in lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
-//! `examples/posteriors`, the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
+//! A benchmark of chains in lockstep. It justifies the number of chains that bnnc runs in lockstep.
+//! The output is a Markdown table. It shows the nanoseconds per gradient for a single chain and for
+//! chains in lockstep. Run it with `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`.
+//! Without arguments, it measures the programs of `examples/posteriors`, the network of
+//! `tests/peers/mcmc`, and generated regressions of several sizes in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -22,14 +24,16 @@ use std::time::{Duration, Instant};
 
 /// The numbers of chains in lockstep.
 const CHAINS: [usize; 3] = [2, 4, 8];
-/// The time of one measurement.
+/// The duration of one measurement.
 const SPAN: Duration = Duration::from_millis(15);
-/// The number of measurements. The minimum counts, because other work on the machine can only slow a measurement down.
+/// The number of measurements. The shortest time counts, because other work on the machine can only
+/// make a measurement longer.
 const ROUNDS: usize = 20;
 /// The numbers of rows and inputs of the generated regressions.
 const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5_000, 50), (20_000, 20)];
 
-/// The first inference of a program that samples, with its density for one chain and for several.
+/// The first inference block of a program that samples, compiled for one chain and for several
+/// chains in lockstep.
 struct Subject {
     infer: InferenceBlock,
     dataset: Dataset,
@@ -57,8 +61,9 @@ impl Subject {
         }
     }
 
-    /// Returns a machine with all rows and the positions of `chains` chains in lockstep, from chain `first` on. If `chains` is `None`, the machine
-    /// computes only chain `first`.
+    /// Returns a machine with all rows and the positions of `chains` chains in lockstep. The first
+    /// of these chains has the number `first`. If `chains` is `None`, the machine computes only
+    /// chain `first`.
     fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
         let program = if chains.is_some() {
             &self.abreast
@@ -92,7 +97,8 @@ impl Subject {
         self.infer.sampling().map_or(&[], |sampling| &sampling.moved)
     }
 
-    /// Returns the largest difference of an output between chains in lockstep and single chains, relative to the largest element of the output.
+    /// Returns the largest difference between an output of chains in lockstep and the same output
+    /// of a single chain. It is divided by the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
         abreast.run().unwrap();
@@ -126,7 +132,7 @@ fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2
     })
 }
 
-/// Returns the seconds per run of a machine, as the minimum over several rounds.
+/// Returns the seconds per run of a machine: the shortest time of several measurements.
 fn seconds(machine: &mut Machine) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -140,7 +146,7 @@ fn seconds(machine: &mut Machine) -> f64 {
     best
 }
 
-/// Returns the seconds per gradient when two threads run one machine each.
+/// Returns the seconds per gradient if each of two threads runs its own machine.
 fn seconds_of_two(machines: &mut [Machine]) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {

@@ -1,6 +1,8 @@
-//! Prints the compile time by depth as a Markdown table: the seconds from the text to machine code, and the exponent of the growth between
-//! consecutive depths (1 is linear). The programs are chains of bottleneck blocks (three convolutions each), chains of dense layers, and models of
-//! scalar parameters. `cargo bench -p bnnc-tests --bench depth`.
+//! Prints a Markdown table of compile times for programs of different depths. It shows the seconds
+//! from the text to machine code, and the exponent with which the time grows from one depth to the
+//! next (1 is linear). The programs are chains of bottleneck blocks (three convolutions each),
+//! chains of dense layers, and models of scalar parameters. Run it with
+//! `cargo bench -p bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_tests::compile;
@@ -12,10 +14,11 @@ use std::time::Instant;
 const BLOCKS: [usize; 5] = [8, 16, 54, 108, 216];
 const LAYERS: [usize; 5] = [50, 100, 500, 1000, 2000];
 const PARAMETERS: [usize; 4] = [250, 500, 1000, 2000];
-/// The number of compilations. The minimum counts, because other work on the machine can only slow a compilation down.
+/// The number of compilations. The shortest time counts, because other work on the machine can only
+/// make a compilation longer.
 const ROUNDS: usize = 3;
 
-/// Returns a CSV file with nearly normal inputs, and a class or a number as the target.
+/// Returns a CSV file whose inputs are approximately normal. The target is a class or a number.
 fn table(inputs: usize, rows: usize, classes: usize) -> String {
     let mut text: String = (0..inputs).map(|at| format!("x{at},")).collect();
     text.push_str("y\n");
@@ -37,7 +40,8 @@ fn header(file: &str, inputs: usize) -> String {
     )
 }
 
-/// Returns a model of residual blocks of 1x1, 3x3 and 1x1 convolutions on images of 8x8 pixels.
+/// Returns a model that consists of residual blocks. Each block has a 1x1, a 3x3 and a 1x1
+/// convolution on images of 8x8 pixels.
 fn blocks(count: usize) -> String {
     let mut text = header("images.csv", 64);
     text.push_str(
@@ -65,7 +69,7 @@ fn blocks(count: usize) -> String {
     text + "infer m = map(M, d) { epochs = 1 }\n"
 }
 
-/// Returns a model of layers of eight units.
+/// Returns a model that consists of layers with eight units each.
 fn layers(count: usize) -> String {
     let mut text = header("numbers.csv", 8);
     text.push_str("model M(x: real[8]) -> y: real {\n");
@@ -88,7 +92,7 @@ fn parameters(count: usize) -> String {
         writeln!(text, "  a{at} ~ Normal(0, 1)").unwrap();
     }
     let terms: Vec<String> = (0..count).map(|at| format!("a{at} * x[{}]", at % 8)).collect();
-    // The terms are summed in groups, because the nesting of expressions is limited.
+    // The terms are summed in groups, because the nesting depth of expressions is limited.
     for (at, group) in terms.chunks(50).enumerate() {
         writeln!(text, "  s{at} = {}", group.join(" + ")).unwrap();
     }
@@ -97,7 +101,7 @@ fn parameters(count: usize) -> String {
     text + "infer m = map(M, d) { epochs = 1 }\n"
 }
 
-/// Returns the seconds of a compilation.
+/// Returns the time of a compilation in seconds.
 fn seconds(folder: &Path, text: &str) -> f64 {
     let options = compile::options("cranelift", None);
     let one = |_| {
@@ -124,7 +128,7 @@ fn main() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Prints a row for each program with its depth.
+/// Prints one row of the table for each program. The program has the given depth.
 fn measure<const N: usize>(folder: &Path, name: &str, programs: [(usize, String); N]) {
     let mut before: Option<(usize, f64)> = None;
     for (count, program) in programs {

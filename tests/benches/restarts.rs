@@ -1,6 +1,9 @@
-//! The benchmark that justifies that restarts do not run in lockstep. It prints a Markdown table of the microseconds per step of a restart on one
-//! thread: of the training step, and of a step that advances several restarts. `cargo bench -p bnnc-tests --bench restarts [-- PROGRAM.bnn ...]`;
-//! without arguments it measures the programs of `examples`. `--steps` also prints the times of the kernels and calls.
+//! A benchmark of restarts in lockstep. Its results are the reason why restarts do not run in
+//! lockstep. It prints a Markdown table of the microseconds per step and restart on one thread. The
+//! table compares the training step with a step that advances several restarts. Run it with
+//! `cargo bench -p bnnc-tests --bench restarts [-- PROGRAM.bnn ...]`. Without arguments, it
+//! measures the programs of `examples`. The option `--steps` also prints the times of kernels and
+//! library calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -25,20 +28,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The numbers of restarts in lockstep.
+/// The numbers of restarts that run in lockstep.
 const LANES: [usize; 3] = [2, 4, 8];
-/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
-/// down. A measurement is about as long as a time slice of the scheduler.
+/// The duration of one measurement, and the number of measurements. The shortest time counts,
+/// because other work on the machine can only make a measurement longer. A measurement is about as
+/// long as a time slice of the scheduler of the operating system.
 const SPAN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 200;
-/// The scalar inputs that restarts in lockstep have in common.
+/// The scalar inputs that are the same for all restarts in lockstep.
 const SHARED: [PortName; 4] = [
     PortName::Iteration,
     PortName::Rate,
     PortName::Scale,
     PortName::KlWeight,
 ];
-/// The axis of restarts.
+/// The symbol for the number of restarts in lockstep.
 const RESTARTS: Symbol = Symbol::Columns;
 
 /// Returns the training step of an inference block, and the step that advances several restarts.
@@ -83,7 +87,7 @@ struct Subject<'a> {
     shared: [Option<Port>; SHARED.len()],
     step: Option<Port>,
     loss: Port,
-    /// The chosen rows, the indices of the steps and the losses of all restarts.
+    /// For all restarts: the chosen rows, the indices of the steps, and the losses.
     chosen: Vec<u32>,
     steps: Vec<f64>,
     losses: Vec<f64>,
@@ -125,7 +129,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Takes one step of every restart, with the inputs that a training writes.
+    /// Advances every restart by one step. The inputs are those that a training writes.
     fn step(&mut self, at: usize) {
         let machine = &mut self.machine;
         machine.set_sizes(&self.sizes).unwrap();
@@ -144,7 +148,7 @@ impl<'a> Subject<'a> {
         machine.take(self.loss, &mut self.losses).unwrap();
     }
 
-    /// Returns the seconds of a step of one restart.
+    /// Returns the seconds per step and restart.
     fn seconds(&mut self) -> f64 {
         let (clock, mut count) = (Instant::now(), 0);
         while clock.elapsed() < SPAN {
@@ -154,7 +158,7 @@ impl<'a> Subject<'a> {
         clock.elapsed().as_secs_f64() / (count * self.lanes) as f64
     }
 
-    /// Prints the shortest time of each kernel and call.
+    /// Prints the shortest time of each kernel and each library call.
     fn print_steps(&mut self) {
         let names = self.machine.step_names();
         let mut least = vec![f64::INFINITY; names.len()];

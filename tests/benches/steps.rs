@@ -1,6 +1,8 @@
-//! Compares training steps on one thread in code of `cranelift` and of `mlir`, and the compile times of both, as a table in Markdown.
-//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
-//! `examples`. The backends alternate in one process, so that other work on the machine slows both down.
+//! A benchmark of training steps on one thread. It prints a Markdown table that compares the code
+//! of `cranelift` with the code of `mlir`, and the compile times of both. Run it with
+//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`. Without
+//! arguments, it measures the programs of `examples`. The measurements of the two backends
+//! alternate in one process, so that other work on the machine affects both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_core::states::start;
@@ -11,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
-/// The time of one measurement.
+/// The duration of one measurement.
 const SPAN: Duration = Duration::from_millis(20);
-/// The number of measurements. The minimum counts, because other work on the machine can only slow a measurement down.
+/// The number of measurements. The shortest time counts, because other work on the machine can only
+/// make a measurement longer.
 const ROUNDS: usize = 25;
 
-/// The first inference of a program that trains.
+/// The first inference block of a program that trains.
 struct Subject<'a> {
     steps: Steps<'a>,
     batch: usize,
@@ -41,7 +44,7 @@ impl<'a> Subject<'a> {
         Some(Subject { steps, batch })
     }
 
-    /// Returns the seconds of a step.
+    /// Returns the seconds per step.
     fn time(&mut self) -> f64 {
         let (clock, mut count) = (Instant::now(), 0);
         while clock.elapsed() < SPAN {

@@ -1,6 +1,9 @@
-//! Prints the times of Cholesky factors and triangular systems on the device of this machine, with bnnc's kernels alone and with cuBLAS, as a table
-//! in Markdown. The table shows from which sizes on cuBLAS is faster. `runtime/cuda/src/factors.rs` and `systems.rs` have estimates of these sizes.
-//! Below the estimates, both columns use bnnc's kernels. `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --features cuda-tests --bench systems`.
+//! A benchmark of Cholesky factors and triangular systems on the device of this machine. It prints
+//! a Markdown table that compares bnnc's own kernels with cuBLAS. The table shows the sizes above
+//! which cuBLAS is faster. The files `factors.rs` and `systems.rs` in `runtime/cuda/src` contain
+//! estimates of these sizes. Below an estimated size, both columns of the table are times of bnnc's
+//! own kernels. Run it with
+//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --features cuda-tests --bench systems`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::code::Artifact;
@@ -18,14 +21,15 @@ use std::time::Instant;
 
 const SIZES: [usize; 9] = [32, 64, 128, 256, 384, 512, 1024, 2048, 4096];
 const BATCHES: [usize; 2] = [1, 16];
-/// Calls whose matrices have more elements than this are not measured.
+/// The largest number of elements in the matrices of a call. Larger calls are not measured.
 const MOST: usize = 1 << 26;
-/// The number of runs. The benchmark waits for each run and takes the minimum of the times. The minimum excludes the first runs, which enqueue and
-/// capture the launches.
+/// The number of runs. The benchmark waits for the end of each run, and uses the shortest time. The
+/// first runs are slower, because they enqueue and capture the launches. The shortest time excludes
+/// them.
 const RUNS: usize = 12;
 
-/// Returns a plan with a call on the operand `a`, and a small second call. When the result of the second call is complete, the first call has
-/// finished.
+/// Returns a plan with two calls: one on the operand `a`, and a second, small call. When the result
+/// of the second call is available, the first call has finished.
 fn text(primitive: &str, precision: Precision, batch: usize, n: usize) -> String {
     let (columns, call) = match primitive {
         "cholesky" => (n, format!("cholesky (b0, b2) ints ({batch}, {n})")),
@@ -47,7 +51,7 @@ call cumsum (b1, b3) ints (1, 1, 1, 0)
     )
 }
 
-/// Returns the milliseconds of a run.
+/// Returns the milliseconds per run.
 fn time(device: &Arc<Device>, text: &str, (batch, n): (usize, usize)) -> f64 {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();

@@ -1,4 +1,4 @@
-//! The pages of the book in `docs/` and the fenced blocks in them.
+//! The pages of the book in `docs/`, and the fenced blocks of these pages.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,22 @@ use std::path::{Path, PathBuf};
 pub struct FencedBlock {
     /// The line of the opening fence, counted from 1.
     pub line: usize,
-    /// The language of the block; empty if the fence does not state one.
+    /// The language of the block. It is empty if the opening fence does not name a language.
     pub language: String,
-    /// The words after the language: `run`, `file=NAME`, `error=CODE`.
+    /// The words that follow the language on the opening fence, such as `run`, `file=NAME` or
+    /// `error=CODE`.
     pub words: Vec<String>,
     /// The lines of the block, each with its line break.
     pub text: String,
 }
 
 impl FencedBlock {
-    /// Returns whether this word is one of the words after the language.
+    /// Returns whether `word` is among the words that follow the language.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|found| found == word)
     }
 
-    /// Returns the values of all words `KEY=VALUE` with this key.
+    /// Returns the values of all words of the form `KEY=VALUE` that have this key.
     pub fn values<'b>(&'b self, key: &'b str) -> impl Iterator<Item = &'b str> {
         let value = move |word: &'b String| word.strip_prefix(key)?.strip_prefix('=');
         self.words.iter().filter_map(value)
@@ -38,7 +39,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns the fenced blocks in order.
+    /// Returns the fenced blocks of the page, in order.
     pub fn blocks(&self) -> Vec<FencedBlock> {
         let mut blocks = Vec::new();
         let mut lines = self.text.lines().enumerate();
@@ -62,7 +63,7 @@ impl Page {
         blocks
     }
 
-    /// Returns the lines of Markdown outside fenced blocks, with line numbers from 1.
+    /// Returns the lines of Markdown outside fenced blocks. Line numbers start at 1.
     pub fn prose(&self) -> Vec<(usize, &str)> {
         let mut is_code = false;
         let mut kept = Vec::new();
@@ -77,10 +78,10 @@ impl Page {
     }
 }
 
-/// Returns the pages of the book below this root of the workspace, sorted by path.
+/// Returns the pages of the book in the workspace with this root, sorted by path.
 ///
 /// # Panics
-/// If a page cannot be read.
+/// Panics if a page cannot be read.
 pub fn pages(root: &Path) -> Vec<Page> {
     let source = root.join("docs/src");
     let mut folders = vec![source.clone()];

@@ -1,4 +1,5 @@
-//! Compiles and runs programs inside a test, in the same way as `bnnc run` but without the command line.
+//! Compiles and runs programs inside a test. The process is that of `bnnc run`, but without the
+//! command line.
 
 use crate::root;
 use bnnc_abi::data::Schema;
@@ -22,23 +23,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A compiled program with the schemas of its data.
+/// A compiled program, and the schemas of its data.
 #[derive(Clone)]
 pub struct Compiled {
-    /// The manifest, with the predicted memory filled in.
+    /// The manifest, which includes the predicted memory.
     pub manifest: Manifest,
-    /// The schemas by data item.
+    /// The schemas of the data items, by name.
     pub schemas: HashMap<String, Schema>,
-    /// The seconds that backends took.
+    /// The time, in seconds, in which backends generated code.
     pub code_seconds: f64,
 }
 
-/// Returns the text of a diagnostic that has no place in a program, as a terminal shows it.
+/// Returns the text of a diagnostic as a terminal shows it. The diagnostic does not point to a
+/// place in a program.
 pub fn rendered(diagnostic: &Diagnostic) -> String {
     render::text(diagnostic, &SourceMap::default(), false)
 }
 
-/// Returns the options of `--backend NAME --precision P`, with seed 1.
+/// Returns the compile options of `--backend NAME --precision P` with seed 1.
 pub fn options(backend: &str, precision: Option<Precision>) -> CompileOptions {
     CompileOptions {
         seed: 1,
@@ -90,7 +92,7 @@ pub fn from_densities<T>(
 /// Compiles the text of a program. The files that it names are relative to the folder of `path`, which need not exist.
 ///
 /// # Panics
-/// The program has errors.
+/// Panics if the program has errors.
 pub fn text(path: &Path, text: &str, options: &CompileOptions) -> Compiled {
     match attempt(path, text, options) {
         Ok(compiled) => compiled,
@@ -98,10 +100,10 @@ pub fn text(path: &Path, text: &str, options: &CompileOptions) -> Compiled {
     }
 }
 
-/// Returns the first diagnostic of a program that is compiled for Cranelift.
+/// Compiles a program for Cranelift, and returns the first diagnostic.
 ///
 /// # Panics
-/// The program has no errors.
+/// Panics if the program compiles.
 pub fn refused(path: &Path, text: &str) -> Diagnostic {
     match attempt(path, text, &options("cranelift", None)) {
         Err(CompileFailure::Program(found)) => match found.into_iter().next() {
@@ -113,13 +115,14 @@ pub fn refused(path: &Path, text: &str) -> Diagnostic {
     }
 }
 
-/// Compiles the text of a program as [`text`] does. The program may have errors, except errors of names and of data.
+/// Compiles the text of a program as [`text`] does. The program may have errors that the
+/// compilation reports, but its names must be resolved and its data must exist.
 ///
 /// # Errors
-/// Errors of the compiler.
+/// Fails with the errors that the compilation reports.
 ///
 /// # Panics
-/// Errors of names or data.
+/// Panics if names cannot be resolved, or if data cannot be read.
 pub fn attempt(path: &Path, text: &str, options: &CompileOptions) -> Result<Compiled, CompileFailure> {
     let program = program::load(&path.display().to_string(), text, options);
     assert!(
@@ -156,7 +159,8 @@ pub fn file(path: &Path, options: &CompileOptions) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs that tests of all examples omit: their data must be downloaded or are created at run time, or they have too many inferences.
+/// Programs that tests of all examples leave out. Their data must be downloaded or are created at
+/// run time, or the programs have too many inference blocks.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
@@ -166,7 +170,7 @@ const ELSEWHERE: [&str; 6] = [
     "penalty/mnist.bnn",
 ];
 
-/// Returns the programs of `examples/` whose data are beside them, in order.
+/// Returns the programs of `examples/` whose data are in the repository, in order.
 pub fn examples() -> Vec<PathBuf> {
     let found = crate::files::under("examples", &["bnn"]);
     let here = found
@@ -176,8 +180,8 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
-/// Returns the failures that a check finds in the examples. Two examples are checked at the same time, because a check runs on one thread
-/// for most of its time.
+/// Runs a check on every example, and returns the failures. Two examples are checked at the same
+/// time, because a check uses only one thread for most of its time.
 pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
     let left = Mutex::new(examples().into_iter());
     let found = Mutex::new(Vec::new());
@@ -198,7 +202,7 @@ pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<St
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the record that a run folder keeps of a run with seed 1 and without settings.
+/// Returns the record of the program that a run folder stores. The run has seed 1 and no settings.
 pub fn saved(program: PathBuf) -> SavedRun {
     SavedRun {
         program,
@@ -216,7 +220,8 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// Returns how to open a checkpoint: to resume an earlier run of the same program, or to begin a new run.
+/// Returns the way in which a checkpoint is opened: to resume an earlier run of the same program,
+/// or to begin a new run.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,
@@ -224,18 +229,20 @@ pub fn opening(resume: bool) -> Opening {
     }
 }
 
-/// Returns settings that make every inference of a program short, but long enough to execute every stage of a run.
+/// Returns settings that make every inference run of a program short. The runs are still long
+/// enough to execute each of their stages.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
-    // Only the inferences of the program are needed here, so no machine code is generated.
+    // This function needs only the inference blocks of the program, so the backend does not
+    // generate machine code.
     let infers = file(path, &options("reference", None)).manifest.infers;
     let mut is_first = true;
     let mut of = |infer: &InferenceBlock| {
         let work: &[(&str, usize)] = match &infer.work {
-            // An inference that uses the iterates of an earlier inference does not train.
+            // An inference block that uses the iterates of an earlier block does not train.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
             Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
-            // A covariance needs several iterates.
+            // A covariance is computed from several iterates.
             Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
             Work::Sampling(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
         };
@@ -251,12 +258,14 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     infers.iter().flat_map(&mut of).collect()
 }
 
-/// With more weights than this, a dense covariance takes seconds.
+/// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
-/// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are no large
-/// subnetworks. Only the first inference of a program selects from many weights by their marginal variances, which need the dense covariance. As all
-/// subnetworks have the same size, further inferences would repeat this computation.
+/// Returns the size of a small subnetwork for a Laplace approximation. In a network that was
+/// trained for a few steps only, few weights affect an output. Large subnetworks therefore do not
+/// exist. Only the first inference block of a program selects weights by their marginal variances
+/// among many weights. This needs the dense covariance. Further inference blocks would repeat the
+/// same computation, because all subnetworks have the same size.
 fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;
@@ -274,10 +283,10 @@ fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))
 }
 
-/// Runs all inferences of a manifest.
+/// Runs all inference blocks of a manifest.
 ///
 /// # Panics
-/// The run stops with an error.
+/// Panics if the run stops with an error.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
     let options = bnnc_run::RunOptions::new(threads);
     match bnnc_run::run(manifest, &options).and_then(RunResult::whole) {
@@ -290,7 +299,7 @@ impl Compiled {
     /// Returns the rows of the first split of a data item.
     ///
     /// # Panics
-    /// The files have changed since the program was compiled.
+    /// Panics if the files have changed since the program was compiled.
     pub fn dataset(&self, data: &str) -> Dataset {
         let spec = self.manifest.data.iter().find(|spec| spec.name == data);
         let loaded = spec.map(|spec| LoadedData::read(spec)?.dataset(0, self.manifest.seed));

@@ -1,6 +1,8 @@
-//! The crates of the workspace according to their `Cargo.toml` files: name, folder, dependencies.
+//! The crates of the workspace as their `Cargo.toml` files describe them: the name, the folder and
+//! the dependencies of each.
 //!
-//! The files are read line by line, because they only contain tables with one `key = value` or `key.workspace = true` per line.
+//! These files are read line by line. They contain only tables, with one `key = value` or
+//! `key.workspace = true` per line.
 
 use crate::{files, root};
 use std::path::Path;
@@ -10,13 +12,14 @@ use std::path::Path;
 pub struct Crate {
     /// The name of the package.
     pub name: String,
-    /// The folder of the crate, relative to the root, with `/`.
+    /// The folder of the crate, relative to the root of the workspace. The separator is `/`.
     pub folder: String,
-    /// The dependencies of the crate and of its build script, without the dependencies of its tests.
+    /// The dependencies of the crate and of its build script. The dependencies of its tests are
+    /// left out.
     pub dependencies: Vec<String>,
 }
 
-/// Returns the members of the workspace in the order in which they are listed.
+/// Returns the members of the workspace, in the order of the root `Cargo.toml`.
 pub fn members() -> Vec<Crate> {
     let text = files::read(&root().join("Cargo.toml"));
     let list = text
@@ -37,7 +40,8 @@ fn read(folder: &str) -> Crate {
     for line in text.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
             section = header.trim_end_matches(']');
-            // `[dependencies.serde]` is the long form of a line in `[dependencies]`.
+            // The section `[dependencies.serde]` is the long form of a line in the section
+            // `[dependencies]`.
             if let Some((kind, name)) = section.rsplit_once('.')
                 && is_dependencies(kind)
             {
@@ -55,7 +59,8 @@ fn read(folder: &str) -> Crate {
     found
 }
 
-/// Returns whether a section lists dependencies. This includes `target.'cfg(unix)'.dependencies`.
+/// Returns whether a section of a `Cargo.toml` file lists dependencies. Sections such as
+/// `target.'cfg(unix)'.dependencies` also list dependencies.
 fn is_dependencies(section: &str) -> bool {
     let last = section.rsplit('.').next().unwrap_or(section);
     last == "dependencies" || last == "build-dependencies"
@@ -64,11 +69,11 @@ fn is_dependencies(section: &str) -> bool {
 /// One row of the table in `compiler/ARCHITECTURE.md`.
 #[derive(Clone, Debug)]
 pub struct ArchitectureRow {
-    /// The crate.
+    /// The name of the crate.
     pub name: String,
     /// The folder of the crate.
     pub folder: String,
-    /// The package names of the crates that it may import.
+    /// The package names of the crates that this crate may import.
     pub imports: Vec<String>,
 }
 
@@ -78,9 +83,9 @@ pub fn architecture() -> Vec<ArchitectureRow> {
     rows(&text)
 }
 
-/// Reads the table whose columns include `crate`, `folder` and `may import`.
+/// Finds the table whose header includes the columns `crate`, `folder` and `may import`.
 pub fn rows(text: &str) -> Vec<ArchitectureRow> {
-    // Other tables may stand before and after the table of crates.
+    // Other tables may stand before and after this table.
     let mut lines = text.lines().skip_while(|line| !line.contains("| may import |"));
     let Some(head) = lines.next().map(cells) else {
         return Vec::new();
@@ -109,11 +114,13 @@ fn cells(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the package names of one entry of the column "may import" in the row of `importer`.
+/// Returns the package names that one entry of the column "may import" stands for. The entry
+/// belongs to the row of `importer`.
 fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     match import {
         "nothing" => Vec::new(),
-        // These words mean the compiler crates above the importer in the table. The driver and the command line stand below it.
+        // The entry "all compiler crates" stands for the compiler crates above the importer in the
+        // table. The driver and the command line stand below the importer.
         "all compiler crates" => all
             .iter()
             .take_while(|(name, _)| *name != importer)
@@ -124,7 +131,8 @@ fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
-/// Returns the crate whose folder contains `path` (relative to the root).
+/// Returns the crate whose folder contains `path`. The path is relative to the root of the
+/// workspace.
 pub fn holder<'a>(members: &'a [Crate], path: &Path) -> Option<&'a Crate> {
     members.iter().find(|member| path.starts_with(&member.folder))
 }

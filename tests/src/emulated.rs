@@ -1,6 +1,8 @@
-//! An emulated device. Its memory is a second allocation on the host, and it runs the compiled kernels.
+//! A device that is emulated on the host. Its memory is a separate allocation on the host, and the
+//! host executes its kernels.
 //!
-//! A machine must compute the same bits on the emulated device as without it. The copies to and from the device are recorded.
+//! A machine must compute the same bits with and without the emulated device. All copies to and
+//! from the emulated device are recorded.
 
 use bnnc_abi::accelerator::{Accelerator, CachedRows, DeviceAddress, DeviceArena, DeviceSession};
 use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
@@ -14,26 +16,26 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A call of a session.
+/// A recorded call of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Bytes copied to the device.
+    /// Bytes were copied to the device.
     Upload(Range<usize>),
-    /// Bytes copied from the device.
+    /// Bytes were copied from the device.
     Download(Range<usize>),
-    /// A run.
+    /// The plan was run.
     Run,
-    /// Bytes copied from another arena.
+    /// Bytes were copied from another arena.
     Copy(Range<usize>),
-    /// Rows that are kept on the device, with their number of bytes.
+    /// This number of bytes of rows was copied to the device and kept there.
     Keep(usize),
-    /// Bytes gathered from rows that are kept.
+    /// Rows that were kept on the device were gathered into these bytes.
     Gather(Range<usize>),
 }
 
 static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
 
-/// Returns the calls of all sessions since the last call of this function.
+/// Returns the calls of all sessions that were recorded since the last call of this function.
 pub fn asked() -> Vec<Asked> {
     std::mem::take(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -42,10 +44,11 @@ fn note(asked: Asked) {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
 }
 
-/// Wraps code so that it runs through the interface of devices. The type of this function is [`bnnc_abi::code::Attach`].
+/// Wraps code so that it runs through the interface for devices. This function has the type
+/// [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
-/// None.
+/// This function does not fail.
 pub fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     Ok(Arc::new(Emulated(code)))
 }
@@ -79,7 +82,8 @@ impl Accelerator for Emulated {
         let DeviceArena { plan, capacity, .. } = arena;
         assert_eq!(arena.offsets, layout(plan, capacity).offsets);
         let mut machine = machine(plan, self.0.clone(), *capacity)?;
-        // The arena is cleared, because the host sends the constants, as it does for a real device.
+        // The arena is cleared here: the host must send the constants, as it does for a real
+        // device.
         machine.arena_mut().fill(0);
         Ok(Box::new(Memory {
             machine,
@@ -98,11 +102,12 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Resu
     Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
 }
 
-/// A session with a separate arena for its machine.
+/// A session whose machine has an arena of its own.
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// For each place, the stamp of its rows and, from their second use on, the rows themselves.
+    /// For each place in the arena, the stamp of its rows. From the second use of the rows on, also
+    /// the rows themselves.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }
 
@@ -151,13 +156,15 @@ impl DeviceSession for Memory {
 
     fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault> {
         let address = self.part(at, 1).as_ptr() as u64;
-        // SAFETY: the arena lives as long as the session, which the place borrows.
+        // SAFETY: the arena lives as long as the session, and the returned address borrows the
+        // session.
         Ok(unsafe { DeviceAddress::new(0, address) })
     }
 
     fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault> {
         let to = self.part(at, bytes);
-        // SAFETY: the place is in the arena of another machine, which is alive and not used during this call.
+        // SAFETY: the address lies in the arena of another machine. This machine is alive, and is
+        // not used during this call.
         let from = unsafe { std::slice::from_raw_parts(from.address as *const u8, bytes) };
         to.copy_from_slice(from);
         note(Asked::Copy(at..at + bytes));

@@ -1,4 +1,4 @@
-//! The files of the workspace, found by walking through its folders.
+//! The files of the workspace, found by a walk through its folders.
 
 use crate::root;
 use std::fs;
@@ -7,28 +7,29 @@ use std::path::{Path, PathBuf};
 /// A text file of the workspace.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// The path relative to the root, with `/`.
+    /// The path of the file, relative to the root of the workspace. The separator is `/`.
     pub path: String,
-    /// The content.
+    /// The content of the file.
     pub text: String,
 }
 
 impl File {
-    /// Returns whether the file is compiled for tests only.
+    /// Returns whether the file is compiled only for tests.
     pub fn is_test(&self) -> bool {
         let path = Path::new(&self.path);
         let folders = path.parent().into_iter().flat_map(Path::components);
         path.ends_with("tests.rs") || folders.into_iter().any(|part| part.as_os_str() == "tests")
     }
 
-    /// Returns the lines with their numbers, without modules under `#[cfg(test)]`.
+    /// Returns the lines of the file with their numbers. Modules under `#[cfg(test)]` are left out.
     pub fn lines(&self) -> Vec<(usize, &str)> {
         let mut kept = Vec::new();
         let mut lines = self.text.lines().enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let next = lines.peek().map_or("", |(_, next)| next.trim_start());
             if line.trim() == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{') {
-                // rustfmt gives the closing brace of the module the same indent as its attribute.
+                // With rustfmt, the closing brace of the module has the same indent as its
+                // attribute.
                 let close = line.replace("#[cfg(test)]", "}");
                 lines.by_ref().find(|(_, line)| *line == close);
             } else {
@@ -39,9 +40,11 @@ impl File {
     }
 }
 
-/// Returns all files under `folder` (relative to the root) with one of these extensions ("" for none), sorted by path.
+/// Returns all files below `folder` that have one of these extensions, sorted by path. The folder
+/// is relative to the root of the workspace; the extension "" stands for names without a dot.
 ///
-/// Build outputs, hidden folders other than `.ci`, results of fuzzing and binary files are omitted.
+/// Build outputs, hidden folders other than `.ci`, results of fuzzing and binary files are left
+/// out.
 pub fn under(folder: &str, extensions: &[&str]) -> Vec<File> {
     let mut found = Vec::new();
     walk(&root().join(folder), extensions, &mut found);
@@ -69,7 +72,7 @@ fn walk(folder: &Path, extensions: &[&str], found: &mut Vec<File>) {
     }
 }
 
-/// Returns the extension, empty for a name without a dot.
+/// Returns the extension of a file name, or an empty text for a name without a dot.
 fn extension(path: &Path) -> String {
     path.extension()
         .map(|extension| extension.to_string_lossy().into_owned())
@@ -89,7 +92,7 @@ fn is_skipped(folder: &Path) -> bool {
     }
 }
 
-/// Returns `path` below the root, with `/` on every system.
+/// Returns `path` relative to the root of the workspace. The separator is `/` on every system.
 pub fn relative(path: &Path) -> String {
     let root = root();
     let below = path.strip_prefix(&root).unwrap_or(path);
@@ -97,10 +100,10 @@ pub fn relative(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns the content of a file that must exist.
+/// Returns the content of a file.
 ///
 /// # Panics
-/// The file does not exist.
+/// Panics if the file does not exist.
 pub fn read(path: &PathBuf) -> String {
     match fs::read_to_string(path) {
         Ok(text) => text,

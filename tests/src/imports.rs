@@ -1,20 +1,20 @@
-//! Imports among the modules of a crate.
+//! The imports between the modules of a crate.
 
 use crate::files;
 use std::collections::BTreeSet;
 
-/// An import, with module paths below the root of the crate.
+/// An import. Its module paths start at the root of the crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// The file, relative to the root of the workspace.
+    /// The path of the importing file, relative to the root of the workspace.
     pub file: String,
-    /// The module of the file.
+    /// The module of the importing file.
     pub from: Vec<String>,
-    /// The imported path, which is a module or an item in a module.
+    /// The imported path. It is a module, or an item of a module.
     pub to: Vec<String>,
 }
 
-/// Returns every path in the sources of a folder that begins with `crate` or `super`.
+/// Returns every path that begins with `crate` or `super` in the source files of a folder.
 pub fn imports(folder: &str) -> Vec<Import> {
     let of_file = |file: files::File| {
         let code: Vec<&str> = file
@@ -40,14 +40,16 @@ pub fn imports(folder: &str) -> Vec<Import> {
         .collect()
 }
 
-/// Returns the module of a file: `a::b` for `/a/b.rs` and `/a/b/mod.rs`, the root for `/lib.rs`.
+/// Returns the module of a source file: `a::b` for `/a/b.rs` and `/a/b/mod.rs`, and the root of the
+/// crate for `/lib.rs`.
 fn module(path: &str) -> Vec<String> {
     let stem = path.trim_start_matches('/').trim_end_matches(".rs");
     let parts = stem.split('/').map(str::to_owned);
     parts.filter(|part| part != "mod" && part != "lib").collect()
 }
 
-/// Returns the path below the root of the crate; `None` if it leads above the root.
+/// Returns an imported path as a path from the root of the crate; `None` if the path leads above
+/// the root.
 fn absolute(from: &[String], path: Vec<String>) -> Option<Vec<String>> {
     let above = path.iter().take_while(|part| *part == "super").count();
     if above == 0 {
@@ -57,7 +59,8 @@ fn absolute(from: &[String], path: Vec<String>) -> Option<Vec<String>> {
     Some([&from[..kept], &path[above..]].concat())
 }
 
-/// Returns the paths in a text that begin with `crate` or `super`. Each path of a group is returned separately.
+/// Returns the paths in a text that begin with `crate` or `super`. Each path in a braced group is
+/// returned separately.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -76,7 +79,8 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Adds the paths of one tree of a `use`, each with a prefix. Returns the text after the tree.
+/// Adds the paths of one tree of a `use` declaration. The prefix is put before each path. Returns
+/// the rest of the text after the tree.
 fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t str {
     let mut rest = text.trim_start();
     if let Some(group) = rest.strip_prefix('{') {
@@ -102,8 +106,8 @@ fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t
     }
 }
 
-/// Returns the imports between different modules at the root of a crate. The imports of the root itself are omitted, because the root may import all
-/// modules.
+/// Returns the imports between modules that are different at the top level of a crate. Imports by
+/// the root of the crate are left out, because the root may import all modules.
 pub fn between_modules(imports: &[Import]) -> Vec<String> {
     let modules: BTreeSet<&String> = imports.iter().filter_map(|import| import.from.first()).collect();
     let is_between = |import: &&Import| {

@@ -1,17 +1,18 @@
-//! The parameters of functions and the names of public types, read from the text of a file.
+//! The parameters of functions and the names of public types, read from source text.
 
 use crate::files::File;
 
-/// A parameter of a function that is a tuple pattern with more than two names.
+/// A parameter of a function whose pattern is a tuple with more than two names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WidePattern {
-    /// The function.
+    /// The name of the function.
     pub function: String,
-    /// The parameter, on one line.
+    /// The text of the parameter, on one line.
     pub parameter: String,
 }
 
-/// Returns the parameters of functions that are tuple patterns of three or more names, or of nested tuples.
+/// Returns the parameters of functions whose pattern is a tuple of three or more names, or a nested
+/// tuple.
 pub fn wide_patterns(text: &str) -> Vec<WidePattern> {
     let code: Vec<&str> = text
         .lines()
@@ -37,7 +38,7 @@ fn is_wide(parameter: &str) -> bool {
     parts.len() > 2 || parts.iter().any(|part| part.starts_with('('))
 }
 
-/// Returns the functions of a text with their parameters.
+/// Returns the functions in a text, with their parameters.
 fn functions(code: &str) -> Vec<(&str, Vec<&str>)> {
     let keyword = "fn ";
     let mut found = Vec::new();
@@ -59,7 +60,8 @@ fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns the length of a list of generic parameters, or zero if there is no list.
+/// Returns the length of a list of generic parameters; zero if the text does not begin with such a
+/// list.
 fn generics(text: &str) -> usize {
     match text.strip_prefix('<') {
         Some(inside) => closing(inside).map_or(0, |end| end + 2),
@@ -67,7 +69,8 @@ fn generics(text: &str) -> usize {
     }
 }
 
-/// Returns the position in a text of the bracket that closes the bracket opened before the text.
+/// Returns the position of the bracket that closes an open bracket. The open bracket stands
+/// directly before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut before = ' ';
@@ -85,7 +88,8 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the parts of a text between commas, up to the bracket that closes the bracket opened before the text.
+/// Splits a text at its commas. The text ends at the bracket that closes an open bracket; the open
+/// bracket stands directly before the text.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -96,7 +100,7 @@ fn parts(text: &str) -> Vec<&str> {
         let comma = rest
             .match_indices(',')
             .map(|(at, _)| at)
-            // A comma inside brackets does not separate parts.
+            // A comma inside nested brackets does not separate parts.
             .find(|at| is_balanced(&rest[..*at]));
         let (part, after) = comma.map_or((rest, ""), |at| (&rest[..at], &rest[at + 1..]));
         found.push(part.trim());
@@ -111,14 +115,14 @@ fn is_balanced(text: &str) -> bool {
     count(&['(', '[', '{', '<']) + arrows == count(&[')', ']', '}', '>'])
 }
 
-/// Returns the names of the types that a file declares `pub`, except in its tests.
+/// Returns the names of the types that a file declares as `pub`. Types in its tests are left out.
 pub fn public_types(file: &File) -> Vec<String> {
     let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
     let name = |line: &str| {
         let item = line.trim_start().strip_prefix("pub ")?;
         let rest = kinds.iter().find_map(|kind| item.strip_prefix(kind))?;
         let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
-        // In a macro, a variable may stand in place of the name.
+        // In a macro, a variable may stand where the name is expected.
         (end > 0).then(|| rest[..end].to_owned())
     };
     let lines = file.lines();
@@ -136,7 +140,8 @@ mod tests {
                     pub function f<'a, T: Fn(u8) -> u8>(x: &'a T, (a, b, // one\n c): (u8, u8, u8)) -> u8 {}\n\
                     function nested(&self, (a, (b, c)): (u8, (u8, u8)), map: Map<u8, u8>) {}\n\
                     function closure(f: &dyn Fn((u8, u8, u8)) -> u8) {}\n";
-        // The keyword is inserted here, so that the text of this file itself does not contain such a function.
+        // The keyword `fn` is inserted here. Otherwise, the text of this file itself would contain
+        // such a function.
         let text = text.replace("function ", "fn ");
         let found: Vec<String> = wide_patterns(&text)
             .into_iter()

@@ -1,6 +1,7 @@
-//! The parts that tests of the whole workspace share: the root, the crates and the files of the workspace.
+//! Code that tests of the whole workspace share: the root folder, the crates and the files of the
+//! workspace.
 //!
-//! Tests of the command line are beside the binary, in `compiler/cli/tests`.
+//! Tests of the command line are next to the binary, in `compiler/cli/tests`.
 
 pub mod book;
 pub mod compile;
@@ -14,7 +15,7 @@ pub mod step;
 
 use std::path::PathBuf;
 
-/// Returns the folder of the workspace's `Cargo.toml`.
+/// Returns the folder that contains the `Cargo.toml` of the workspace.
 pub fn root() -> PathBuf {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     tests.parent().map(PathBuf::from).unwrap_or(tests)

@@ -1,10 +1,10 @@
-//! The tree of modules of a crate, followed through its `mod` lines.
+//! The module tree of a crate, found by following its `mod` lines.
 
 use crate::crates::Crate;
 use crate::files::{File, under};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the files of the crate that no `mod` line reaches from a root, and that are therefore not compiled.
+/// Returns the files of a crate that are not compiled, because no `mod` line leads to them.
 pub fn unreached(member: &Crate) -> Vec<String> {
     let found = under(&member.folder, &["rs"]);
     let texts: BTreeMap<&str, &str> = found
@@ -39,7 +39,7 @@ fn below<'p>(path: &'p str, folder: &str) -> &'p str {
     path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/')
 }
 
-/// Returns whether Cargo compiles the file as a root.
+/// Returns whether Cargo compiles this file as the root of a crate.
 fn is_root(path: &str) -> bool {
     matches!(
         path.split('/').collect::<Vec<_>>()[..],
@@ -73,7 +73,7 @@ fn children(path: &str, text: &str, is_root: bool) -> Vec<String> {
     found
 }
 
-/// Returns the `name` of `mod name;`, with any visibility.
+/// Returns the `name` in a line `mod name;` with any visibility.
 fn module_named(line: &str) -> Option<&str> {
     let line = line.strip_suffix(';')?;
     let (before, name) = line.rsplit_once("mod ")?;

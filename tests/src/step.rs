@@ -1,4 +1,4 @@
-//! Runs single steps of a compiled inference. The test controls every input.
+//! Runs single steps of a compiled inference block. The test sets every input of a step.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
@@ -16,10 +16,11 @@ use bnnc_methods::sample::target;
 use bnnc_training::{Task, TrainingResult, train};
 use std::sync::Arc;
 
-/// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
+/// Fits an inference block once to the training rows of a data set. The fit begins at the given
+/// start and does not use a checkpoint.
 ///
 /// # Errors
-/// The errors of [`train`].
+/// Fails in the same cases as [`train`].
 pub fn fit(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -41,7 +42,7 @@ pub fn fit(
     train(&task, start, None)
 }
 
-/// The training program of an inference with its rows.
+/// The training program of an inference block, and its rows.
 pub struct Steps<'a> {
     infer: &'a InferenceBlock,
     machine: Machine,
@@ -56,7 +57,7 @@ fn valid<T>(result: Result<T, Fault>) -> T {
     }
 }
 
-/// Returns the part of an inference that trains.
+/// Returns the training part of an inference block.
 pub fn training(infer: &InferenceBlock) -> &Train {
     match infer.training() {
         Some(train) => train,
@@ -82,7 +83,7 @@ fn feed(
 }
 
 impl<'a> Steps<'a> {
-    /// Creates a machine for the training step at the given states, with room for all rows in one step.
+    /// Creates a machine for the training step, with the given states. One step can take all rows.
     pub fn new(
         infer: &'a InferenceBlock,
         dataset: &Dataset,
@@ -109,20 +110,20 @@ impl<'a> Steps<'a> {
         self.rows
     }
 
-    /// Sets every state.
+    /// Writes all states.
     pub fn set(&mut self, states: &StateValues) {
         for (name, values) in states {
             valid(ports::real(&mut self.machine, name, values));
         }
     }
 
-    /// Runs one step with the given rows and step coordinate. Returns the loss.
+    /// Runs one step with the given rows and step coordinate. Returns the loss of the step.
     pub fn step(&mut self, rows: &[u32], step: i32) -> f64 {
         self.prepare(rows, step);
         self.run()
     }
 
-    /// Sets every input of a step.
+    /// Writes all inputs of a step.
     pub fn prepare(&mut self, rows: &[u32], step: i32) {
         let sizes = training(self.infer)
             .sizes(self.rows)
@@ -141,7 +142,8 @@ impl<'a> Steps<'a> {
         valid(ports::real(machine, "$kl_weight", &[1.0]));
     }
 
-    /// Copies the rows of a prepared step from `other`, which may have another precision, so that both have the same rounded rows.
+    /// Copies the rows of a prepared step from `other`, so that both have the same rounded values.
+    /// The precision of `other` may differ.
     pub fn copy_rows(&mut self, other: &Steps<'_>) {
         for binding in &self.infer.bindings {
             if self.machine.has_port(&binding.port) {
@@ -150,7 +152,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Runs the prepared step. Returns the loss.
+    /// Runs the prepared step. Returns the loss of the step.
     pub fn run(&mut self) -> f64 {
         valid(self.machine.run());
         valid(ports::scalar(&self.machine, "$loss"))
@@ -169,14 +171,15 @@ impl<'a> Steps<'a> {
 /// Writes all training rows to the machine of a program.
 ///
 /// # Panics
-/// The columns do not fit.
+/// Panics if the columns do not fit the program.
 pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
     let feed = sampling_feed(infer, dataset, &StateValues::new(), machine, program);
     let all: Vec<u32> = (0..examples(&infer.bindings, &dataset.train) as u32).collect();
     valid(feed.write(machine, &all));
 }
 
-/// Returns the feed of a program of an inference that samples. The feed includes the values that are computed once for these states.
+/// Returns the feed of a program. The inference block of the program samples. The feed includes the
+/// prepared values, which are computed once for these states.
 fn sampling_feed(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -195,10 +198,11 @@ fn sampling_feed(
     rows
 }
 
-/// Returns the outputs of the two programs of an inference that samples, at a position and for the first `rows` training rows.
+/// Returns the outputs of the two programs of an inference block that samples. They are evaluated
+/// at a position, on the first `rows` training rows.
 ///
 /// # Panics
-/// The inference does not sample.
+/// Panics if the inference block does not sample.
 pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, rows: usize) -> StateValues {
     let Some(sampling) = infer.sampling() else {
         panic!("`{}` does not sample", infer.name);
@@ -215,7 +219,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
         let feed = sampling_feed(infer, dataset, states, &mut machine, program);
         valid(feed.write(&mut machine, &chosen));
         for (name, values) in states {
-            // All chains in lockstep have the same position.
+            // All chains in lockstep get the same position.
             let copies = if machine.is_per_draw(name) {
                 sampling.abreast
             } else {
@@ -235,8 +239,8 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
     found
 }
 
-/// Returns the outputs of one call of the prediction program for the first training rows, in the order of the names below. Outputs that the program
-/// does not have are omitted.
+/// Returns the outputs of one call of the prediction program on the first training rows. The order
+/// is that of the names below. An output that the program does not have is left out.
 pub fn predictions(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -250,7 +254,7 @@ pub fn predictions(
     let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
     let feed = feed(infer, &dataset.train, dataset, &mut machine, &infer.predict);
     for (name, values) in states {
-        // If the inference samples, the states differ between draws.
+        // If the inference block samples, each draw has its own states.
         let copies = if machine.is_per_draw(name) { draws } else { 1 };
         valid(ports::real(&mut machine, name, &values.repeat(copies)));
     }

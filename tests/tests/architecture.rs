@@ -1,11 +1,13 @@
-//! The layering of the crates: their imports, the external libraries that each may use, and the crates that may not access files.
+//! The layers of the workspace: the crates that each crate may import, the external libraries that
+//! it may use, and the crates that must not access files.
 
 use bnnc_tests::crates::{self, ArchitectureRow, Crate, architecture, members};
 use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// External libraries and the crates that may use them. A name that ends in `*` stands for all names with that beginning.
+/// The external libraries, each with the crates that may use it. A name that ends in `*` stands for
+/// all names that begin with the text before the `*`.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("bytes", &["bnnc-data"]),
@@ -78,7 +80,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["bnnc-base"]),
 ];
 
-/// Pure crates: they take values and return values, and do not access files, the terminal or the network.
+/// The pure crates. They compute values from values, and do not access files, the terminal or the
+/// network.
 const PURE: &[&str] = &[
     "bnnc-base",
     "bnnc-grammar",
@@ -102,7 +105,7 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// The crate of these tests. This crate may import every other crate, and is not imported itself.
+/// The crate of these tests. It may import every other crate, and no other crate may import it.
 const TESTS: &str = "bnnc-tests";
 
 #[test]
@@ -257,7 +260,8 @@ fn pure_crates_do_not_name_files_or_terminals() {
     );
 }
 
-/// The crate of the methods. At its root it has one module for each method, or for several methods with a common engine.
+/// The source folder of the crate with the inference methods. Its root has one module for each
+/// method. Methods that share an engine share a module.
 const METHODS: &str = "runtime/methods/src";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Learning from rows that arrive one by one.
+//! Tests of learning from rows that arrive one at a time.
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 use bnnc_core::context::{Context, Stop};
@@ -7,7 +7,8 @@ use bnnc_tests::compile;
 use bnnc_training::online::Online;
 use std::sync::Arc;
 
-/// Arriving rows have no epochs over which a KL divergence could be spread.
+/// Rows that arrive one at a time do not form epochs, so a KL divergence cannot be spread over the
+/// batches of an epoch.
 #[test]
 fn a_divergence_that_is_spread_over_an_epoch_is_rejected() {
     let folder = std::env::temp_dir().join(format!("bnnc-arrivals-{}", std::process::id()));

@@ -1,4 +1,5 @@
-//! The backends agree on every example, in one step from the same states, in ten steps, and in predictions.
+//! The backends agree on every example: in one step from the same states, in ten steps, and in
+//! predictions.
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
@@ -23,11 +24,12 @@ fn rounded(states: &StateValues, precision: Precision) -> StateValues {
     states.iter().map(one).collect()
 }
 
-/// Returns the values that differ by more than `tolerance`.
+/// Returns the differences that exceed `tolerance`.
 fn far(got: &StateValues, want: &StateValues, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
-    // Adam's second moments are squares of gradients, so their relative error is twice the relative error of the gradients.
+    // The second moments of Adam are squares of gradients. Their relative error is therefore twice
+    // that of the gradients.
     let allowed = |name: &str| {
         if name.ends_with("/v") {
             2.0 * tolerance
@@ -49,7 +51,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Runs one step of both backends from the same states and rows. Returns the differences.
+    /// Runs one step on both backends, from the same states and on the same rows. Returns the
+    /// differences between the results of the two backends.
     fn step(&mut self, states: &StateValues, step: i32) -> Vec<String> {
         let tolerance = tolerance(self.precision);
         let states = rounded(states, self.precision);
@@ -67,7 +70,8 @@ impl Pair<'_> {
         faults
     }
 
-    /// Returns the losses of the last of [`STEPS`] steps from the same states.
+    /// Runs [`STEPS`] steps on both backends from the same states. Returns the losses of the last
+    /// step.
     fn run(&mut self, states: &StateValues) -> (f64, f64) {
         self.want.set(states);
         self.got.set(states);
@@ -80,8 +84,10 @@ impl Pair<'_> {
     }
 }
 
-/// Compares two steps, a run of [`STEPS`] steps, and the predictions. The states after the reference run do not depend on the precision of the other
-/// backend. The first comparison of an inference stores these states in `later`, and the next comparison reads them from there.
+/// Compares the backends in two single steps, in a run of [`STEPS`] steps, and in predictions. The
+/// states after the steps of the reference backend do not depend on the precision of the other
+/// backend. The first comparison of an inference block stores these states in `later`. The next
+/// comparison reads them from there.
 fn compare(
     reference: &InferenceBlock,
     native: &InferenceBlock,
@@ -144,8 +150,9 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single precision, the
-/// bound is wider, because the data are rounded too, which matters for large numbers.
+/// Returns the differences in the log density, its gradient and the log likelihoods of rows. They
+/// are evaluated at positions around the start. In single precision, the bound is wider: the data
+/// are rounded too, and this changes the results for large numbers.
 fn compare_sampled(
     reference: &InferenceBlock,
     native: &InferenceBlock,
@@ -234,7 +241,7 @@ mod mlir {
         every_example_on("mlir");
     }
 
-    /// Returns the metrics that differ by more than rounding errors.
+    /// Returns the metrics whose difference exceeds rounding errors.
     fn apart(want: &RunResult, got: &RunResult) -> Vec<String> {
         let mut faults = Vec::new();
         for (want, got) in want.outcomes.iter().zip(&got.outcomes) {
@@ -250,7 +257,8 @@ mod mlir {
         faults
     }
 
-    /// Returns the inferences of a program that train, if every inference from which they start trains too.
+    /// Returns the inference blocks of a program that train. A block is left out if a block from
+    /// which it starts does not train.
     fn trained(path: &Path) -> Vec<String> {
         let infers_of = |only: &[String]| {
             let mut options = options("cranelift", None);
@@ -273,8 +281,10 @@ mod mlir {
         run(&compile::file(path, &options).manifest, 2)
     }
 
-    /// Runs every inference that trains, in double precision. The reported results may only differ by rounding errors. Chains of samplers are not
-    /// compared, because rounding errors lead them to different states after some steps. A test above compares their densities and gradients.
+    /// Runs every inference block that trains, in double precision. The reported results may differ
+    /// only by rounding errors. Chains of samplers are not compared. Rounding errors lead them to
+    /// different states after some steps. Another test compares the densities and gradients of
+    /// samplers.
     #[test]
     fn every_run() {
         let mut faults = Vec::new();

@@ -1,5 +1,5 @@
-//! Bayes by Backprop through the whole compiler: single steps agree with the formulas of the paper, and training finds a posterior that is known
-//! exactly.
+//! Bayes by Backprop, from the program to the posterior. Single steps agree with the formulas of
+//! the paper, and training finds a posterior that is known exactly.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::InferenceBlock;
@@ -36,7 +36,8 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// The model is `y = w x + N(0, 0.5^2)` with a spike-and-slab prior. The posterior starts at `mu = 0.4` and `rho = -1`.
+/// A program whose model is `y = w x + N(0, 0.5^2)` with a spike-and-slab prior. The posterior
+/// begins at `mu = 0.4` and `rho = -1`.
 const SPIKE_AND_SLAB: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -48,7 +49,7 @@ infer fit = vi(Q, line) { epochs = 1, batch = 0, optimiser = SGD(0.01) }
 ";
 const ROWS: [(f64, f64); 2] = [(1.0, 1.2), (2.0, 1.9)];
 
-/// Returns the noise of the program's only draw at a step.
+/// Returns the noise of the only draw in the program, at one step.
 fn noise(seed: u64, step: i32) -> f64 {
     philox::normal(philox::key(seed, "w/#0"), [0, 0, step as u32], 0)
 }
@@ -79,7 +80,7 @@ fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
     ]
 }
 
-/// Returns the results of one step of the compiled program: the loss, `mu'`, `rho'`.
+/// Returns the results of one step of the compiled program: the loss, `mu'` and `rho'`.
 fn step_by_program(
     infer: &InferenceBlock,
     steps: &mut Steps<'_>,
@@ -93,9 +94,10 @@ fn step_by_program(
     [loss, after["w/loc"][0], after["w/scale"][0]]
 }
 
-/// Returns the difference between the paper's `f` at one draw and the compiler's loss. The compiler computes the entropy of `q` in closed form, and
-/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. This difference does not depend on the parameters, so both have the same gradients at
-/// every draw.
+/// Returns the difference between two values for one draw: `f` in the paper, and the loss of the
+/// compiled program. The compiled program contains the entropy of `q` in closed form. The value
+/// `-log q(w)` exceeds this entropy by `eps^2 / 2 - 1 / 2`. The difference does not depend on the
+/// parameters, so both values have the same gradients for every draw.
 fn excess(eps: f64) -> f64 {
     0.5 - 0.5 * eps * eps
 }
@@ -120,7 +122,8 @@ fn steps_follow_the_formulas() {
     }
 }
 
-/// The known numbers are those for `w = 0.4 + softplus(-1) 0.7`. The test uses the step whose noise is nearest to 0.7.
+/// The expected numbers are those for `w = 0.4 + softplus(-1) 0.7`. The test uses the step at which
+/// the noise is closest to 0.7.
 #[test]
 fn a_step_at_known_noise_gives_the_known_numbers() {
     let compiled = compiled("known", &ROWS, SPIKE_AND_SLAB, Precision::F64);
@@ -132,7 +135,8 @@ fn a_step_at_known_noise_gives_the_known_numbers() {
     let states = start(&infer.states, 1, &HashMap::new());
     let mut steps = Steps::new(infer, &dataset, &states, 1);
     let [loss, mu, rho] = step_by_program(infer, &mut steps, &states, step);
-    // With respect to the noise, the derivative of the loss is below 3, and the derivatives of the updated parameters are below 0.1.
+    // The noise differs slightly from 0.7. The derivative with respect to the noise is below 3 for
+    // the loss, and below 0.1 for the updated parameters.
     close(
         loss + excess(noise(1, step)),
         3.801_655_05,
@@ -164,8 +168,8 @@ const POINTS: [(f64, f64); 8] = [
     (1.9, 1.7),
 ];
 
-/// The best factorised normal has the means of the posterior; its variances are the reciprocals of the diagonal of the posterior's
-/// precision.
+/// The optimal factorised normal has the means of the posterior. Its variances are the reciprocals
+/// of the diagonal elements of the posterior precision.
 #[test]
 fn vi_finds_the_optimum_of_a_conjugate_model() {
     let compiled = compiled("conjugate", &POINTS, CONJUGATE, Precision::F64);
@@ -191,14 +195,17 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
     let mean = elbos.iter().sum::<f64>() / count;
     let variance = elbos.iter().map(|elbo| (elbo - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let error = (variance / count).sqrt();
-    // The bound is highest at the optimum, and at a distance of 2e-3 from the optimum, it is lower by less than 1e-3.
+    // The bound is highest at the optimum. At a distance of 2e-3 from the optimum, it is lower by
+    // less than 1e-3.
     assert!(error < 5e-3, "{error}");
     assert!(mean < -3.415_327_78 + 4.0 * error, "{mean} +- {error}");
     assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
 }
 
-/// Every partition into batches gives an unbiased estimate of the loss of all rows. The mean loss over the batches of an epoch, weighted by their
-/// numbers of rows, is the loss of one step with all rows and the same noise. Layers that draw noise or masks for every row are exceptions.
+/// For every partition into batches, the loss of a batch is an unbiased estimate of the loss of all
+/// rows. The losses of the batches of an epoch are averaged with the numbers of rows as weights.
+/// The average equals the loss of one step with all rows and the same noise. Layers that draw noise
+/// or masks for each row are exceptions.
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
     for path in compile::examples() {
@@ -244,8 +251,9 @@ fn batches_sum_to_the_loss_of_all_rows() {
     }
 }
 
-/// The data carry no information. A step with rate `r` therefore changes the mean by `-r` times the weight of the KL times the gradient of the KL.
-/// This gradient is the mean itself.
+/// The data of this program do not contain information about `w`. A step with learning rate `r`
+/// therefore changes the mean by `-r` times the weight of the KL divergence times the gradient of
+/// the KL divergence. This gradient equals the mean.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -256,16 +264,17 @@ posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
 infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
-/// Returns the mean of `w` after steps in which the KL has these weights.
+/// Returns the mean of `w` after a sequence of steps with these weights of the KL divergence.
 fn shrunk(weights: &[f64]) -> f64 {
     weights
         .iter()
         .fold(2.0, |mean, weight| mean * (1.0 - 0.125 * weight))
 }
 
-/// The test has ten or sixteen rows in batches of four. The weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches) belong to a loss
-/// with the plain likelihood of a batch. Our loss multiplies this likelihood by the ratio of the number of all rows to the number of rows in the
-/// batch.
+/// The test uses ten or sixteen rows, in batches of four. In the paper, the four batches contain
+/// 8/15, 4/15, 2/15 and 1/15 of the KL divergence, and their losses contain the likelihood of a
+/// batch without a factor. In bnnc, the loss multiplies this likelihood by the number of all rows
+/// divided by the number of rows in the batch.
 #[test]
 fn steps_apply_the_weight_of_the_kl() {
     let fifteenths = |share: f64| 4.0 * share / 15.0;
@@ -276,7 +285,7 @@ fn steps_apply_the_weight_of_the_kl() {
     ];
     let uneven: [(&str, Vec<f64>); 3] = [
         ("exact", vec![1.0; 3]),
-        // The last batch has two of ten rows.
+        // The last of the three batches has two of the ten rows.
         ("graves", vec![10.0 / 12.0, 10.0 / 12.0, 10.0 / 6.0]),
         (
             "blundell",
@@ -296,7 +305,8 @@ fn steps_apply_the_weight_of_the_kl() {
     }
 }
 
-/// If the steps of an epoch do not move the parameters, the losses of the epoch sum to the loss of all rows, whatever the weights of the KL are.
+/// If the steps of an epoch do not change the parameters, the losses of the epoch add up to the
+/// loss of all rows. This holds for all weights of the KL divergence.
 #[test]
 fn an_epoch_sums_to_the_bound() {
     let losses = ["exact", "graves", "blundell"].map(|how| {
@@ -313,7 +323,8 @@ fn an_epoch_sums_to_the_bound() {
             .unwrap()
             .loss
     });
-    // The bound consists of KL(N(2, 0.5^2) || N(0, 1)) and of the density of the targets around zero.
+    // The bound contains KL(N(2, 0.5^2) || N(0, 1)), and the log density of the targets around
+    // zero.
     let kl = 0.5 * (0.25 + 4.0 - 1.0) - 0.5f64.ln();
     let likelihood: f64 = POINTS.iter().map(|(_, y)| log_normal(*y, 0.0, 1.0)).sum();
     for loss in losses {

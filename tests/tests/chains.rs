@@ -1,5 +1,6 @@
-//! Tests of the chains of one inference. Chains in lockstep and single chains sample the same distribution. Their numbers do not depend on other
-//! chains or on the number of threads. Stopped chains keep their draws, and an invalid start is reported.
+//! Tests of the chains of one inference block. Chains in lockstep and single chains sample the same
+//! distribution. The draws of a chain do not depend on other chains or on the number of threads.
+//! Chains that are stopped keep their draws. An invalid start is reported.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::Sampling;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Creates a folder for one test, with rows of the columns `u`, `v`, `w` and `y`.
+/// Creates a folder for one test. Its data file has rows with the columns `u`, `v`, `w` and `y`.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-tests-chains-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -50,7 +51,8 @@ fn compiled(folder: &Path, program: &str) -> Compiled {
     )
 }
 
-/// A model with a product of data and parameters. All chains in lockstep use the same data in this product.
+/// A model that multiplies data by parameters. All chains in lockstep use the same data in this
+/// product.
 const PLANE: &str = "
 model Plane(x: real[d]) -> y: real {
   a ~ Normal(0, 1)
@@ -60,7 +62,7 @@ model Plane(x: real[d]) -> y: real {
 }
 ";
 
-/// A network. Its products are matrix products even for a single chain.
+/// A network. Its products are matrix products even if there is only one chain.
 const NETWORK: &str = "
 use layers::Dense
 model Network(x: real[d]) -> y: real {
@@ -92,7 +94,8 @@ infer network = nuts(Network, rows) { chains = 12 }
     assert_eq!(abreast, [1, 2, 4, 1, 1]);
 }
 
-/// The outputs for a chain in lockstep equal the outputs for a single chain up to rounding, and do not depend on the other chains at all.
+/// The outputs of a chain in lockstep equal those of a single chain up to rounding errors. They do
+/// not depend on the other chains at all.
 #[test]
 fn chains_in_lockstep_do_not_affect_each_other() {
     let folder = folder("places");
@@ -161,7 +164,7 @@ fn positions(result: &RunResult) -> Vec<Vec<Vec<f64>>> {
     result.outcomes.iter().map(of).collect()
 }
 
-/// The draws of a chain do not depend on how chains are distributed among threads.
+/// The draws of a chain do not depend on the thread that runs it.
 #[test]
 fn draws_do_not_depend_on_threads_or_other_chains() {
     let folder = folder("company");
@@ -185,7 +188,8 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
     }
 }
 
-/// Runs the program until a checkpoint file exists, waits for another moment, and then interrupts the run.
+/// Runs the program until a checkpoint file exists, waits for a short time, and then interrupts the
+/// run.
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
@@ -226,7 +230,7 @@ fn chains_without_draws_are_left_out() {
     assert!(warning.message.contains("2 of 3 chains"), "{}", warning.message);
 }
 
-/// An iteration that would take hours can be interrupted.
+/// A run can be interrupted during an iteration that would take hours.
 #[test]
 fn a_long_trajectory_is_interrupted() {
     let folder = folder("long");
@@ -238,7 +242,7 @@ fn a_long_trajectory_is_interrupted() {
     assert!(clock.elapsed() < Duration::from_secs(60));
 }
 
-/// Returns the warnings of a program.
+/// Returns the warnings of a program's run.
 fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
     let options = CompileOptions {
         ..options("cranelift", None)

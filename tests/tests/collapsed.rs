@@ -1,5 +1,5 @@
-//! Collapsed inference: integrals over the box of the iterates agree with closed forms and with brute force, and the iterates may come from other
-//! inferences.
+//! Collapsed inference: the integrals over the box of the iterates agree with closed forms and with
+//! brute force. The iterates may come from other inference blocks.
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "collapsed")]
 
@@ -45,8 +45,8 @@ const UNIT: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// A model with one unit in the first layer and two units in the second layer. The kinks of the second layer depend on the kink and the weights of
-/// the first unit.
+/// A model with one unit in the first layer and two units in the second layer. The kinks of the
+/// second layer depend on the kink and on the weights of the unit in the first layer.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -62,7 +62,7 @@ const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
 }
 ";
 
-/// The options of a training whose iterates are far apart.
+/// The options of a training whose iterates differ a lot from each other.
 const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
 
 fn folder(name: &str) -> PathBuf {
@@ -95,7 +95,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns an array with rows of this width, in NumPy's format.
+/// Returns an array in NumPy's format. Each of its rows has this width.
 fn npy(width: usize, values: &[f64]) -> Vec<u8> {
     let shape = (values.len() / width, width);
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape:?}, }}");
@@ -127,7 +127,7 @@ fn stopped(compiled: &Compiled) -> Diagnostic {
     }
 }
 
-/// A finished run with one of its inferences.
+/// A finished run, and one inference block of the program.
 struct Done {
     compiled: Compiled,
     result: RunResult,
@@ -198,14 +198,14 @@ impl Done {
         }
     }
 
-    /// Returns the elements of a site at every iterate.
+    /// Returns the elements of a site at each iterate.
     fn site(&self, site: &str) -> Vec<Vec<f64>> {
         let values = &self.found.values[&format!("{site}/loc")];
         let size = values.len() / self.found.draws;
         values.chunks_exact(size).map(<[f64]>::to_vec).collect()
     }
 
-    /// Returns the range of an element over the iterates.
+    /// Returns the smallest and the largest value of an element over the iterates.
     fn range(&self, site: &str, element: usize) -> (f64, f64) {
         let all = self.site(site);
         let column = || all.iter().map(|values| values[element]);
@@ -244,14 +244,15 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// Returns the midpoints of `count` equal parts of an interval.
+/// Divides an interval into `count` equal parts, and returns their midpoints.
 fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
     (0..count)
         .map(|at| low + (high - low) * (at as f64 + 0.5) / count as f64)
         .collect()
 }
 
-/// With one weight on an interval and Normal noise, the results are differences of the Normal distribution function, and differences of its integral.
+/// One weight on an interval with Normal noise has results in closed form: differences of the
+/// Normal distribution function, and differences of its integral.
 #[test]
 fn one_weight_has_a_closed_form() {
     let done = done(
@@ -306,7 +307,8 @@ fn one_weight_has_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
-        // The table of predictions has the same numbers. The error estimates in the table are of the order of rounding errors, but not 0.
+        // The table of predictions contains the same numbers. The error estimates in the table are
+        // as small as rounding errors, but they are not 0.
         close(column(&done, "log_density")[row], want, 1e-10);
         close(
             column(&done, "cdf")[row],
@@ -320,7 +322,7 @@ fn one_weight_has_a_closed_form() {
     }
 }
 
-/// Returns a column of the table of predictions of the first inference.
+/// Returns a column of the table of predictions. The table is that of the first inference block.
 fn column(done: &Done, name: &str) -> Vec<f64> {
     let predictions = &done.result.outcomes[0].predictions;
     match predictions.iter().find(|(known, _)| known == name) {
@@ -329,8 +331,8 @@ fn column(done: &Done, name: &str) -> Vec<f64> {
     }
 }
 
-/// The integral over both weights agrees with brute force over the sum of two uniforms. There are no other weights, so the integral is the same for
-/// every iterate.
+/// The integral over both weights agrees with brute force over the sum of two uniform variables.
+/// The integral is the same for every iterate, because the model does not have other weights.
 #[test]
 fn all_weights_of_a_line_match_brute_force() {
     for (noise, options) in [
@@ -362,7 +364,8 @@ fn all_weights_of_a_line_match_brute_force() {
     }
 }
 
-/// Returns the density and the mean of a network with one input over the weights of its first layer, by brute force.
+/// Returns the density and the mean of a network with one input. Both are averaged over the weights
+/// of the first layer by brute force.
 fn brute(done: &Done, row: usize, location: &dyn Fn(usize, f64) -> f64) -> (f64, f64) {
     let weights = midpoints(done.range("hidden.w", 0), 700);
     let biases = midpoints(done.range("hidden.b", 0), 700);
@@ -398,7 +401,7 @@ fn one_hidden_unit_matches_brute_force() {
     assert_eq!(tally.integrals(), (X.len() * done.found.draws) as u64);
 }
 
-/// Kinks that depend on other kinks are integrated piece by piece.
+/// If kinks depend on other kinks, the integral is computed piece by piece.
 #[test]
 fn units_behind_units_match_brute_force() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], {FAR} }}\n");
@@ -422,7 +425,8 @@ fn units_behind_units_match_brute_force() {
     assert!(tally.pieces > 0, "{tally:?}");
 }
 
-/// Training in single precision does not affect the integrals, which use double precision and still distinguish the pieces.
+/// After training in single precision, the integrals are still finite: they use double precision
+/// and distinguish the pieces.
 #[test]
 fn single_precision_training_keeps_integrals_finite() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], precision = f32, {FAR} }}\n");
@@ -436,8 +440,9 @@ fn single_precision_training_keeps_integrals_finite() {
     );
 }
 
-/// A second rectifier does not change any value. Its kink depends on the first rectifier, so the integral uses pieces instead of units. Pieces and
-/// units give the same result.
+/// The model applies a second rectifier, which does not change any value. The kink of the second
+/// rectifier depends on the first, so the integral uses pieces instead of units. Pieces and units
+/// must give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -466,7 +471,8 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// The integral covers one weight per class, the weight that affects the logit of the class most. Quadrature gives each probability, and the
+/// For each class, the integral covers one weight: the weight with the largest effect on the logit
+/// of the class. The expected probability of each class is computed by quadrature. The
 /// probabilities are then normalised.
 #[test]
 fn classes_match_quadrature() {
@@ -480,7 +486,7 @@ fn classes_match_quadrature() {
         .find(|weights| weights.site == "out.w")
         .unwrap();
     assert_eq!(weights.elements, 6);
-    // Weights may be `[units, classes]` or `[classes, units]`, depending on the layer.
+    // The shape of the weights is `[units, classes]` or `[classes, units]`, depending on the layer.
     let place = |unit: usize, class: usize| {
         if is_units_first(&done) {
             unit * 3 + class
@@ -548,7 +554,7 @@ fn is_units_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default())[0] == 2
 }
 
-/// Brute force gives the mean of the sigmoid of one logit that depends on two weights.
+/// The mean of the sigmoid of one logit agrees with brute force. The logit depends on two weights.
 #[test]
 fn a_boolean_output_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: bool {
@@ -573,7 +579,7 @@ fn a_boolean_output_matches_brute_force() {
     }
 }
 
-/// If the box has width zero, the predictions are those of the iterate, and a warning is reported.
+/// If the box has width zero, the predictions are those at the iterate, and a warning is reported.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(
@@ -612,7 +618,7 @@ infer c = collapsed(M, d) {{ iterates = s, keep = 1 }}\n"
     assert_eq!(values("c")["hidden.w/loc"], snapshots[snapshots.len() - 1..]);
 }
 
-/// Iterates of another inference are used unchanged, without further training.
+/// Iterates of another inference block are used unchanged, without further training.
 #[test]
 fn iterates_of_another_inference_are_used_unchanged() {
     let text = format!(
@@ -645,7 +651,8 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
     assert!(table.contains("iterates of"), "{table}");
 }
 
-/// If an option requests iterates that do not exist, an error names the option before training starts.
+/// If an option refers to iterates that do not exist, an error names the option before training
+/// starts.
 #[test]
 fn missing_iterates_are_rejected_at_their_option() {
     let refused = |name: &str, text: &str, why: &str| {
@@ -683,7 +690,7 @@ fn missing_iterates_are_rejected_at_their_option() {
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
     refused("splits", &text, "on 2 splits");
-    // Draws in the non-centred parameterisation are not draws of the weights.
+    // In the non-centred parameterisation, the draws of the sampler are not draws of the weights.
     let text = "model M(x: real[1]) -> y: real {
   tau: positive ~ HalfNormal(1)
   w ~ Normal(0, tau)
@@ -693,7 +700,7 @@ infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "samples the noise of `w`");
-    // A noise level is a site, but not a weight, because the mean does not depend on it.
+    // A noise level is a site. It is not a weight, because the mean does not depend on it.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
         .replace("0.5)", "s)");
@@ -713,7 +720,8 @@ infer c = collapsed(M, d) { over = [w], iterates = s }
     }
 }
 
-/// Two Normal outputs that depend on the same weights are rejected. Outputs with separate weights are accepted.
+/// Two Normal outputs that depend on the same weights are rejected. Outputs that do not share
+/// weights are accepted.
 #[test]
 fn outputs_that_share_weights_are_rejected() {
     let model = "data two = npy(\"x.npy\", \"y.npy\")
@@ -745,8 +753,8 @@ const WIDE: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// Twelve weights before two layers would make too many pieces, so the weights are drawn at random. The reported error covers the difference from a
-/// result with more draws.
+/// Integrals over twelve weights before two layers would have too many pieces, so the weights are
+/// drawn instead. The difference from a result with more draws is within the reported error.
 #[test]
 fn too_many_pieces_are_drawn() {
     let with =
@@ -755,7 +763,7 @@ fn too_many_pieces_are_drawn() {
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
-    // Draws do not need derivatives.
+    // The program for draws does not compute derivatives.
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
     assert!(has("$location") && !has("$location/$slope") && !has("$kinks/$slope"));
@@ -782,7 +790,7 @@ fn too_many_pieces_are_drawn() {
             _ => done.range("hidden.b", at - 6),
         })
         .collect();
-    // The weights between the hidden layers may be stored in either order.
+    // The weights between the two hidden layers may be stored in either order of their axes.
     let place = |from: usize, to: usize| {
         if second_is_inputs_first(&done) {
             from * 6 + to
@@ -827,7 +835,8 @@ fn too_many_pieces_are_drawn() {
     }
 }
 
-/// Returns whether the weights between the two hidden layers are `[inputs, units]`. All layers have the same order.
+/// Returns whether the shape of the weights between the two hidden layers is `[inputs, units]`. The
+/// weights of all layers have the same order of axes.
 fn second_is_inputs_first(done: &Done) -> bool {
     let site = done
         .infer
@@ -838,8 +847,8 @@ fn second_is_inputs_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default()) == [6, 1]
 }
 
-/// If the integral covers fewer weights, or the weights of fewer units, it is exact. The option `units` counts the units whose incoming weights the
-/// integral covers.
+/// If fewer weights or fewer units are integrated over, the integral is exact. The option `units`
+/// limits the number of units whose incoming weights are integrated over.
 #[test]
 fn fewer_weights_or_units_are_exact() {
     let with =
@@ -858,7 +867,7 @@ fn fewer_weights_or_units_are_exact() {
     }
 }
 
-/// The report before the run describes the integrals correctly, and names every option that affects them.
+/// The report before the run describes the integrals, and names every option that affects them.
 #[test]
 fn the_report_describes_the_integrals() {
     let said = |name: &str, model: &str, options: &str| -> String {
@@ -880,7 +889,8 @@ fn the_report_describes_the_integrals() {
         "{wide}"
     );
     let few = said("few", WIDE, ", over = [hidden], weights = 2");
-    // Six straight lines divide a plane into 22 regions, and the six kinks of the second layer divide each region into at most 64 pieces.
+    // Six lines divide a plane into at most 22 regions. The six kinks of the second layer divide
+    // each region into at most 64 pieces, so there are at most 22 * 64 = 1408 pieces.
     assert!(
         few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
         "{few}"
@@ -908,7 +918,8 @@ fn the_report_describes_the_integrals() {
     }
 }
 
-/// The maximum of several units is affine between kinks. The integral over its pieces agrees with brute force.
+/// The maximum of several units is an affine function between kinks. The integral over its pieces
+/// agrees with brute force.
 #[test]
 fn the_maximum_of_units_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: real {
@@ -954,7 +965,7 @@ fn classes_that_share_weights_are_normalised() {
     }
 }
 
-/// Weights on which the outputs depend smoothly are drawn from the box.
+/// If the outputs are smooth functions of the weights, the weights are drawn from the box.
 #[test]
 fn smooth_weights_are_drawn_from_the_box() {
     let model = UNIT.replace("relu", "tanh");
@@ -978,7 +989,8 @@ fn smooth_weights_are_drawn_from_the_box() {
     }
 }
 
-/// A run folder restores the selection of weights, even if there is one selection for all rows, or a selection of units.
+/// A run folder restores the choice of weights. This includes a choice that all rows share, and a
+/// choice of units.
 #[test]
 fn a_saved_run_predicts_the_same_values() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
@@ -991,7 +1003,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         smooth = model.replace("model M", "model Smooth").replace("relu", "tanh")
     );
     let done = done("saved", &text, "units");
-    // Two units with one input have four weights.
+    // Two units with one input have two weights and two biases.
     assert_eq!(done.choice.columns.len(), 4);
     let folder = folder("saved-out");
     let saved = compiling::saved(PathBuf::new());
@@ -1012,7 +1024,8 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
-        // For rows without targets, the table has all columns except those that need targets.
+        // If rows do not have targets, the table contains all columns except those that need
+        // targets.
         let more = &outcome.predictions[again.len()..];
         let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
         assert!(
@@ -1022,7 +1035,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
     }
 }
 
-/// A finished inference is not trained again when its run is resumed.
+/// If a run is resumed, a finished inference block is not trained again.
 #[test]
 fn a_resumed_run_keeps_finished_inferences() {
     let compiled = compiled(
@@ -1044,14 +1057,15 @@ fn a_resumed_run_keeps_finished_inferences() {
     assert_eq!(metrics(&first), metrics(&again));
 }
 
-/// Returns the mean, the variance, and the fourth central moment divided by the squared variance.
+/// Returns the mean, the variance, and the kurtosis (the fourth central moment divided by the
+/// squared variance).
 fn moments(values: &[f64]) -> (f64, f64, f64) {
     let middle = mean(values.iter().copied());
     let of = |power: i32| mean(values.iter().map(|value| (value - middle).powi(power)));
     (middle, of(2), of(4) / of(2).powi(2))
 }
 
-/// Returns the values of a unit `tanh(w x + b)` on a grid over the box.
+/// Returns the values of a unit `tanh(w x + b)` at the points of a grid over the box.
 fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
     let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
     let biases = midpoints(biases, 100);
@@ -1060,8 +1074,10 @@ fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The reported errors of draws from the box are the standard errors of independent draws around each iterate. If the kurtosis is k, a
-/// variance from n draws has the relative standard error sqrt((k - 1) / n). The test computes kurtosis and variance on a grid over the box.
+/// The reported errors of draws from the box are standard errors. The draws around each iterate are
+/// independent. If a distribution has the kurtosis k, a variance that is estimated from n draws has
+/// the relative standard error sqrt((k - 1) / n). The test computes the kurtosis and the variance
+/// on a grid over the box.
 #[test]
 fn errors_of_draws_are_their_standard_errors() {
     let model = UNIT.replace("relu", "tanh");
@@ -1124,7 +1140,8 @@ fn errors_of_draws_are_their_standard_errors() {
         table.contains("draws per iterate") && table.contains("of a log density"),
         "{table}"
     );
-    // With a single draw per iterate there is no estimate of the error, even if predictions repeat this draw.
+    // The error cannot be estimated from a single draw per iterate, even if predictions repeat this
+    // draw.
     let alone = with(1);
     assert!(alone.predictive.draws > alone.found.draws);
     for name in ["error", "log_density_error"] {
@@ -1135,7 +1152,7 @@ fn errors_of_draws_are_their_standard_errors() {
     }
 }
 
-/// The reported error of drawn probabilities is the largest error over the classes.
+/// The reported error of class probabilities from draws is the largest error of any class.
 #[test]
 fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
@@ -1168,15 +1185,16 @@ fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     }
 }
 
-/// Returns the density of a triangular distribution at a distance from its centre, and the probability below this point.
+/// Returns the density of a triangular distribution at a distance from its centre. Also returns the
+/// probability of a value below this point.
 fn triangle(distance: f64, radius: f64) -> (f64, f64) {
     let part = (1.0 - distance.abs() / radius).max(0.0);
     let below = 0.5 * part * part;
     (part / radius, if distance < 0.0 { below } else { 1.0 - below })
 }
 
-/// Returns the density and the cumulative probability of a target as the published code computes them. `places` are the locations at points
-/// that fill the box.
+/// Returns the density and the distribution function at a target as the published code computes
+/// them. `places` contains the location at each point of a grid over the box.
 fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) -> (f64, f64) {
     let radius = 2.45 * SD;
     let below = |y: f64| mean(places.iter().map(|f| triangle(y - f, radius).1));
@@ -1188,14 +1206,14 @@ fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) ->
     )
 }
 
-/// Returns a model with three hidden units, on standardised rows.
+/// Returns a program whose model has three hidden units. Its rows are standardised.
 fn scored() -> String {
     let model = UNIT.replace("Dense(1, prior", "Dense(3, prior");
     format!("data std = csv(\"d.csv\") {{ standardise = [inputs, target] }}\n{model}")
 }
 
-/// Compares a run on standardised rows with sums over points of the box. `places` returns the locations around an iterate for the value of
-/// an input.
+/// Compares a run on standardised rows with sums over a grid of points in the box. `places` returns
+/// the locations at the grid points around an iterate, for one value of the input.
 fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> Vec<f64>, tolerance: f64) {
     let dataset = &done.result.outcomes[0].dataset;
     let (x, y) = (&dataset.train.inputs, dataset.train.reals("y").unwrap());
@@ -1218,7 +1236,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
         close(column(done, "cdf")[row], mean(below.into_iter()), tolerance);
         let error = column(done, "log_density_error")[row];
         assert!(error > 0.0 && error < 1e-9, "{error}");
-        // The mean of the predictions is the mean of the location.
+        // The mean of the predictions equals the mean of the location.
         let middle = mean(all.iter().flatten().copied());
         let draws = done.predictive.draws;
         let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
@@ -1237,7 +1255,8 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
     );
 }
 
-/// For the two weights of the last layer that affect a row most, and for the bias, the results agree with the definition of the published density.
+/// The integral covers the bias and the two weights of the last layer that affect a row most. The
+/// results agree with the definition of the published density.
 #[test]
 fn the_published_density_holds_for_a_last_layer() {
     let text = format!(
@@ -1272,7 +1291,8 @@ fn the_published_density_holds_for_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// The integral covers only the weight and the bias of the first unit, even if another unit affects the outputs more.
+/// The integral covers the weight and the bias of the first unit only, even if another unit affects
+/// the outputs more.
 #[test]
 fn the_published_density_holds_for_one_unit() {
     let text = format!(
@@ -1280,7 +1300,7 @@ fn the_published_density_holds_for_one_unit() {
         scored()
     );
     let done = done("published-unit", &text, "c");
-    // Both sites have three elements.
+    // The sites `hidden.w` and `hidden.b` have three elements each.
     assert_eq!(done.choice.columns, [0, 3]);
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name));
     let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
@@ -1292,11 +1312,12 @@ fn the_published_density_holds_for_one_unit() {
         let all = weights.iter().flat_map(|w| biases.iter().map(move |b| (*w, *b)));
         all.map(|(w, b)| first(w, b)).collect()
     };
-    // This is the default of `smoothing`.
+    // The second argument is the default of `smoothing`.
     check_published(&done, 1e-3, &places, 1e-4);
 }
 
-/// A bias that is equal in all iterates has a small box. Other weights that are equal in all iterates do not have a box.
+/// A bias that has the same value at all iterates gets a narrow box. Other weights that have the
+/// same value at all iterates do not get a box.
 #[test]
 fn a_bias_with_equal_iterates_has_the_published_box() {
     let text = format!(
@@ -1304,7 +1325,7 @@ fn a_bias_with_equal_iterates_has_the_published_box() {
         scored()
     );
     let done = done("published-point", &text, "c");
-    // The bias follows the three weights.
+    // The index of the bias is 3, because three weights come before it.
     assert_eq!(done.choice.columns, [3]);
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name)[0].clone());
     let biases = midpoints((b2[0] - 5e-5, b2[0] + 5e-5), 200);
@@ -1316,7 +1337,7 @@ fn a_bias_with_equal_iterates_has_the_published_box() {
     check_published(&done, 1e-3, &places, 1e-8);
 }
 
-/// Options that conflict with the published density are rejected, and the error points at the option.
+/// Options that contradict the published density are rejected. The error points at the option.
 #[test]
 fn options_against_the_published_density_are_rejected() {
     let refused = |name: &str, text: &str, option: &str, why: &str| {

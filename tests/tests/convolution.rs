@@ -1,5 +1,6 @@
-//! Models with convolutions, from the program to the posterior. One model is linear in its kernel, so that its posterior follows from the normal
-//! equations. The other is a network, which every method fits.
+//! Models with convolutions, from the program to the posterior. One model is linear in its kernel.
+//! Its posterior is therefore known from the normal equations. The other model is a network, and
+//! every method fits it.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -22,7 +23,8 @@ fn target(row: usize) -> f64 {
     f64::from((row * 7) as u16 % 5) / 4.0 - 0.5
 }
 
-/// Creates a folder for one test with the table of pixels and targets. The classes are 0 and 1.
+/// Creates a folder for one test. The folder contains the table of pixels and targets. The targets
+/// of the classification are the classes 0 and 1.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-convolution-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -55,7 +57,7 @@ fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a InferenceOutcome {
     found.unwrap()
 }
 
-/// Returns the means and the standard deviations of the kernel.
+/// Returns the mean and the standard deviation of each kernel element.
 fn kernel(result: &RunResult, infer: &str) -> Vec<(f64, f64)> {
     let sites = &outcome(result, infer).sites;
     let site = sites.iter().find(|site| site.name == "kernel").unwrap();
@@ -65,7 +67,7 @@ fn kernel(result: &RunResult, infer: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the variances of the mean of each row.
+/// Returns the variance of the predicted mean in each row.
 fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
     let predictions = &outcome(result, infer).predictions;
     match predictions.iter().find(|(name, _)| name == "sd_epistemic") {
@@ -81,26 +83,28 @@ fn close(found: &[f64], wanted: &[f64], error: f64, what: &str) {
     }
 }
 
-/// Returns the four elements under the kernel at each position.
+/// Returns, for each position of the kernel, the four pixels under the kernel.
 fn windows(row: usize) -> Vec<[f64; 4]> {
     let corner = |at: usize| at / 3 * 4 + at % 3;
     let window = |at: usize| [0, 1, 4, 5].map(|offset| pixel(row, corner(at) + offset));
     (0..6).map(window).collect()
 }
 
-/// Returns the derivative of the mean of the result with respect to the kernel.
+/// Returns the derivative of the predicted mean with respect to the kernel elements.
 fn slopes(row: usize) -> [f64; 4] {
     let windows = windows(row);
     [0, 1, 2, 3].map(|at| windows.iter().map(|window| window[at]).sum::<f64>() / POSITIONS)
 }
 
-/// Returns the sum of the outer products of vectors, times a factor, plus the identity.
+/// Returns the identity plus the sum of the outer products of vectors. The sum is multiplied by a
+/// factor.
 fn precision(vectors: &[[f64; 4]], factor: f64) -> [[f64; 4]; 4] {
     let sum = |i: usize, j: usize| vectors.iter().map(|v| v[i] * v[j]).sum::<f64>() * factor;
     [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| sum(i, j) + f64::from(u8::from(i == j))))
 }
 
-/// Returns the inverse, by elimination. The matrices are far from singular.
+/// Returns the inverse of a matrix, by elimination. The matrices are far from singular, so pivoting
+/// is not needed.
 fn inverse(matrix: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
     let (mut left, mut right) = (
         matrix,
@@ -134,8 +138,8 @@ model Linear(x: real[12]) -> y: real {
 }
 ";
 
-/// In a model that is linear in its kernel, the precision of the posterior is `1 + D'D / noise^2`, where the rows of `D` are the means of
-/// the windows.
+/// If a model is linear in its kernel, the precision of the posterior is `1 + D'D / noise^2`. Each
+/// row of `D` is the mean of the windows of one image.
 #[test]
 fn a_linear_convolution_has_the_posterior_of_the_normal_equations() {
     let text = format!(
@@ -175,11 +179,13 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     }
     close(&split("diagonal").1, &narrow, 1e-8, "diagonal");
     let wanted: Vec<f64> = slopes.iter().map(|slope| quadratic(&covariance, slope)).collect();
-    // All positions have the same slope, so the gradient is one outer product with the mean of the windows.
+    // All positions have the same slope. The gradient is therefore one outer product with the mean
+    // of the windows.
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // The two chains have 2000 draws together. The bound is four standard errors of 1000 independent draws, because the draws of a chain are
+    // The two chains have 2000 draws in total. The bound is four standard errors of 1000
+    // independent draws. It is wider than that for 2000 draws, because the draws of a chain are
     // correlated.
     let found = split("sampled");
     for at in 0..4 {
@@ -187,7 +193,8 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
         close(&found.0[at..=at], &means[at..=at], error, "sampled");
         close(&found.1[at..=at], &sds[at..=at], error, "sampled");
     }
-    // The best independent normals have the means and the conditional standard deviations of the posterior.
+    // The optimal independent normals have the means of the posterior, and the conditional standard
+    // deviations of the posterior.
     for infer in ["field", "flipped"] {
         let found = split(infer);
         for at in 0..4 {
@@ -197,7 +204,8 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     }
 }
 
-/// A kernel as large as the image has one position. With one output, the Kronecker product is therefore exact.
+/// A kernel that is as large as the image has only one position. The Kronecker product is therefore
+/// exact for a single output.
 #[test]
 fn kronecker_factors_of_a_single_position_are_exact() {
     let text = "data rows = csv(\"rows.csv\") { target = y }
@@ -270,7 +278,8 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
     }
 }
 
-/// All windows of an image use the same draw of a kernel, so an output cannot have a separate draw, and `local` is rejected.
+/// All windows of an image use the same draw of a kernel. An output therefore cannot have a draw of
+/// its own, and `local` is rejected.
 #[test]
 fn a_kernel_has_one_draw_for_all_windows() {
     let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");

@@ -1,5 +1,5 @@
-//! The programs of Laplace approximations, evaluated by the reference: outputs, derivatives of likelihoods and priors, and Jacobians agree
-//! with closed forms and finite differences.
+//! The programs of Laplace approximations, evaluated by the reference backend. Outputs, Jacobians,
+//! and the derivatives of likelihoods and priors agree with closed forms and finite differences.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::Likelihood;
@@ -13,14 +13,14 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::laplace::Approximation;
 use std::collections::HashMap;
 
-/// The values of ports by name, each as a tensor.
+/// The value of each port by name, as a tensor.
 type Ports = HashMap<String, Tensor>;
 
 fn port(sizes: &[usize], values: &[f64]) -> Tensor {
     Tensor::new(sizes.to_vec(), values.to_vec())
 }
 
-/// Returns the programs of the only inference of `text`, whose data are the rows of `csv`.
+/// Returns the programs of the only inference block in `text`. Its data are the rows of `csv`.
 fn approximation(name: &str, text: &str, csv: &str) -> Approximation {
     match attempt(name, text, csv) {
         Ok(found) => found,
@@ -47,7 +47,7 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, CompileFa
     compilation.approximation(&elaborated, &densities, &options)
 }
 
-/// Returns the results of a function by name.
+/// Returns the results of a function, by name.
 fn results(function: &Function, ports: &Ports, sizes: &Sizes) -> Ports {
     let args: Vec<Tensor> = function
         .params
@@ -88,7 +88,8 @@ model Net(x: real) -> y: real {
 infer l = laplace(Net, rows)
 ";
 
-/// Returns the ports of the tanh network with 1, 2 and 1 units.
+/// Returns values for the ports of the tanh network with one input, two hidden units and one
+/// output.
 fn tanh_ports() -> Ports {
     let states = [
         ("w1/loc", port(&[2], &[0.8, -0.5])),
@@ -104,7 +105,8 @@ fn tanh_ports() -> Ports {
         .collect()
 }
 
-/// The outputs agree with the published digits. The derivatives of a normal likelihood and a normal prior agree with their closed forms.
+/// The outputs agree with the published values in all digits. The derivatives of a normal
+/// likelihood and of a normal prior agree with their closed forms.
 #[test]
 fn a_network_with_normal_noise_has_the_published_digits() {
     let found = approximation("tanh", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -147,7 +149,8 @@ fn a_network_with_normal_noise_has_the_published_digits() {
     close(&prior["$log_prior"].data, &[log_prior], 1e-12);
 }
 
-/// The Jacobian has its closed form: `d f / d w1 = w2 (1 - tanh^2) x` and so on.
+/// The Jacobian agrees with its closed form: `d f / d w1 = w2 (1 - tanh^2) x`, and similar terms
+/// for the other weights.
 #[test]
 fn the_jacobian_of_a_network_has_its_closed_form() {
     let found = approximation("jacobian", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -178,8 +181,9 @@ fn the_jacobian_of_a_network_has_its_closed_form() {
     }
 }
 
-/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. The derivatives of this
-/// variance and of the output with respect to the input match finite differences.
+/// If the covariance of the weights is the identity, the variance of the output is the sum of the
+/// squared elements of the Jacobian. The derivatives of the output and of this variance with
+/// respect to the input agree with finite differences.
 #[test]
 fn derivatives_in_the_inputs_match_differences() {
     let found = approximation("inputs", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -221,7 +225,7 @@ fn derivatives_in_the_inputs_match_differences() {
     }
 }
 
-/// The curvature of a softmax is `diag(p) - p p'`, and its slope `p - onehot`.
+/// The curvature of a softmax is `diag(p) - p p'`, and its slope is `p - onehot`.
 #[test]
 fn the_curvature_of_classes_has_its_closed_form() {
     let text = "
@@ -253,7 +257,8 @@ infer l = laplace(Net, rows)
     close(&rows["$curvature"].data, &curvature, 1e-7);
 }
 
-/// A case: the name, the statements, the type of the output, the number of elements of `f`, and a value of the output.
+/// One case is a name, the statements of the model, the type of the output, the number of elements
+/// of `f`, and a value of the output.
 const CASES: [(&str, &str, &str, usize, &str); 5] = [
     (
         "poisson",
@@ -292,7 +297,8 @@ const CASES: [(&str, &str, &str, usize, &str); 5] = [
     ),
 ];
 
-/// Positive arguments of a distribution become outputs on the logarithmic scale. The derivatives of the likelihood match finite differences.
+/// A positive argument of a distribution becomes an output on the logarithmic scale. The
+/// derivatives of the likelihood agree with finite differences.
 #[test]
 fn derivatives_of_likelihoods_match_differences() {
     for (name, body, ty, outputs, y) in CASES {
@@ -341,7 +347,7 @@ fn derivatives_of_likelihoods_match_differences() {
     }
 }
 
-/// The choice of a closed form depends on the density of a distribution, not on its name.
+/// A closed form is chosen by the density of a distribution, not by its name.
 #[test]
 fn likelihoods_are_recognised_by_their_densities() {
     let of = |name: &str, items: &str, ty: &str, observed: &str| {
@@ -378,7 +384,8 @@ fn likelihoods_are_recognised_by_their_densities() {
     );
 }
 
-/// Neither a noise level nor a parameter that affects only the prior is a weight. `over` selects weights by name, or the last layer.
+/// A noise level is not a weight, and a parameter that affects only the prior is not a weight
+/// either. The option `over` selects weights by name, or those of the last layer.
 #[test]
 fn noise_levels_are_not_weights_and_names_select_weights() {
     let text = |options: &str| {

@@ -1,4 +1,5 @@
-//! Programs on a device with memory of its own give the results of the host, and only changed data are copied.
+//! A program gives the same results on a device with its own memory as on the host. Only data that
+//! have changed are copied.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::arena::Id;
@@ -18,7 +19,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The calls of all sessions are recorded in one list, so only one test runs at a time.
+/// The calls of all sessions are recorded in one list, so the tests of this file run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, there: bool) -> Compiled {
@@ -52,7 +53,7 @@ fn every_example_has_the_same_result_on_a_device() {
     }
 }
 
-/// The bytes of each port in the arena of a training program.
+/// The byte range of each port in the arena of a training program.
 struct Arena(HashMap<String, Range<usize>>);
 
 impl Arena {
@@ -62,13 +63,15 @@ impl Arena {
             .iter()
             .map(of)
             .filter(|port| range.start <= port.start && port.end <= range.end);
-        // Each port begins at a new cache line, so gaps between neighbours are shorter than a line.
+        // Each port begins at a new cache line, so the gap between neighbouring ports is shorter
+        // than a line.
         let bytes: usize = covered.map(|port| port.len().next_multiple_of(64)).sum();
         bytes >= range.len()
     }
 }
 
-/// From the third step on, a step gathers its rows on the device, uploads two counters, runs, and downloads the loss.
+/// From the third step on, a step gathers its rows on the device, uploads two counters, runs, and
+/// downloads the loss. It does nothing else.
 #[test]
 fn a_steady_step_copies_only_what_changed() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +174,7 @@ fn states_are_copied_on_the_device() {
             );
             found.push(predictor.log_likelihood().unwrap());
         }
-        // If the host changes a value that the device computed, the changed value is used.
+        // If the host changes a value that the device computed, the device uses the changed value.
         let name = &infer.states[0].name;
         let mut values = stepper.machine.read_real(name).unwrap();
         values[0] += 0.25;
@@ -186,7 +189,7 @@ fn states_are_copied_on_the_device() {
     assert!(predicted(true) == predicted(false));
 }
 
-/// A position is uploaded in one copy, and the density is downloaded together with its gradient in one copy.
+/// One copy uploads the position, and one copy downloads the density and its gradient.
 #[test]
 fn a_leapfrog_step_copies_once_each_way() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,16 +210,17 @@ fn a_leapfrog_step_copies_once_each_way() {
         let start = places[id.index()];
         start..start + 8 * plan.buffers[id].shape.count(&sizes)
     };
-    // A step uploads eight effects, their mean and the logarithm of their scale, for every chain in lockstep. The step downloads the
-    // density and its slopes.
+    // For all chains in lockstep, a step uploads eight effects, their mean, and the logarithm of
+    // their scale. The step downloads the density and its derivatives.
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,
         Asked::Download(bytes("$log_density").start..bytes("tau/loc/$gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
-    // Between two steps, nothing else is called. A step looks different only if a number of a chain is the same as before, because such a
-    // number is not uploaded again.
+    // Between two steps, the session receives no other calls. The calls of a step differ only if a
+    // number in the position of a chain is the same as before, because this number is not uploaded
+    // again.
     let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
     assert!(
         longest > 100,

@@ -1,4 +1,5 @@
-//! The files of draws that a sampler writes for other tools have the right values, order and units, and the same bytes in every run.
+//! A sampler writes files of draws for other tools. Their values, order and units are correct, and
+//! every run writes the same bytes.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_run::out;
@@ -54,7 +55,7 @@ impl Folder {
         compile::text(&self.0.join("curve.bnn"), text, &options("cranelift", None))
     }
 
-    /// Runs the program and returns the folder with its results.
+    /// Runs the program, and returns the folder that contains its results.
     fn run(&self, compiled: &Compiled, out: &str, threads: usize) -> PathBuf {
         let result = compile::run(&compiled.manifest, threads);
         let saved = compile::saved(self.0.join("curve.bnn"));
@@ -70,7 +71,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the draws of a variable in one chain, one vector per draw.
+/// Returns the draws of one variable in one chain. Each draw is a vector.
 fn stored(store: &Path, name: &str, chain: usize) -> Vec<Vec<f64>> {
     let metadata: Value =
         serde_json::from_str(&fs::read_to_string(store.join(".zmetadata")).unwrap()).unwrap();
@@ -105,7 +106,7 @@ fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
     columns
 }
 
-/// Returns every file below a folder.
+/// Returns the content of every file below a folder.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -132,7 +133,7 @@ fn both_formats_hold_the_same_draws() {
         let w = of("posterior/w");
         assert_eq!((w.len(), w[0].len()), (30, 6));
         for (at, w) in w.iter().enumerate() {
-            // Zarr has C order; Stan CSV numbers the columns from 1.
+            // Zarr stores elements in C order. Stan CSV numbers the columns from 1.
             let indices = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)];
             for ((row, column), value) in indices.iter().zip(w) {
                 assert_eq!(csv[&format!("w.{row}.{column}")][at], *value);
@@ -165,7 +166,8 @@ fn both_formats_hold_the_same_draws() {
     }
 }
 
-/// The density of a row follows from the draws of the parameters, in the units of the target.
+/// The log likelihood of a row follows from the draws of the parameters, in the units of the
+/// target.
 #[test]
 fn log_likelihoods_match_the_draws() {
     let folder = Folder::new("likelihoods");
@@ -248,7 +250,8 @@ fn the_same_run_writes_the_same_bytes_on_any_number_of_threads() {
     let compiled = folder.compile();
     let more = folder.compile_text(&PROGRAM.replace("chains = 2", "chains = 3"));
     let (one, other) = (folder.run(&compiled, "one", 1), folder.run(&more, "other", 3));
-    // A second run into the same folder replaces the files. The second run must also remove the files of chains that no longer exist.
+    // A second run into the same folder replaces the files of the first run. It must also remove
+    // the files of chains that no longer exist.
     assert!(other.join("stan/chains_3.csv").exists());
     folder.run(&compiled, "other", 2);
     for part in ["posterior.zarr", "stan"] {

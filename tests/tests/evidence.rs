@@ -1,6 +1,7 @@
-//! Tests of prior factors and noise levels that are tuned during the search for a maximum. For linear models with Normal noise, the tuned values
-//! maximise the marginal likelihood of the rows. The marginal likelihood is a Normal density whose covariance covers all rows. These tests compute
-//! this density without any weights.
+//! Tests of online tuning: prior factors and noise levels are tuned during the search for a
+//! maximum. For a linear model with Normal noise, the tuned values maximise the marginal likelihood
+//! of the rows. This marginal likelihood is a Normal density of all targets. Its covariance matrix
+//! has one row for each row of data. The tests compute this density without the weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The number of rows of every table.
 const ROWS: usize = 30;
 
-/// Options with which the search finds the maximum of a linear model to many digits.
+/// Options with which the search finds the maximum of a linear model with many correct digits.
 const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
 
 fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {
@@ -46,7 +47,7 @@ fn compiled_in(precision: Precision, folder: &Path, text: &str) -> Compiled {
     compile::text(&folder.join("p.bnn"), text, &options)
 }
 
-/// Returns the diagnostic that stops a program before it is compiled.
+/// Returns the first diagnostic of a program that does not compile.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
@@ -57,7 +58,7 @@ fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
     outcome.splits[0].found.of().expect("an approximation")
 }
 
-/// Returns the factors of an inference.
+/// Returns the prior factors of an inference block.
 fn factors(result: &RunResult, infer: &str) -> Vec<f64> {
     let facts = &approximated(result, infer).members[0].facts;
     facts.prior_precision.iter().map(|(_, factor)| *factor).collect()
@@ -74,7 +75,7 @@ fn logs(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
-/// Returns standard normal numbers, with a stream for each column.
+/// Returns standard normal numbers. Each column has a random stream of its own.
 fn normals(column: u32) -> Vec<f64> {
     let key = philox::key(11, "evidence");
     (0..ROWS as u64)
@@ -87,7 +88,8 @@ fn combined(terms: &[(f64, &[f64])]) -> Vec<f64> {
     (0..ROWS).map(of).collect()
 }
 
-/// Returns the log density of `y` under a Normal distribution with mean zero and covariance `noise I`, plus `v x x'` for each `(v, x)` in `parts`.
+/// Returns the log density of `y` under a Normal distribution with mean zero. Its covariance is
+/// `noise I` plus `v x x'` for each `(v, x)` in `parts`.
 fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     let n = y.len();
     let mut factor = vec![vec![0.0; n]; n];
@@ -111,8 +113,9 @@ fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     -0.5 * (n as f64 * TAU.ln() + log_determinant + scatter)
 }
 
-/// Returns the maximum of a function, by golden section along one axis after the other, until no axis improves the value. The error is about the
-/// square root of the rounding error.
+/// Returns the maximum of a function. Golden-section search runs along one axis after the other
+/// until no axis improves the value. The error of the result is about the square root of the
+/// rounding error.
 fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let mut at = start.to_vec();
@@ -145,12 +148,14 @@ fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     at
 }
 
-/// Returns the log density of the logarithm of a noise level under a half-normal prior of scale 1.
+/// Returns the log density of the logarithm of a noise level. The noise level has a half-normal
+/// prior of scale 1.
 fn log_half_normal(log: f64) -> f64 {
     0.5 * (2.0 / PI).ln() - 0.5 * (2.0 * log).exp() + log
 }
 
-/// With two groups of weights and a noise level, every exact form ends at the maximum of the marginal likelihood times the prior of the noise.
+/// The model has two groups of weights and a noise level. For every form without approximation, the
+/// search ends at the maximum of the marginal likelihood times the prior density of the noise.
 #[test]
 fn factors_of_layers_and_noise_maximise_the_marginal_likelihood() {
     let x: Vec<Vec<f64>> = (0..5).map(normals).collect();
@@ -208,27 +213,29 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
         let name = format!("l{at}");
         close(&place(&result, &name), &best, 1e-3);
         let facts = &approximated(&result, &name).members[0].facts;
-        // The error is of second order in the distance from the maximum.
+        // This error is of second order in the distance from the maximum.
         close(
             &[facts.log_marginal_likelihood.unwrap()],
             &[evidence(&best)],
             1e-4,
         );
     }
-    // In single precision, the derivative with respect to the noise is a finite difference with step 0.02, whose error is of second order.
+    // In single precision, the derivative with respect to the noise is a finite difference with the
+    // step 0.02. Its error is of second order.
     let single = compiled_in(Precision::F32, &folder, &format!("{model}{infers}"));
     let result = compile::run(&single.manifest, 1);
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
     close(&place(&result, "l0"), &best, 5e-3);
 }
 
-/// With a factor for each weight, an uninformative input is removed, and the other weights have the factors of cyclic maximisation in
-/// closed form (Tipping and Faul 2003, "Fast marginal likelihood maximisation for sparse Bayesian models", section 3).
+/// If each weight has its own factor, an input without information is removed. The factors of the
+/// other weights are those of cyclic maximisation in closed form (Tipping and Faul 2003, "Fast
+/// marginal likelihood maximisation for sparse Bayesian models", section 3).
 #[test]
 fn a_factor_for_each_weight_removes_uninformative_inputs() {
     let x: Vec<Vec<f64>> = (0..4).map(normals).collect();
     let clean = combined(&[(1.2, &x[0]), (-0.5, &x[1])]);
-    // The noise is made orthogonal to the last input.
+    // The noise is made orthogonal to the last input, so that this input carries no information.
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let noise = normals(6);
     let share = product(&noise, &x[3]) / product(&x[3], &x[3]);
@@ -256,7 +263,8 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
         let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
         log_normal(&y, 0.09, &parts)
     };
-    // While the variances of the other weights are fixed, the best variance of one weight has a closed form, as in a model with only this weight.
+    // If the variances of the other weights are fixed, the best variance of one weight has a closed
+    // form.
     let mut variances = vec![1.0; 4];
     for _ in 0..2000 {
         for at in 0..4 {
@@ -326,7 +334,8 @@ fn forms(x: &[f64], y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> (f64, f64
     (dot(x, &solved), dot(y, &solved))
 }
 
-/// The model has two outputs, each with its own noise level, and one factor. The first output has two weights.
+/// The model has two outputs, each with its own noise level, and one factor for all weights. The
+/// first output has two weights.
 #[test]
 fn several_noise_levels_are_tuned_together() {
     let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
@@ -364,7 +373,8 @@ infer l = laplace(Two, rows) {{ {SEARCH} }}
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
 }
 
-/// At the maximum, weights outside of `over` have the prior of the model, and weights in `over` have the prior with the tuned factor.
+/// At the maximum, weights in `over` have the prior with the tuned factor. All other weights have
+/// the prior of the model.
 #[test]
 fn factors_apply_only_to_the_approximated_weights() {
     let x = normals(0);
@@ -396,7 +406,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = [b] }}
     close(&place, &best, 1e-3);
 }
 
-/// The weights of a subnetwork have the factors of their sites.
+/// A weight of a subnetwork has the prior factor of its site.
 #[test]
 fn weights_of_a_subnetwork_have_the_factors_of_their_sites() {
     let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
@@ -419,7 +429,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
         let result = compile::run(&compiled(&folder, &infer(structure)).manifest, 1);
         let found = approximated(&result, "l");
         assert_eq!(found.members[0].index, Some(vec![0]));
-        // The other weight keeps the prior of the model.
+        // The weight outside the subnetwork keeps the prior of the model.
         let best = maximum(&[0.0, 0.0], |at| {
             let rest = combined(&[(1.0, &y), (-at[1], &x[1])]);
             log_normal(&rest, 0.09, &[((-at[0]).exp(), &x[0])]) - 0.5 * at[1] * at[1]
@@ -429,7 +439,8 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
     }
 }
 
-/// Parameters that would be tuned twice and priors without a normaliser are rejected with the reason.
+/// Two kinds of programs are rejected with the reason: those that would tune a parameter twice, and
+/// those whose prior does not have a normalising constant.
 #[test]
 fn conflicting_tunings_are_rejected_with_the_reason() {
     let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);
@@ -464,8 +475,9 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
     }
 }
 
-/// The noise is given. At the tuned factor `t`, the effective number of parameters under the square root of the likelihood equals `t a^2`:
-/// `1 - t / (h / 2 + t) = t a^2`, with `a` at the maximum of the untempered density, `x'y / (h + t)`.
+/// The noise level is given, and the temperature is 2. Let `t` be the tuned factor and `a` the
+/// maximum of the untempered density, `x'y / (h + t)`. The effective number of parameters under the
+/// square root of the likelihood equals `t a^2`: `1 - t / (h / 2 + t) = t a^2`.
 #[test]
 fn a_temperature_changes_the_tuned_factor() {
     let x = normals(0);
@@ -503,7 +515,8 @@ infer l = laplace(Line, rows) {{ {SEARCH}, temperature = 2 }}
     close(&covariance, &[1.0 / (0.5 * h + low)], 1e-4);
 }
 
-/// The report of the search describes the epoch whose state is kept. A search that ends at this epoch gives the same result.
+/// The report of the search describes the epoch whose states are kept. A search that ends at this
+/// epoch gives the same result.
 #[test]
 fn the_kept_epoch_is_reported() {
     let x = normals(0);

@@ -1,7 +1,9 @@
-//! Executables with code from MLIR. For processors, they give the same numbers as `bnnc run`. For GPUs, they contain the same images as a run, and
-//! search for the driver.
+//! Tests of executables that contain code from MLIR. On a processor, an executable gives the same
+//! numbers as `bnnc run`. For a GPU, an executable contains the same images as a run, and finds the
+//! driver at run time.
 //!
-//! `BNNC_MLIR_WORKER` names a worker, so neither these tests nor the `bnnc` that they build need LLVM.
+//! The environment variable `BNNC_MLIR_WORKER` names a worker. Therefore, neither these tests nor
+//! the `bnnc` that they build need LLVM.
 #![cfg(all(feature = "mlir", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +38,7 @@ infer varied  = vi(Q, rows) { epochs = 10, batch = 10 }
 infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
 ";
 
-    /// Creates a folder with the program and its rows.
+    /// Creates a folder that contains the program and its rows.
     fn workshop(name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&folder);
@@ -51,7 +53,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         folder
     }
 
-    /// Returns the path of `bnnc`, built once with the runtime beside it.
+    /// Returns the path of `bnnc`. The tests build it once, with the runtime in the same folder.
     fn bnnc() -> &'static Path {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         BUILT.get_or_init(|| {
@@ -90,7 +92,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         executable
     }
 
-    /// Returns whether there is a C compiler. If not, prints a note that a test is skipped.
+    /// Returns whether a C compiler is installed. If it is not, prints a note that the test is
+    /// skipped.
     fn compiles() -> bool {
         let compiles = Command::new("cc").arg("--version").output().is_ok();
         if !compiles {
@@ -99,7 +102,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         compiles
     }
 
-    /// Returns the options for each way to make an executable that this machine supports.
+    /// Returns the options for each way of building an executable that this machine supports.
     fn ways() -> Vec<Vec<&'static str>> {
         match compiles() {
             true => vec![vec!["--no-linker"], vec![]],
@@ -107,7 +110,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         }
     }
 
-    /// Returns `result.json` without its durations.
+    /// Returns the `result.json` of a run without its durations.
     fn result(output: &Output) -> Value {
         assert!(output.status.success(), "{}", said(output));
         let mut result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -141,8 +144,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         (runner, head.features, built)
     }
 
-    /// The numbers of a run on a device depend on plans, images, states and data. States and data are the same for every backend, so the
-    /// test compares plans and images.
+    /// The numbers of a run on a device depend on the plans, the images, the states and the data.
+    /// States and data are the same for every backend, so the test compares only plans and images.
     #[test]
     fn an_executable_has_the_images_of_a_run() {
         let folder = workshop("executable-images");
@@ -176,7 +179,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Creates a folder with the stub of the driver as `libcuda.so.1`.
+    /// Creates a folder with a stub of the GPU driver, named `libcuda.so.1`.
     fn driver(folder: &Path, name: &str, macros: &[&str]) -> PathBuf {
         let place = folder.join(name);
         fs::create_dir_all(&place).unwrap();
@@ -193,7 +196,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         place
     }
 
-    /// Runs the executable with the driver of a folder.
+    /// Runs the executable with the stub driver in a folder.
     fn with(driver: &Path, executable: &Path) -> Output {
         let mut command = Command::new(executable);
         command.env("LD_LIBRARY_PATH", driver).env("NO_COLOR", "1");
@@ -207,14 +210,16 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert!(text.contains(why), "{why}: {text}");
     }
 
-    /// Checks that the output is a JSON error with this code, which reports that the machine lacks something.
+    /// Checks that the output is a JSON error with this code. The error must state that the machine
+    /// lacks something.
     fn lacks(output: &Output, code: &str, why: &str) {
         refused(output, 1, why);
         let line: Value = serde_json::from_str(said(output).trim()).unwrap();
         assert_eq!(line["code"], code, "{line}");
     }
 
-    /// The kernels of this driver do nothing, so the run succeeds but its results are meaningless.
+    /// The kernels of the stub driver do nothing. The run succeeds, but its results have no
+    /// meaning.
     #[test]
     fn an_executable_runs_on_the_driver_that_it_finds() {
         if !compiles() {
@@ -233,7 +238,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let none = folder.join("none");
         fs::create_dir_all(&none).unwrap();
         for name in ["libcuda.so.1", "libcuda.so"] {
-            // A file that is not a library is found before a library of the system.
+            // The system searches this folder first, so it finds a file that is not a library
+            // before the library of the system.
             fs::write(none.join(name), "").unwrap();
         }
         let bare = driver(&folder, "bare", &["-DDEVICES=0"]);
@@ -287,8 +293,9 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The density is flat on this driver, so every tree of the sampler grows to its full depth and takes thousands of steps. Each step
-    /// is one launch and one wait. All other calls are made at the start and at the end of a chain.
+    /// With the stub driver, the density is flat. Every tree of the sampler therefore grows to its
+    /// full depth and takes thousands of steps. Each step makes one launch and one wait. All other
+    /// calls are made at the start and at the end of a chain.
     #[test]
     fn a_leapfrog_step_launches_one_graph() {
         if !compiles() {
@@ -344,8 +351,9 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let run = |bytes: &[u8]| {
             let other = folder.join("other");
             let _ = fs::remove_file(&other);
-            // Another process copies the file. If this process had the file open for writing, child processes of other tests could inherit the open
-            // file. The system does not execute a file that is open for writing.
+            // The file is copied by another process. If this process had the file open for writing,
+            // a child process of another test could inherit the open file. The system does not
+            // execute a file that is open for writing.
             let staged = folder.join("staged");
             fs::copy(&executable, &staged).unwrap();
             fs::write(&staged, bytes).unwrap();
@@ -354,7 +362,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             with(&stub, &other)
         };
         refused(&run(&flipped), 2, "damaged: its checksum differs");
-        // The executable is complete, but the driver cannot translate its PTX.
+        // The bundle is complete, but the driver cannot compile its PTX.
         for artifact in built.manifest.artifacts() {
             let mut object: Object = artifact.code.object().unwrap().clone();
             let program = object.device.as_mut().unwrap();

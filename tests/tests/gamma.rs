@@ -1,4 +1,5 @@
-//! Posterior families based on gamma variates find the exact posteriors of conjugate models, on every backend.
+//! Variational families based on gamma variables find the exact posteriors of conjugate models, on
+//! every backend.
 
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{StateValues, start};
@@ -7,7 +8,7 @@ use bnnc_tests::step::Steps;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Creates a folder for one test with one column of data.
+/// Creates a folder for one test. Its data file has one column.
 fn folder(name: &str, rows: &[f64]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-gamma-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
@@ -22,7 +23,7 @@ fn compiled(name: &str, rows: &[f64], program: &str, (backend, precision): (&str
     compile::text(&path, &program, &options(backend, Some(precision)))
 }
 
-/// Trains the program and returns the two parameters of the one distribution in its posterior.
+/// Trains the program. Returns the two parameters of the only distribution in its posterior.
 fn fitted(name: &str, rows: &[f64], program: &str, parameters: [&str; 2]) -> [f64; 2] {
     let training = "epochs = 8000, batch = 0, samples = 64, optimiser = Adam(0.1), schedule = cosine";
     let program = format!("{program}\ninfer fit = vi(Q, rows) {{ {training} }}");
@@ -39,7 +40,8 @@ fn close(got: f64, want: f64, what: &str) {
     );
 }
 
-/// Eight waiting times, with the prior `Gamma(2, 1)` for their rate: the posterior is `Gamma(2 + 8, 1 / (1 + sum))`.
+/// The data are eight waiting times, and their rate has the prior `Gamma(2, 1)`. The posterior is
+/// `Gamma(2 + 8, 1 / (1 + sum))`.
 #[test]
 fn a_gamma_family_finds_the_posterior_of_a_rate() {
     let times = [0.31, 1.72, 0.08, 0.55, 0.94, 0.27, 2.1, 0.42];
@@ -55,7 +57,8 @@ posterior Q of M { rate ~ Gamma(shape = 1.5, scale = 1) }";
     close(shape.sqrt() * scale, f64::sqrt(exact) * unit, "sd");
 }
 
-/// Three heads in ten tosses with the prior `Beta(2, 2)`: the posterior is `Beta(5, 9)`.
+/// The data are three heads in ten tosses, and the prior is `Beta(2, 2)`. The posterior is
+/// `Beta(5, 9)`.
 #[test]
 fn a_beta_family_finds_the_posterior_of_a_probability() {
     let tosses = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
@@ -72,8 +75,8 @@ posterior Q of M { p ~ Beta(a = 1, b = 1) }";
     close(sd, exact_sd, "sd");
 }
 
-/// Six deviations, with the prior `InverseGamma(3, 2)` for their variance: the posterior is
-/// `InverseGamma(3 + 6 / 2, 2 + sum of squares / 2)`.
+/// The data are six deviations, and their variance has the prior `InverseGamma(3, 2)`. The
+/// posterior is `InverseGamma(3 + 6 / 2, 2 + sum of squares / 2)`.
 #[test]
 fn an_inverse_gamma_family_finds_the_posterior_of_a_variance() {
     let deviations = [0.4f64, -1.3, 0.9, 0.2, -0.6, 1.1];
@@ -96,7 +99,8 @@ posterior Q of M { variance ~ InverseGamma(shape = 2.5, scale = 1) }";
     close(sd(shape, scale), sd(exact, size), "sd");
 }
 
-/// Every family based on gamma variates, over tensors that are longer than a block of random numbers, or shorter than one row of a block.
+/// Every family based on gamma variables. Some tensors are longer than a block of random numbers,
+/// and others are shorter than one row of a block.
 const FAMILIES: &str = "
 model M(x: real) -> y: real {
   many: positive[300]  ~ Gamma(2, 1)
@@ -115,7 +119,7 @@ posterior Q of M {
 }
 infer fit = vi(Q, rows) { epochs = 2, batch = 0, samples = 3, optimiser = SGD(1e-3) }";
 
-/// Returns the losses of two steps, and the states after them.
+/// Returns the losses of two training steps, and the states after these steps.
 fn two_steps(backend: &str, precision: Precision) -> (Vec<f64>, StateValues) {
     let compiled = compiled("families", &[0.3, 1.2, -0.4], FAMILIES, (backend, precision));
     let infer = &compiled.manifest.infers[0];
@@ -132,7 +136,8 @@ fn backends_and_precisions_agree() {
     assert!(losses.iter().all(|loss| loss.is_finite()));
     for (backend, precision, tolerance) in [
         ("cranelift", Precision::F64, 1e-11),
-        // The tolerance is wide because the derivatives of some variates with a small shape are large.
+        // The tolerance is wide, because some gamma variables with a small shape have large
+        // derivatives.
         ("cranelift", Precision::F32, 1e-3),
     ] {
         let (others, after) = two_steps(backend, precision);

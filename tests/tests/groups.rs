@@ -1,5 +1,6 @@
-//! Joint families over several sites. The density of a group is the product of the densities of its members, a full covariance finds a
-//! Gaussian posterior exactly, and results have the names of the sites.
+//! Joint variational families over several sites (groups). The density of a group is the product of
+//! the densities of its members. A full covariance finds a Gaussian posterior exactly. Results use
+//! the names of the sites.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -33,8 +34,9 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// A group with every kind of member. The members have the order in which the posterior lists them. Inside the group, `tau` scales `w`. Outside of
-/// the group, `m` depends on the group, and `v` depends on `m`.
+/// A group that has a member of every kind. The order of the members is that in which the posterior
+/// lists them. Inside the group, `tau` is the scale of `w`. Outside the group, `m` depends on the
+/// group, and `v` depends on `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)
@@ -51,8 +53,9 @@ posterior Q of M {
 }
 ";
 
-/// The prior density of a group at its coordinates is the product of the prior densities of its members and of the Jacobians: of `exp`, of the
-/// increments of an ordered vector, and of the sigmoid.
+/// At the coordinates of a group, the prior density is a product. Its factors are the prior
+/// densities of the members, and the Jacobians of `exp`, of the increments of an ordered vector,
+/// and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let program = program::load("m.bnn", MIXED, &CompileOptions::default());
@@ -87,7 +90,7 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let got = evaluate(&prior.distribution.log_density, &inputs, &Sizes::default());
     close("the prior", got[0].data[0], want, 1e-9);
 
-    // A prior outside of the group that depended on a member now depends on the group.
+    // A prior outside the group that depends on a member is now recorded as depending on the group.
     let prior = densities.priors.iter().find(|prior| &*prior.site == "m").unwrap();
     assert_eq!(prior.depends_on.as_deref(), Some("v+w+c+tau+u"));
     let got = evaluate(&prior.arguments, &[inputs[1].clone()], &Sizes::default());
@@ -105,8 +108,8 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     close("the likelihood", got, log_normal(-0.4, mean, 1.0), 1e-9);
 }
 
-/// Returns rows `x1, x2, y` with correlated inputs, so that the posterior has strong correlations. The numbers are fixed and do not come
-/// from a generator.
+/// Returns rows `x1, x2, y` whose inputs are correlated, so that the posterior has strong
+/// correlations. The numbers are given by a formula and do not come from a random generator.
 fn rows() -> Vec<[f64; 3]> {
     (0..40)
         .map(|i| {
@@ -172,7 +175,7 @@ fn determinant(a: [[f64; 3]; 3]) -> f64 {
         .sum()
 }
 
-/// Returns the inverse, by cofactors.
+/// Returns the inverse of a matrix, computed from cofactors.
 fn inverse(a: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let determinant = determinant(a);
     let mut result = [[0.0; 3]; 3];
@@ -186,7 +189,8 @@ fn inverse(a: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     result
 }
 
-/// Returns the evidence lower bound of a Gaussian: the log evidence minus its KL divergence from the posterior.
+/// Returns the evidence lower bound for a Gaussian: the log evidence minus the KL divergence from
+/// this Gaussian to the posterior.
 fn bound(exact: &Exact, mean: [f64; 3], covariance: [[f64; 3]; 3]) -> f64 {
     let precision = inverse(exact.covariance);
     let mut kl = -3.0;
@@ -286,9 +290,10 @@ fn low_covariance(values: &StateValues, rank: usize) -> [[f64; 3]; 3] {
     of_factor(&(0..3).map(row).collect::<Vec<_>>())
 }
 
-/// The optimum of the full covariance is the posterior: mean and covariance have the known values, and the bound is the log evidence. The
-/// low-rank family comes closer than independent normals. The best bound of independent normals is known too: their precisions are the
-/// diagonal of the posterior's precision.
+/// With a full covariance, the optimum is the posterior. Its mean and covariance have the known
+/// values, and the bound equals the log evidence. The bound of the low-rank family is closer to the
+/// log evidence than that of independent normals. The best bound of independent normals is known
+/// too: their precisions are the diagonal elements of the posterior precision.
 #[test]
 fn a_full_covariance_over_two_sites_is_the_posterior() {
     let options =
@@ -333,8 +338,9 @@ infer apart = vi(Apart, d) {{ {options} }}
     assert!(of_low < exact.log_evidence + 1e-9);
 }
 
-/// States, summaries and reports use the names of the sites. An inference with a group can therefore start from an inference without a group and fix
-/// its sites, and vice versa.
+/// States, summaries and reports use the names of the sites, not of the group. Therefore, an
+/// inference block with a group can start from a block without a group and fix its sites, and vice
+/// versa.
 #[test]
 fn groups_keep_the_names_of_their_sites() {
     let options = "batch = 0, optimiser = Adam(1e-2), precision = f64";
@@ -356,7 +362,7 @@ infer bias = vi(Bias, d) {{ epochs = 1, {options}, start = full }}
     );
     assert_eq!((full["w/loc"].len(), full["w/factor"].len()), (2, 6));
     assert_eq!((full["b/loc"].len(), full["b/factor"].len()), (1, 3));
-    // One step of Adam moves each parameter by the learning rate.
+    // One step of Adam changes each parameter by the learning rate.
     for (infer, start) in [("full", "apart"), ("bias", "full")] {
         let (found, from) = (values(&result, infer), values(&result, start));
         for (now, before) in found["w/loc"].iter().zip(&from["w/loc"]) {
@@ -398,7 +404,8 @@ infer fit = vi(Q, d) {{ epochs = 1 }}
         .collect()
 }
 
-/// The sites of a line share a family `on real[n]` unless the family declares otherwise. Sites never share an elementwise family.
+/// The sites on one line share a family `on real[n]`, unless the family declares that it is not
+/// shared. Sites never share an elementwise family.
 #[test]
 fn families_declare_whether_they_are_shared() {
     let shared = "one family and one divergence for `w`, `b`";
@@ -415,7 +422,8 @@ fn families_declare_whether_they_are_shared() {
     }
 }
 
-/// All sites are in one group, with a hierarchy inside it. The values of constrained sites stay in their supports.
+/// All sites of a hierarchical model are in one group. The values of constrained sites stay within
+/// their supports.
 #[test]
 fn constrained_members_have_bijectors_of_their_own() {
     let folder = folder("mixed");
@@ -445,7 +453,8 @@ fn constrained_members_have_bijectors_of_their_own() {
     );
 }
 
-/// The full covariance of 305300 weights would take 373 GB. An error with a remedy is reported before memory is allocated.
+/// The full covariance of 305300 weights would take 373 GB. An error that recommends a remedy is
+/// reported before memory is allocated.
 #[test]
 fn a_full_covariance_beyond_the_memory_is_rejected() {
     let text = "

@@ -1,7 +1,7 @@
 //! The book in `docs/`: its pages, links, programs and tables.
 //!
-//! `BNNC_BLESS=1 cargo test --workspace --test book` writes the tables. The programs of the book are executed by the tests beside the
-//! binary, in `compiler/cli/tests/book`.
+//! The command `BNNC_BLESS=1 cargo test --workspace --test book` writes the tables. Tests next to
+//! the binary, in `compiler/cli/tests/book`, execute the programs of the book.
 
 mod pages;
 mod programs;

@@ -1,11 +1,12 @@
-//! The book's table of contents, links and pictures.
+//! The table of contents, the links and the pictures of the book.
 
 use bnnc_tests::book::{Page, pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// The languages of fenced blocks. Programs and shell commands are executed. The other blocks are output, excerpts of bnnc's own code, or
-/// programs of other systems.
+/// The languages that fenced blocks may have. Programs (`bnn`) and shell commands (`sh`) are
+/// executed. Other blocks contain output, excerpts of bnnc's own code, or programs of other
+/// systems.
 const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "rust", "stan", "r"];
 
 fn source() -> PathBuf {
@@ -16,7 +17,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// Returns the links of a page: the line and the target.
+/// Returns the links of a page. Each link is a line number and a target.
 fn links(page: &Page) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, text) in page.prose() {
@@ -31,12 +32,12 @@ fn links(page: &Page) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns a line without its inline code, in which brackets are not links.
+/// Returns a line without its inline code. Brackets in inline code are not links.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
 
-/// Returns the anchors that mdBook makes from the headings of a page.
+/// Returns the anchors that mdBook generates from the headings of a page.
 fn anchors(page: &Page) -> BTreeSet<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = BTreeSet::new();
@@ -63,7 +64,7 @@ fn anchors(page: &Page) -> BTreeSet<String> {
     found
 }
 
-/// Returns `a/c` for `a/b/../c`.
+/// Removes `..` from a path: returns `a/c` for `a/b/../c`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -160,7 +161,7 @@ fn every_page_has_one_title_and_blocks_of_known_languages() {
     none(&faults);
 }
 
-/// The folders of the workspace that have files to which the book refers.
+/// The folders of the workspace to whose files the book refers.
 const FOLDERS: &[&str] = &[
     "compiler/",
     "docs/",
@@ -183,7 +184,7 @@ fn files_that_the_internals_and_results_name_exist() {
         for (line, text) in page.prose() {
             for code in text.split('`').skip(1).step_by(2) {
                 let path = code.split_whitespace().next().unwrap_or_default();
-                // `NAME` stands for a name that the reader chooses.
+                // In such a path, `NAME` stands for a name that the reader chooses.
                 if !FOLDERS.iter().any(|folder| path.starts_with(folder)) || path.contains("NAME") {
                     continue;
                 }

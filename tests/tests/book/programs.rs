@@ -1,4 +1,5 @@
-//! Every program of the book compiles, or fails with the code that its fence states, and is formatted.
+//! Every program of the book is formatted. It compiles, or fails with the code that its fence
+//! states.
 
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
@@ -15,14 +16,15 @@ fn programs_compile_or_fail_with_the_stated_code() {
             }
             count += 1;
             let place = format!("docs/src/{}:{}", page.path, block.line);
-            // Programs find their data in `docs/data`, as if a reader had saved the programs in `docs`.
+            // The program finds its data in `docs/data`, as if a reader had saved it in `docs`.
             let program = program::load("docs/program.bnn", &block.text, &CompileOptions::default());
             let found: Vec<&str> = program
                 .diagnostics
                 .iter()
                 .map(|diagnostic| diagnostic.code.id)
                 .collect();
-            // Errors in data are only reported when the program runs, so their codes are not expected here.
+            // Errors in data are reported only when the program runs, so their codes do not occur
+            // here.
             let expected: Vec<&str> = block.values("error").chain(block.values("warning")).collect();
             if found != expected {
                 faults.push(format!("{place}: {:#?}", program.diagnostics));

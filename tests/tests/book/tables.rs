@@ -1,4 +1,5 @@
-//! The tables of the reference agree with the registries: functions, methods with their options, distributions, layers, optimisers.
+//! The tables of the reference agree with the registries of functions, methods with their options,
+//! distributions, layers and optimisers.
 
 use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, MetricDef};
@@ -9,7 +10,7 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Returns all tables by the names of their marks.
+/// Returns the generated tables, by the names of their marks.
 fn tables() -> BTreeMap<String, String> {
     let mut tables = BTreeMap::from([
         ("builtins".to_owned(), builtins()),
@@ -26,7 +27,8 @@ fn tables() -> BTreeMap<String, String> {
     tables
 }
 
-/// Returns a page with its tables replaced by the current ones, and the names of these tables.
+/// Returns a page in which the tables have been replaced by the generated tables. Also returns the
+/// names of these tables.
 fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<String>) {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = page.text.as_str();
@@ -44,10 +46,10 @@ fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<Strin
     (text + rest, names)
 }
 
-/// The mark at the end of a table.
+/// The mark that ends a table.
 const END: &str = "<!-- end -->";
 
-/// Returns the text before the next table, its name, and the text after its name.
+/// Returns the text before the next table, the name of this table, and the text after the name.
 fn opened(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("<!-- ")?;
     let (name, after) = rest.split_once(" -->\n")?;
@@ -96,7 +98,7 @@ fn each_method_has_a_page_in_the_reference() {
     }
 }
 
-/// Returns a table with these columns.
+/// Returns the Markdown of a table with these columns and rows.
 fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
     for row in rows {
@@ -206,7 +208,8 @@ fn options(options: &[OptionDef]) -> String {
     table(["option", "value", "default", ""], options.iter().map(row))
 }
 
-/// Returns a table row for each item of the library. `row` gets the text of an item before its body.
+/// Returns a table row for each item of the library. `row` receives the text of an item up to its
+/// body.
 fn library(row: impl Fn(&str, &Item, String) -> Option<Vec<String>>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (path, text) in bnnc_stdlib::FILES {
@@ -271,7 +274,8 @@ fn optimisers() -> String {
     of_kind("optimiser", |kind| matches!(kind, ItemKind::Optimiser(_)))
 }
 
-/// Lists only the functions that are meant for programs. The file also has functions that only distributions need.
+/// Lists the functions that programs are meant to call. The file also contains functions that only
+/// distributions need. They are left out.
 fn functions() -> String {
     let rows = library(|path, item, header| {
         let is_public = path == "functions.bnn" && matches!(item.kind, ItemKind::Fn(_));

@@ -1,4 +1,5 @@
-//! Runs single kernels on the device. The buffers of a kernel are copied to the device and back.
+//! Runs single kernels on the device of this machine. The buffers of a kernel are copied to the
+//! device and back.
 
 use bnnc_abi::accelerator::{DeviceArena, DeviceSession};
 use bnnc_abi::code::{KernelArgs, KernelCode};
@@ -13,7 +14,7 @@ use bnnc_loops::ir::{LoopProgram, LoopSize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Compiles with the backend `cuda`, and runs each kernel in a separate session.
+/// Compiles with the backend `cuda`, and runs each kernel in a session of its own.
 pub struct OnDevice;
 
 impl Backend for OnDevice {
@@ -37,7 +38,8 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Returns a plan with one launch, the range of bytes of each slot's buffer in the arena, and the size of the arena.
+    /// Returns a plan with one launch, the byte range in the arena of each slot's buffer, and the
+    /// size of the arena.
     fn alone(&self, kernel: usize) -> (Arc<Plan>, Vec<Range<usize>>, usize) {
         let steps = &self.program.plan.steps;
         let is_it =
@@ -76,8 +78,8 @@ impl Kernels {
 }
 
 impl KernelCode for Kernels {
-    /// A device runs all iterations of a kernel at once. The first invocation with a non-empty range therefore runs all of them,
-    /// and the other invocations do nothing.
+    /// A device runs all iterations of a kernel in one launch. Therefore, the first call with a
+    /// non-empty range runs all iterations, and the other calls do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         let nothing = self.program.kernels[kernel].dims[0] == LoopSize::Fixed(0);
         if args.start != 0 || args.end == 0 && !nothing {
@@ -86,13 +88,14 @@ impl KernelCode for Kernels {
         let (plan, ranges, bytes) = self.alone(kernel);
         let mut session = self.open((&plan, bytes));
         for (slot, range) in ranges.iter().enumerate() {
-            // SAFETY: the caller passes the addresses of whole buffers.
+            // SAFETY: the caller passes the addresses of complete buffers.
             let bytes = unsafe { std::slice::from_raw_parts(*args.buffers.add(slot), range.len()) };
             session.upload(range.start, bytes).unwrap();
         }
         session.run(&Sizes::default()).unwrap();
         for (slot, range) in ranges.iter().enumerate() {
-            // SAFETY: as above, and no other reference to the buffers exists.
+            // SAFETY: the caller passes the addresses of complete buffers, and no other reference
+            // to them exists.
             let bytes = unsafe { std::slice::from_raw_parts_mut(*args.buffers.add(slot), range.len()) };
             session.download(range.start, bytes).unwrap();
         }

@@ -1,4 +1,5 @@
-//! Every example gives the same results on the device and with cranelift, in steps, predictions, densities and whole runs.
+//! Every example gives the same results on the device and with cranelift. Steps, predictions,
+//! densities and whole runs are compared.
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
@@ -21,8 +22,8 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
     compile::file(path, &options)
 }
 
-/// Returns the allowed difference. A device sums in a different order than the host, over at most a few thousand terms, and cuBLAS may
-/// compute products.
+/// Returns the allowed difference between the device and the host. The device sums in another order
+/// than the host. A sum has at most a few thousand terms, and cuBLAS may compute products.
 fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-4,
@@ -54,8 +55,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares single steps from the same states: the first step, and another one after the host has taken [`STEPS`] steps. Also
-    /// compares the predictions from the final states of the host.
+    /// Compares two single steps, each from the same states on both sides: the first step, and a
+    /// step after the host has taken [`STEPS`] steps. Also compares the predictions from the final
+    /// states of the host run.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
@@ -87,7 +89,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares the log density, its gradient and the log likelihood of rows at the start.
+    /// Compares the log density, its gradient and the log likelihoods of rows at the start of the
+    /// chains.
     fn sample(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
@@ -99,7 +102,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Host and device compute in the same precision, so both have the same rounded data.
+/// The device and the host compute in the same precision, so both use the same rounded data.
 #[test]
 fn every_example_agrees_on_the_device() {
     let mut faults = Vec::new();
@@ -132,7 +135,7 @@ fn every_example_agrees_on_the_device() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Two equal runs have the same results to the last bit, except for durations.
+/// Two runs of the same program give the same results to the last bit, except for durations.
 #[test]
 fn results_are_the_same_in_every_run() {
     for path in examples() {

@@ -1,4 +1,5 @@
-//! The backend `cuda` on the device of this machine: every operation agrees with the reference, and every example agrees with cranelift.
+//! Tests of the backend `cuda` on the device of this machine: every operation agrees with the
+//! reference, and every example agrees with cranelift. Run them with
 //! `BNNC_MLIR_WORKER=WORKER cargo test -p bnnc-tests --features cuda-tests --test cuda`.
 #![cfg(feature = "cuda-tests")]
 #![allow(clippy::unwrap_used)]

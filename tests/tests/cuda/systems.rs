@@ -1,4 +1,5 @@
-//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, agree with the reference.
+//! Large triangular systems and Cholesky factors on the device agree with the reference. The device
+//! uses cuBLAS if it is installed.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::primitive::{CHOLESKY, TRIANGULAR_SOLVE};
@@ -35,7 +36,7 @@ call cholesky (b0, b1) ints ({batch}, {n})
     ))
 }
 
-/// Returns a machine for one call of a primitive.
+/// Returns a machine that makes one call of a primitive.
 fn machine(text: &str) -> Machine {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();
@@ -47,8 +48,10 @@ fn machine(text: &str) -> Machine {
     Machine::new(&artifact, Sizes::default(), Arc::new(Pool::new(1))).unwrap()
 }
 
-/// With two on the diagonal and small numbers elsewhere, the condition number is below four. The error of a solution is then at most four
-/// times its backward error of `n` roundings (Higham 2002, "Accuracy and stability of numerical algorithms", theorem 8.5).
+/// The matrices have the number two on the diagonal and small numbers elsewhere. Their condition
+/// number is therefore below four. The relative error of a solution is at most four times its
+/// backward error, which is `n` roundings (Higham 2002, "Accuracy and stability of numerical
+/// algorithms", theorem 8.5).
 #[test]
 fn large_triangular_systems_match_the_reference() {
     for (precision, unit) in [
@@ -78,7 +81,8 @@ fn large_triangular_systems_match_the_reference() {
             machine.write_real("b", &b).unwrap();
             let mut want = vec![l, b, vec![0.0; batch * n * columns]];
             (TRIANGULAR_SOLVE.naive)(&mut want, &sizes.map(|size| size as i64));
-            // The first run launches directly, the second is captured, and the third is replayed.
+            // The first run launches the kernels directly, the second run is captured, and the
+            // third run is a replay.
             for _ in 0..3 {
                 machine.run().unwrap();
                 for (want, got) in want[2].iter().zip(machine.read_real("x").unwrap()) {
@@ -93,8 +97,10 @@ fn large_triangular_systems_match_the_reference() {
     }
 }
 
-/// The matrices are as above, but one of them has a negative pivot. From this pivot on, the columns of its factor are NaN. The error of
-/// a factor is at most `n + 1` roundings times the condition number (Higham 2002, theorems 10.3 and 10.8).
+/// The matrices have the number two on the diagonal and small numbers elsewhere, but one of them
+/// has a negative pivot. From this pivot on, the columns of the factor of this matrix are NaN. The
+/// relative error of a factor is at most `n + 1` roundings times the condition number (Higham 2002,
+/// theorems 10.3 and 10.8).
 #[test]
 fn large_cholesky_factors_match_the_reference() {
     for (precision, unit) in [

@@ -1,4 +1,5 @@
-//! Compiles the KL divergences of the pairs to functions, and to machines that run them.
+//! Compiles the KL divergences of the pairs to functions, and builds machines that run these
+//! functions.
 
 use super::pairs::{self, Method, Pair};
 use bnnc_abi::code::Artifact;
@@ -31,10 +32,10 @@ pub struct Table {
     pairs: Vec<(Pair, Option<InferId>)>,
 }
 
-/// A pair whose densities have been compiled.
+/// A pair of a family and a prior, with compiled densities.
 pub struct Subject<'a> {
     pub pair: Pair,
-    /// The order of the Taylor series that may replace a log density; 0 if there is no series.
+    /// The order of the Taylor series that may replace a log density; 0 if no series is used.
     pub taylor: usize,
     compilation: Compilation<'a>,
     elaborated: ElaboratedInference,
@@ -44,13 +45,15 @@ pub struct Subject<'a> {
 /// The permitted estimators of a KL divergence, and how it computes averages over noise.
 pub type Way = (Estimator, Statistics);
 
-/// The best estimate. An average over noise is computed from the draws of the noise.
+/// The best estimator without a closed form. Averages over noise are computed from the draws of the
+/// noise.
 pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
-/// The best estimate. If the distribution of an average over noise is known, the average is drawn directly from this distribution.
+/// The best estimator without a closed form. An average over noise is drawn directly from its
+/// distribution, if this distribution is known.
 pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
-/// The plain mean over draws.
+/// The estimator is the plain mean over draws.
 pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
-/// The closed form, or the best estimate.
+/// The estimator is the closed form if it exists, otherwise the best estimator.
 pub const BEST: Way = (Estimator::Best, Statistics::Law);
 
 impl Table {
@@ -59,16 +62,17 @@ impl Table {
         Table::of("", pairs::all())
     }
 
-    /// Creates the table of the given pairs, as a checked program that begins with the items in `text`.
+    /// Creates the table of the given pairs, as a checked program. The program begins with the
+    /// items in `text`.
     pub fn of(text: &str, pairs: Vec<Pair>) -> Table {
-        // The reference evaluator draws with seed 0.
+        // The reference evaluator uses the random numbers of seed 0.
         let options = CompileOptions {
             seed: 0,
             symbols: bnnc_kernels::arrays::symbols(),
             precision: Some(Precision::F64),
             ..CompileOptions::default()
         };
-        // Tests run concurrently, so each table has a separate file.
+        // Tests run concurrently, so each table has a file of its own.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
         let table = TABLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("bnnc-divergence-{}-{table}", std::process::id());
@@ -106,7 +110,8 @@ impl Table {
         }
     }
 
-    /// Compiles every pair. Gives an error for a pair if the library lacks one of its distributions.
+    /// Compiles every pair. The result for a pair is an error if the library does not have one of
+    /// its distributions.
     pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Refused>)> {
         self.pairs.iter().map(|(pair, id)| {
             let subject = id
@@ -137,10 +142,10 @@ impl Table {
     }
 }
 
-/// The reason why a pair does not have a KL divergence.
+/// The reason why the KL divergence of a pair cannot be compiled.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The code of the diagnostic; empty for other reasons.
+    /// The code of the diagnostic. It is empty if the reason is not a diagnostic.
     pub code: &'static str,
     pub text: String,
 }
@@ -164,7 +169,7 @@ fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &Checked
 }
 
 impl Subject<'_> {
-    /// Derives the KL divergence for a number of draws.
+    /// Compiles the KL divergence with an estimator that uses this number of draws.
     pub fn divergence(&mut self, draws: usize, (estimator, statistics): Way) -> Result<Divergence, Refused> {
         let settings = self.compilation.settings(&self.elaborated);
         let kl = bnnc_rewrite::kl::KlOptions {
@@ -191,7 +196,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns a machine for the KL divergence and its gradient.
+    /// Returns a machine that computes the KL divergence and its gradient.
     pub fn machine(&mut self, divergence: &Divergence, draws: usize, backend: &str) -> Estimate {
         let mut function = divergence.gradient.clone();
         for (name, _) in &mut function.results {
@@ -220,7 +225,8 @@ impl Subject<'_> {
     }
 }
 
-/// Returns a name for a result that differs from the names of states, because results and states of one program must have different names.
+/// Returns a name for a result. It differs from the names of states, because the results and states
+/// of a program must have different names.
 fn result_name(name: &str) -> String {
     format!("result {name}")
 }
@@ -232,7 +238,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Returns the results by name at a step.
+    /// Returns the results at one step, by name.
     pub fn at(&mut self, states: &StateValues, step: i32) -> StateValues {
         for (name, values) in states {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
@@ -246,13 +252,14 @@ impl Estimate {
         self.names.iter().map(read).collect()
     }
 
-    /// Returns only the KL divergence, without its gradient.
+    /// Returns the KL divergence at one step, without its gradient.
     pub fn value(&mut self, states: &StateValues, step: i32) -> f64 {
         self.at(states, step)["$kl"][0]
     }
 }
 
-/// Returns the states of a KL divergence. The states are those of the program, except that the elements of moving states get different values.
+/// Returns values for the states of a KL divergence. They are the initial values of the program,
+/// but the elements of states that move are changed so that they differ from each other.
 pub fn states(divergence: &Divergence) -> StateValues {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();
@@ -272,14 +279,14 @@ pub fn states(divergence: &Divergence) -> StateValues {
     states
 }
 
-/// Returns the inputs of the function of a KL divergence.
+/// Returns the values of all inputs of the function that computes a KL divergence.
 pub fn inputs(states: &StateValues, step: i32) -> HashMap<String, Vec<f64>> {
     let mut inputs = states.clone();
     inputs.insert("$step".to_owned(), vec![f64::from(step)]);
     inputs
 }
 
-/// Returns the method that a report names.
+/// Returns the method that the report names.
 pub fn method(divergence: &Divergence) -> Method {
     let sentence = &divergence.reports[0].kl;
     match sentence.split([':', ',', ' ']).next() {

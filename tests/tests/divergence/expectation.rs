@@ -1,4 +1,5 @@
-//! KL divergences agree with quadrature: closed forms up to rounding, and estimates within their standard errors.
+//! KL divergences agree with quadrature: closed forms up to rounding errors, and estimates within
+//! their standard errors.
 
 use super::estimate::{BEST, SUMS, Subject, Way, method, states};
 use super::finite;
@@ -6,12 +7,12 @@ use super::integral;
 use super::pairs::{Method, Pair};
 use bnnc_core::states::StateValues;
 
-/// The number of draws of one estimate.
+/// The number of draws in one estimate.
 const DRAWS: usize = 100;
-/// The number of estimates.
+/// The number of estimates in one comparison.
 const ESTIMATES: i32 = 60;
 
-/// The compiled KL divergence and the result of quadrature.
+/// The compiled KL divergence, and the value that quadrature gives.
 pub struct Comparison {
     pub method: Method,
     pub nodes: usize,
@@ -22,7 +23,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns a description of the difference if it exceeds rounding errors (for a closed form) or five standard errors (for an estimate).
+    /// Returns a description of the difference if it is too large. A closed form may differ by
+    /// rounding errors, and an estimate by five standard errors.
     pub fn fault(&self) -> Option<String> {
         let allowed = match self.method {
             Method::Exact => 1e-8 * self.integral.abs().max(1.0),
@@ -39,7 +41,7 @@ impl Comparison {
     }
 }
 
-/// Compares the compiled KL divergence with the integral, at states that `set` may change.
+/// Compares the compiled KL divergence with the integral. `set` may change the states first.
 pub fn compare(
     pair: &Pair,
     subject: &mut Subject<'_>,
@@ -78,7 +80,8 @@ fn kl_divergences_match_quadrature() {
     });
 }
 
-/// Returns the derivative of the integral with respect to one element of a state, by central differences.
+/// Returns the derivative of the integral with respect to one element of a state. Computed by
+/// central differences.
 fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
     let shifted = |by: f64| {
         let mut states = states.clone();
@@ -90,7 +93,8 @@ fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
     (shifted(step) - shifted(-step)) / (2.0 * step)
 }
 
-/// The gradient agrees with the derivative of the integral for the first element of each state that moves.
+/// For the first element of each state that moves, the gradient agrees with the derivative of the
+/// integral.
 #[test]
 fn gradients_match_slopes_of_the_integrals() {
     finite(|pair, mut subject| {

@@ -1,21 +1,23 @@
-//! Computes KL divergences by quadrature of densities that are written out.
+//! Computes KL divergences by quadrature. The densities are written out here.
 
 use super::laws::{Law, radial, radial_constant, radial_element};
 use super::quadrature::Rule;
 use super::special::log_gamma;
 use std::f64::consts::TAU;
 
-/// A distribution over the tensor of a site, with the parameters of each element.
+/// A distribution over the elements of a site, with the parameters of each element.
 pub enum Side<'a> {
-    /// Independent elements.
+    /// Independent elements of the same family.
     Elements(&'a Law, Vec<Vec<f64>>),
-    /// A radial distribution, given by its locations and scales.
+    /// A radial distribution, with its locations and scales.
     Radial(Vec<[f64; 2]>),
-    /// A Dirichlet distribution, given by its concentrations. Draws of the other distribution are transformed to the simplex.
+    /// A Dirichlet distribution, with its concentrations. Draws of the other distribution of the
+    /// pair are transformed to the simplex.
     Dirichlet(Vec<f64>),
 }
 
-/// Returns `KL(q || p)`. If `carried` is true, draws of `q` are transformed to the positive reals by the exponential.
+/// Returns `KL(q || p)`. If `carried` is true, draws of `q` are transformed to the positive reals
+/// by `exp`.
 pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
     match (q, p) {
         (Side::Elements(family, q), Side::Elements(prior, p)) => {
@@ -46,7 +48,7 @@ pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
     }
 }
 
-/// Returns the KL divergence of one of several independent elements.
+/// Returns the KL divergence for one element. The elements of the site are independent.
 fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
     let support = (family.support)(q);
     let mut breaks = vec![1.0];
@@ -60,7 +62,8 @@ fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: 
     expectation(&rule, log_density, |x, log| log - log_prior(prior, p, x, carried))
 }
 
-/// Returns the expectation of the log prior at one element of a radial variate in three dimensions.
+/// Returns the expectation of the log prior at one element of a radial variable in three
+/// dimensions.
 fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
     let mut breaks: Vec<f64> = prior.locations(p).iter().map(|at| (at - loc) / scale).collect();
     breaks.push(0.0);
@@ -71,7 +74,8 @@ fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), carried
     })
 }
 
-/// Returns the KL divergence of two radial distributions in two dimensions, in polar coordinates.
+/// Returns the KL divergence between two radial distributions in two dimensions. Uses polar
+/// coordinates.
 fn between_radials(q: &[[f64; 2]], p: &[[f64; 2]]) -> f64 {
     assert_eq!(q.len(), 2, "polar coordinates");
     let radii = Rule::new((0.0, f64::INFINITY), &[1.0]);
@@ -107,7 +111,8 @@ fn log_radial(p: &[[f64; 2]], x: [f64; 2]) -> f64 {
     radial(&z) - log_scales(p)
 }
 
-/// Returns the log density of the logarithms of the shares relative to the last share. The Jacobian is the product of the shares.
+/// Returns the log density of log shares. Each is the logarithm of a share divided by the last
+/// share. The Jacobian is the product of the shares.
 fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     let largest = u[0].max(u[1]).max(0.0);
     let total = largest + ((u[0] - largest).exp() + (u[1] - largest).exp() + (-largest).exp()).ln();
@@ -116,7 +121,8 @@ fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     constant + p.iter().zip(logs).map(|(a, log)| a * log).sum::<f64>()
 }
 
-/// Returns the expectation of `f(x, log density)`. Points where the density is zero or not finite are skipped.
+/// Returns the expectation of `f(x, log density at x)`. Points at which the density is zero or not
+/// finite are left out.
 fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f64) -> f64) -> f64 {
     rule.sum(|_, x| {
         let log = log_density(x);
@@ -129,7 +135,8 @@ fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f6
     })
 }
 
-/// Returns the KL divergence of two independent elements from a joint prior, with break points on both axes.
+/// Returns the KL divergence of two independent elements from a joint prior. `breaks` contains a
+/// break point for each axis.
 fn plane((family, q): (&Law, &[Vec<f64>]), breaks: &[f64], log_prior: impl Fn([f64; 2]) -> f64) -> f64 {
     let rules: Vec<Rule> = (q.iter().zip(breaks))
         .map(|(q, at)| {

@@ -1,4 +1,5 @@
-//! Published and hand-checked numbers of single KL divergences.
+//! KL divergences of single pairs agree with published numbers and with numbers that were computed
+//! by hand.
 
 use super::estimate::{BEST, DIRECT, SUMS, Subject, Table, inputs, method, states};
 use super::expectation::compare;
@@ -42,7 +43,7 @@ const LOGISTIC: Family = family("Logistic", "loc = 0.3, scale = 0.5");
 const STANDARD_NORMAL: Prior = prior("Normal", "Normal(0, 1)", &[0.0, 1.0], "real[1]");
 const STANDARD_LOGISTIC: Prior = prior("Logistic", "Logistic(0, 1)", &[0.0, 1.0], "real[1]");
 
-/// KL divergences of one element.
+/// Pairs of a family and a prior for one element, with their KL divergences.
 const DIVERGENCES: [(Family, Prior, f64); 8] = [
     (NORMAL, STANDARD_NORMAL, 0.363_147_18),
     (
@@ -92,7 +93,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// The constants of radial distributions in several dimensions, and two KL divergences with locations and scales, have the published values.
+/// Radial distributions agree with published values: the constants in several dimensions, and two
+/// KL divergences for given locations and scales.
 #[test]
 fn radial_kl_divergences_have_the_published_numbers() {
     let constants = [
@@ -134,7 +136,8 @@ fn radial_kl_divergences_have_the_published_numbers() {
     });
 }
 
-/// Checks that the estimate from averages over noise and the plain mean over draws are the same for the given noise, and returns the results.
+/// Checks, for the given noise, that the estimate from averages over noise equals the plain mean
+/// over draws. Returns the results.
 fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summed> {
     let draws = noise.len();
     let mut evaluated = [DIRECT, SUMS].map(|way| {
@@ -153,8 +156,9 @@ fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summe
     std::mem::take(sums)
 }
 
-/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The second distribution
-/// has the square as its log density.
+/// The distribution `Plain` is a normal family without an entropy in closed form, so the
+/// expectation of its log density is estimated too. The log density of the second distribution is a
+/// square.
 const DISTRIBUTIONS: &str = "
 dist Plain(loc: real, scale: positive) on real {
   log_density(x) = Normal(loc, scale).log_density(x)
@@ -165,7 +169,8 @@ dist Square() on real {
 }
 ";
 
-/// Returns the mean log prior and its derivatives with respect to the location and the scale, computed from a KL divergence and its gradient.
+/// Returns the mean log prior, and its derivatives with respect to the location and the scale. They
+/// are computed from a KL divergence and its gradient.
 fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let of = |name: &str| results[name].values[0];
     let entropy = scale.ln() + 1.418_938_533_204_672_7;
@@ -177,7 +182,7 @@ fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     )
 }
 
-/// The noise is (-1.2, 0.3, 0.7, 2), with the location 0.3 and the scale 0.5.
+/// The noise is (-1.2, 0.3, 0.7, 2), the location is 0.3, and the scale is 0.5.
 #[test]
 fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     let noise = [-1.2, 0.3, 0.7, 2.0];
@@ -215,7 +220,8 @@ fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     });
 }
 
-/// The noise is (0.2, 0.9, 1.4, 3.1) with the scale 0.5, as exponential variates and as Rayleigh variates.
+/// The noise is (0.2, 0.9, 1.4, 3.1), and the scale is 0.5. The same noise is used for exponential
+/// and for Rayleigh variables.
 #[test]
 fn fixed_noise_of_a_scale_gives_the_known_estimate() {
     let noise: [f64; 4] = [0.2, 0.9, 1.4, 3.1];
@@ -249,7 +255,8 @@ fn fixed_noise_of_a_scale_gives_the_known_estimate() {
     });
 }
 
-/// The Taylor series of the logarithm around one has alternating terms. The location is 1.1, and the scale is 0.1.
+/// The Taylor series of the logarithm around one has terms of alternating signs. The location is
+/// 1.1, and the scale is 0.1.
 #[test]
 fn the_taylor_series_of_the_logarithm_gives_the_known_estimates() {
     let noise = [-1.2, 0.3, 0.7, 2.0];

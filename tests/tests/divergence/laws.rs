@@ -1,17 +1,18 @@
-//! Densities that are written out from their definitions, independently of the library's files.
+//! Densities of distributions, written out from their definitions. They do not use the files of the
+//! library.
 
 use super::special::{e1_scaled, log_gamma};
 use std::f64::consts::PI;
 
-/// A distribution over scalars.
+/// The distribution of a scalar.
 pub struct Law {
-    /// The name in the library.
+    /// The name of the distribution in the library.
     pub name: &'static str,
-    /// The names of its parameters, in order.
+    /// The names of the parameters, in order.
     pub params: &'static [&'static str],
-    /// Returns the interval that contains the mass, given the parameters.
+    /// Returns the support for given parameters.
     pub support: fn(&[f64]) -> (f64, f64),
-    /// The log density inside the support.
+    /// Returns the log density at a point inside the support.
     pub log_density: fn(&[f64], f64) -> f64,
 }
 
@@ -26,7 +27,7 @@ fn positive(_: &[f64]) -> (f64, f64) {
     POSITIVE
 }
 
-/// Every distribution of the table, except the joint distributions `Radial` and `Dirichlet`.
+/// Every distribution of the table except `Radial` and `Dirichlet`, which are joint distributions.
 pub static ALL: &[Law] = &[
     Law {
         name: "Cauchy",
@@ -101,7 +102,7 @@ pub static ALL: &[Law] = &[
         name: "LogGamma",
         params: &["shape", "scale"],
         support: reals,
-        // The logarithm of a gamma variate has this density.
+        // The density of the logarithm of a gamma variable.
         log_density: |p, x| gamma(p[0], p[1], x.exp()) + x,
     },
     Law {
@@ -151,7 +152,8 @@ pub static ALL: &[Law] = &[
         name: "StandardWald",
         params: &["scale"],
         support: positive,
-        // A variate is `scale` times an inverse Gaussian variate with mean and shape one.
+        // The variable is `scale` times an inverse Gaussian variable. The mean and the shape of the
+        // inverse Gaussian are one.
         log_density: |p, x| inverse_gaussian(p[0], p[0], x),
     },
     Law {
@@ -163,7 +165,7 @@ pub static ALL: &[Law] = &[
 ];
 
 impl Law {
-    /// Returns the points where a density over the reals may have a peak or a kink.
+    /// Returns the points at which a density on the reals may have a peak or a kink.
     pub fn locations(&self, values: &[f64]) -> Vec<f64> {
         let is_location = |name: &&str| name.starts_with("loc");
         let named = self.params.iter().zip(values);
@@ -199,15 +201,16 @@ fn inverse_gaussian(mean: f64, shape: f64, x: f64) -> f64 {
     0.5 * (shape / (2.0 * PI)).ln() - 1.5 * x.ln() - 0.5 * shape * (x - mean).powi(2) / (mean * mean * x)
 }
 
-/// Returns the density of one element of a radial variate in three dimensions with unit scale. An element of the direction is uniform on (-1, 1) and
-/// the radius is half-normal, so the density is proportional to that of a horseshoe.
+/// Returns the density of one element of a radial variable in three dimensions with unit scale. An
+/// element of the direction is uniform on (-1, 1), and the radius is half-normal. The density is
+/// therefore proportional to that of a horseshoe.
 pub fn radial_element(z: f64) -> f64 {
     let half = 0.5 * z * z;
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()
 }
 
-/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. The negative entropy is the constant term of the KL
-/// divergence of the radial distribution from a normal distribution.
+/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. It
+/// is the constant term in the KL divergence from the radial distribution to a normal distribution.
 pub fn radial_constant(n: usize) -> f64 {
     let n = n as f64;
     let sphere = 2f64.ln() + 0.5 * n * PI.ln() - log_gamma(0.5 * n);
@@ -218,7 +221,7 @@ pub fn radial_constant(n: usize) -> f64 {
 /// Euler's constant.
 pub const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// Returns the log density of the radial distribution at `z` with unit scales.
+/// Returns the log density at `z` of the radial distribution with unit scales.
 pub fn radial(z: &[f64]) -> f64 {
     let n = z.len() as f64;
     let square = z.iter().map(|z| z * z).sum::<f64>().max(f64::MIN_POSITIVE);

@@ -1,5 +1,6 @@
-//! Tests the KL divergence of every pair of family and prior: the method, the graph size, and the distribution of the estimate. Compares values and
-//! gradients with the plain sum over the same noise, and expectations with quadrature.
+//! Tests of the KL divergence of every pair of a family and a prior: the method, the size of the
+//! graph, and the distribution of the estimate. Values and gradients are compared with the plain
+//! sum over the same noise. Expectations are compared with quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod estimate;
@@ -20,7 +21,7 @@ mod table;
 use estimate::{Subject, Table};
 use pairs::{Expected, Pair};
 
-/// Runs a check for every pair that should have a finite KL divergence. Failures name the pairs.
+/// Runs a check for every pair whose KL divergence should be finite. A failure names the pair.
 fn finite(check: impl Fn(&Pair, Subject<'_>) -> Result<(), String>) {
     let table = Table::new();
     let mut faults = Vec::new();

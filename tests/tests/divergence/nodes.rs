@@ -1,11 +1,13 @@
-//! The graph of a KL divergence does not grow with the number of draws, and the method is at least as good as that in the table.
+//! The graph of a KL divergence does not grow with the number of draws. Its method is at least as
+//! good as the method in the table.
 
 use super::estimate::{BEST, SUMS, Table, method};
 use super::finite;
 use super::none;
 use super::pairs::Expected;
 
-/// The graph of a KL divergence and its gradient has the same number of nodes for any number of draws above one.
+/// The graph of a KL divergence and its gradient has the same number of nodes for all numbers of
+/// draws above one.
 #[test]
 fn the_number_of_nodes_does_not_depend_on_the_draws() {
     finite(|_, mut subject| {
@@ -20,7 +22,8 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
         if many.iter().any(|count| *count != many[0]) {
             return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
         }
-        // The graph for one draw has no axis of draws, so it must not have more nodes than the graph for several draws.
+        // The graph for one draw does not have an axis of draws, so it must not have more nodes
+        // than the graph for several draws.
         let one = nodes(1, SUMS)?;
         if one <= many[0] {
             Ok(())
@@ -30,7 +33,7 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
     });
 }
 
-/// The method is at least as good as that in the table.
+/// The method of every pair is at least as good as the method in the table.
 #[test]
 fn methods_are_the_best_known() {
     finite(|pair, mut subject| {
@@ -46,7 +49,7 @@ fn methods_are_the_best_known() {
     });
 }
 
-/// An infinite KL divergence is an error, and the message states that it is infinite.
+/// An infinite KL divergence is an error, and its message states that the divergence is infinite.
 #[test]
 fn infinite_divergences_are_errors() {
     let table = Table::new();

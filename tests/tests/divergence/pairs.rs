@@ -1,11 +1,12 @@
-//! The pairs of families and priors as programs, with the expected results for their KL divergences.
+//! Pairs of a family and a prior as programs, with the expected result for the KL divergence of
+//! each pair.
 
 use super::integral::Side;
 use super::laws::law;
 use bnnc_core::states::StateValues;
 use bnnc_math::special::softplus;
 
-/// The methods to compute a KL divergence, the best one first.
+/// The methods by which a KL divergence can be computed. The best method comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     Exact,
@@ -15,35 +16,35 @@ pub enum Method {
     Direct,
 }
 
-/// The expected result for a pair.
+/// The expected result for one pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A number, computed by this method or by a better method.
+    /// A finite number, computed by this method or by a better one.
     Finite(Method),
-    /// An error: the KL divergence is infinite.
+    /// An error, because the KL divergence is infinite.
     Infinite,
 }
 
 use Expected::{Finite, Infinite};
 use Method::{Direct, Exact, Signs, Tuple};
 
-/// A posterior family with the initial values of its parameters.
+/// A variational family, and the initial values of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub name: &'static str,
-    /// The arguments in the program.
+    /// The arguments of the family in the program.
     pub text: &'static str,
 }
 
-/// A prior with its parameters.
+/// A prior and its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior {
     pub name: &'static str,
-    /// The distribution in the program.
+    /// The text of the prior in the program.
     pub text: &'static str,
-    /// The values of the parameters.
+    /// The values of the parameters of the prior.
     pub values: &'static [f64],
-    /// The type of the site.
+    /// The type of the site, in the syntax of programs.
     pub site: &'static str,
 }
 
@@ -109,7 +110,7 @@ const MIXTURE: Prior = prior(
     "real[3]",
 );
 const RADIAL: Prior = prior("Radial", "Radial([0.1, -0.1], [0.8, 1.1])", &[], "real[2]");
-/// The locations and scales of the family [`RADIAL`].
+/// The locations and scales of the prior [`RADIAL`].
 const RADIAL_VALUES: [[f64; 2]; 2] = [[0.1, 0.8], [-0.1, 1.1]];
 
 const SCALING_FAMILIES: [Family; 9] = [
@@ -146,13 +147,15 @@ fn scaling(family: Family, prior: Prior) -> Expected {
     let is_real = matches!(family.name, "Error" | "LogGamma");
     let needs_reciprocal = matches!(prior.name, "InverseGamma" | "InverseGaussian" | "StandardWald");
     match (family.name, prior.name) {
-        // Families on the reals are transformed to the simplex. Other families have mass outside of the simplex.
+        // If the family is on the reals, its draws are transformed to the simplex. Other families
+        // have probability outside the simplex.
         (_, "Dirichlet") if is_real => Finite(Direct),
         (_, "Dirichlet" | "Pareto") => Infinite,
         ("Exponential", _) if needs_reciprocal => Infinite,
         ("LogGamma", "Error") => Finite(Direct),
         (_, "Error" | "Normal") => Finite(Tuple),
-        // Families on the reals are transformed to the support of the site by the exponential.
+        // If the family is on the reals, its draws are transformed to the support of the site by
+        // `exp`.
         _ if is_real => Finite(Direct),
         _ => Finite(Tuple),
     }
@@ -200,7 +203,7 @@ fn log_normal(prior: Prior) -> Expected {
     }
 }
 
-/// Pairs for which a moment that the KL divergence needs does not exist or barely exists.
+/// Pairs at a border: a moment that the KL divergence needs does not exist, or exists only just.
 const BORDERS: [(Family, Prior, Expected); 9] = [
     (
         family("InverseGamma", "shape = fixed(0.9), scale = 1"),
@@ -245,7 +248,8 @@ const BORDERS: [(Family, Prior, Expected); 9] = [
     (family("Normal", "loc = 0.3, scale = 0.5"), CAUCHY, Finite(Direct)),
 ];
 
-/// Returns every pair: rows one to three of the table, then the pairs of [`BORDERS`].
+/// Returns all pairs. Rows one to three of the table come first, followed by the pairs of
+/// [`BORDERS`].
 pub fn all() -> Vec<Pair> {
     let pair = |row, family, prior, expected| Pair {
         row,
@@ -274,7 +278,7 @@ pub fn all() -> Vec<Pair> {
 }
 
 impl Family {
-    /// Returns the value of a parameter in the program.
+    /// Returns the value that the program gives to a parameter.
     fn written(&self, param: &str) -> f64 {
         let argument = self
             .text
@@ -297,7 +301,7 @@ impl Pair {
         format!("{} || {}", self.family.name, self.prior.name)
     }
 
-    /// Returns the items of the program for the pair with index `at`.
+    /// Returns the items of the program for this pair. Their names contain the index `at`.
     pub fn program(&self, at: usize) -> String {
         let (prior, family) = (self.prior, self.family);
         format!(
@@ -326,7 +330,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         on_reals.contains(&self.family.name) && self.prior.site.starts_with("positive")
     }
 
-    /// Returns the family at these values of its states.
+    /// Returns the distribution of the family at these values of its states.
     pub fn posterior(&self, states: &StateValues) -> Side<'static> {
         let value = |param: &str, at: usize| {
             let Some(state) = states.get(&format!("w/{param}")) else {
@@ -348,7 +352,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         Side::Elements(law, elements.map(params).collect())
     }
 
-    /// Returns the prior over `elements` elements.
+    /// Returns the distribution of the prior for `elements` elements.
     pub fn prior(&self, elements: usize) -> Side<'static> {
         if self.prior.name == "Radial" {
             return Side::Radial(RADIAL_VALUES.to_vec());

@@ -1,4 +1,5 @@
-//! The reference evaluation of a function with pairwise summation over draws, and the magnitude of the summed terms.
+//! The reference evaluation of a function, in which sums over draws are pairwise. It also returns
+//! the magnitude of the summed terms.
 
 use bnnc_base::arena::Id;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -9,14 +10,15 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::{Tensor, advance};
 use std::collections::HashMap;
 
-/// A result, and the magnitude of its terms: the largest mean over draws of the absolute values of the terms that
-/// are summed.
+/// A result, and the magnitude of the terms that were summed. The magnitude is the largest mean
+/// over draws of the absolute values of these terms.
 pub struct Summed {
     pub values: Vec<f64>,
     pub magnitude: f64,
 }
 
-/// Returns the results of `function` by name for the parameters in `inputs`, with `noise` instead of drawn noise.
+/// Returns the results of `function` by name. `inputs` contains its parameters, and `noise`
+/// replaces the random numbers.
 pub fn evaluate(
     function: &Function,
     inputs: &HashMap<String, Vec<f64>>,
@@ -77,7 +79,7 @@ pub fn evaluate(
     fixed.results.iter().map(one).collect()
 }
 
-/// Returns whether the node sums over the axis of draws.
+/// Returns whether a node sums over the axis of draws.
 fn sums_draws(function: &Function, value: Value) -> bool {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return false;
@@ -86,7 +88,7 @@ fn sums_draws(function: &Function, value: Value) -> bool {
     op.is(&ops::reduce_sum::REDUCE_SUM) && ops::reduce_sum::axes(attrs).iter().any(is_draws)
 }
 
-/// Returns the sum along axes, and the largest sum of absolute terms.
+/// Returns the sum along some axes, and the largest sum of absolute values.
 fn sum(x: &Tensor, axes: &[i64]) -> (Tensor, f64) {
     let kept: Vec<usize> = (0..x.shape.len())
         .filter(|axis| !axes.contains(&(*axis as i64)))
@@ -109,7 +111,8 @@ fn sum(x: &Tensor, axes: &[i64]) -> (Tensor, f64) {
     (sums, magnitude)
 }
 
-/// Returns the sum of terms. Its rounding error grows only with the logarithm of the number of terms.
+/// Returns the sum of terms by pairwise summation. The rounding error grows only with the logarithm
+/// of the number of terms.
 pub fn pairwise(terms: &[f64]) -> f64 {
     match terms {
         [] => 0.0,

@@ -1,5 +1,5 @@
-//! Estimates of KL divergences have the same distribution whether an average over noise is drawn directly from its distribution, or computed
-//! from draws of the noise.
+//! An average over noise can be drawn directly from its distribution, or computed from draws of the
+//! noise. Estimates of KL divergences have the same distribution in both cases.
 
 use super::estimate::{LAW, SUMS, Subject, Table, states};
 use super::none;
@@ -7,13 +7,14 @@ use super::pairs::{self, Expected, Pair};
 
 const STEPS: i32 = 2000;
 
-/// A bound on the scaled Kolmogorov-Smirnov distance. Two samples of the same distribution exceed it with a probability below 1e-5.
+/// A bound on the scaled Kolmogorov-Smirnov distance of two samples. Two samples of the same
+/// distribution exceed this bound with a probability below 1e-5.
 const DISTANCE: f64 = 2.5;
 
-/// The number of standard errors by which a moment may differ.
+/// The number of standard errors by which a moment of two samples may differ.
 const ERRORS: f64 = 5.0;
 
-/// Returns every pair with a finite KL divergence, with two elements instead of three.
+/// Returns every pair with a finite KL divergence. The site has two elements instead of three.
 fn smaller() -> Vec<Pair> {
     let with_two = |mut pair: Pair| {
         pair.prior.site = match pair.prior.site {
@@ -27,11 +28,13 @@ fn smaller() -> Vec<Pair> {
     pairs::all().into_iter().filter(finite).map(with_two).collect()
 }
 
-/// The values of the KL divergence and of each element of its gradient, each as a list over the steps.
+/// One list for the KL divergence and one for each element of its gradient. A list contains the
+/// values at all steps.
 type Samples = Vec<Vec<f64>>;
 
-/// Returns samples of the estimates that compute averages over noise from draws, and samples of the estimates that draw the averages
-/// directly. `None` if both estimates are computed in the same way.
+/// Returns two sets of samples of the estimates. In the first, averages over noise are computed
+/// from draws of the noise; in the second, the averages are drawn directly. Returns `None` if both
+/// estimates are computed in the same way.
 fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     let ways = [SUMS, LAW].map(|way| subject.divergence(draws, way).ok());
     let [Some(sums), Some(law)] = &ways else {
@@ -60,7 +63,7 @@ fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     }))
 }
 
-/// Returns the mean and the variance, each with its standard error.
+/// Returns the mean and the variance of a sample, each with its standard error.
 fn moments(sample: &[f64]) -> [(f64, f64); 2] {
     let n = sample.len() as f64;
     let central = |power: i32, mean: f64| sample.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n;
@@ -72,7 +75,8 @@ fn moments(sample: &[f64]) -> [(f64, f64); 2] {
     ]
 }
 
-/// Returns the largest distance of two empirical distribution functions, times the root of the effective sample size.
+/// Returns the largest distance between two empirical distribution functions, times the square root
+/// of the effective sample size.
 fn distance(first: &[f64], second: &[f64]) -> f64 {
     let sorted = |sample: &[f64]| {
         let mut sample = sample.to_vec();
@@ -87,13 +91,13 @@ fn distance(first: &[f64], second: &[f64]) -> f64 {
     largest * (n * m / (n + m)).sqrt()
 }
 
-/// Returns the statistics in which two samples differ.
+/// Returns the statistics in which two samples differ too much.
 fn differences(first: &[f64], second: &[f64]) -> Vec<String> {
     let mut faults = Vec::new();
     let both = moments(first).into_iter().zip(moments(second));
     for (name, ((x, x_error), (y, y_error))) in ["mean", "variance"].iter().zip(both) {
         let error = (x_error * x_error + y_error * y_error).sqrt();
-        // Values that do not vary are equal up to rounding.
+        // If the values do not vary, they must be equal up to rounding errors.
         let is_near = (x - y).abs() <= ERRORS * error + 1e-12 * x.abs().max(1.0);
         if !is_near {
             faults.push(format!("{name} {x} and {y}, standard error {error}"));
@@ -140,7 +144,8 @@ fn drawn_statistics_have_the_distribution_of_sums() {
     none(&faults, count);
 }
 
-/// The comparison above detects small shifts and stretches of a distribution. Otherwise, it would not test anything.
+/// The comparison in this file detects small shifts and stretches of a distribution. Otherwise, the
+/// tests that use it would always pass.
 #[test]
 fn different_distributions_are_distinguished() {
     use bnnc_math::philox::{key, normal};

@@ -1,4 +1,5 @@
-//! Estimates that use averages over noise agree with the plain mean over the same draws, which is computed by pairwise summation.
+//! Estimates from averages over noise agree with the plain mean over the same draws. The plain mean
+//! is computed by pairwise summation.
 
 use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;
@@ -7,8 +8,10 @@ use super::pairwise::{Summed, evaluate};
 use bnnc_core::states::StateValues;
 use std::collections::HashMap;
 
-/// Returns the values of `found` that differ too much from `expected`. The allowed difference is `tolerance` times the magnitude of the summed terms,
-/// plus four times the change in `shifted`. `shifted` was computed from parameters with changed last bits.
+/// Returns the values in `found` that differ too much from those in `expected`. The allowed
+/// difference is `tolerance` times the magnitude of the summed terms, plus four times the
+/// difference between `shifted` and `expected`. `shifted` was computed from parameters whose last
+/// bits were changed.
 fn far(
     found: &StateValues,
     expected: &HashMap<String, Summed>,
@@ -30,7 +33,7 @@ fn far(
     faults
 }
 
-/// Changes the last bits of parameters.
+/// Changes the last bits of all parameters.
 fn shift(states: &StateValues) -> StateValues {
     let shifted = |values: &Vec<f64>| values.iter().map(|x| x * (1.0 + 4.0 * f64::EPSILON)).collect();
     let shifted = states
@@ -39,7 +42,7 @@ fn shift(states: &StateValues) -> StateValues {
     shifted.collect()
 }
 
-/// Compares the value and the gradient for a number of draws on a backend.
+/// Compares the value and the gradient of a KL divergence for this number of draws on one backend.
 fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend: &str) -> Result<(), String> {
     let text = |refused: Refused| refused.text;
     let direct = subject.divergence(draws, DIRECT).map_err(text)?;
@@ -50,7 +53,7 @@ fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend:
     let found = subject.machine(&sums, draws, backend).at(&states, 3);
     let mut faults = far(&found, &expected, &expected, tolerance);
     if !faults.is_empty() {
-        // Densities with a sharp peak change a lot between neighbouring floating-point numbers.
+        // A density with a sharp peak may change a lot from one floating-point number to the next.
         faults = far(&found, &expected, &reference(&shift(&states)), tolerance);
     }
     if faults.is_empty() {
@@ -75,7 +78,8 @@ fn sums_match_the_plain_mean_for_a_thousand_draws() {
     finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
 }
 
-/// The comparison above detects different noise. Otherwise, it would not test anything.
+/// The comparison in this file detects results from different noise. Otherwise, the tests that use
+/// it would always pass.
 #[test]
 fn other_noise_is_distinguished() {
     let known = |pair: &Pair| pair.label() == "Normal || Normal";

@@ -1,8 +1,9 @@
-//! The special functions of the densities, implemented independently of the compiler.
+//! The special functions in the densities. They are implemented here independently of the compiler.
 
 use super::laws::EULER;
 
-/// Returns the logarithm of the gamma function of a positive number: Stirling's series after a shift beyond ten.
+/// Returns the logarithm of the gamma function of a positive number. Uses Stirling's series after a
+/// shift beyond ten.
 pub fn log_gamma(x: f64) -> f64 {
     let mut shifted = x;
     let mut product = 1.0;
@@ -18,9 +19,11 @@ pub fn log_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + 0.5 * std::f64::consts::TAU.ln() + series - product.ln()
 }
 
-/// Returns `exp(x) E1(x)` for positive `x`, by the power series for `x` below one, and otherwise by the continued fraction.
+/// Returns `exp(x) E1(x)` for positive `x`. Uses the power series if `x` is below one, and
+/// otherwise the continued fraction.
 pub fn e1_scaled(x: f64) -> f64 {
-    // The argument may be a small square that underflowed to zero, where the function is infinite.
+    // The argument may be a small square that underflowed to zero. At zero, the function is
+    // infinite.
     let x = x.max(f64::MIN_POSITIVE);
     if x < 1.0 {
         let mut term = 1.0;
@@ -31,7 +34,7 @@ pub fn e1_scaled(x: f64) -> f64 {
         }
         return x.exp() * sum;
     }
-    // The continued fraction 1/(x+1- 1/(x+3- 4/(x+5- 9/(x+7- ..)))), evaluated from its end.
+    // The continued fraction 1/(x+1- 1/(x+3- 4/(x+5- 9/(x+7- ..)))) is evaluated from its end.
     let mut tail = 0.0;
     for k in (1..200).rev() {
         let k = f64::from(k);
@@ -40,7 +43,7 @@ pub fn e1_scaled(x: f64) -> f64 {
     1.0 / (x + 1.0 - tail)
 }
 
-/// The values are from tables 5.1 and 6.1 of Abramowitz and Stegun.
+/// The expected values are from tables 5.1 and 6.1 of Abramowitz and Stegun.
 #[test]
 fn special_functions_have_their_published_values() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}, {expected}");

@@ -4,7 +4,8 @@ use super::estimate::{BEST, LAW, SUMS, Subject, Table};
 use super::expectation::compare;
 use super::pairs::{Expected, Pair};
 
-/// Returns the row of one pair: the method, the nodes for several numbers of draws, the value, quadrature and the error.
+/// Returns the row of the table for one pair: the method, the numbers of nodes for several numbers
+/// of draws, the value, the result of quadrature, and the error.
 fn row(pair: &Pair, subject: &mut Subject<'_>) -> Result<String, String> {
     let nodes = [1, 10, 100, 1000, 1_000_000]
         .into_iter()
