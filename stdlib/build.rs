@@ -1,4 +1,5 @@
-//! Embeds every `.bnn` file of this folder, so that a new file needs no change of Rust code.
+//! Embeds every `.bnn` file of this folder. A new file therefore does not require a change of Rust
+//! code.
 
 use std::path::{Path, PathBuf};
 

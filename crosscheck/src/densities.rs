@@ -1,18 +1,18 @@
-//! The densities, written by hand.
+//! The densities on which the two samplers are compared. They are written by hand.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use std::sync::LazyLock;
 
-/// A density that both samplers sample from.
+/// A density from which both samplers draw.
 pub struct Law {
     pub name: &'static str,
     pub dimension: usize,
-    /// Writes the gradient and returns the log density.
+    /// Writes the gradient of the log density, and returns the log density.
     pub density: fn(&[f64], &mut [f64]) -> f64,
 }
 
 impl Law {
-    /// Returns the start of a chain: uniform between -2 and 2, as in Stan.
+    /// Returns the start of a chain. Its elements are uniform between -2 and 2, as in Stan.
     pub fn start(&self, chain: u64) -> Vec<f64> {
         let noise = ChainNoise::new(4, self.name, chain as usize);
         (0..self.dimension)
@@ -21,7 +21,7 @@ impl Law {
     }
 }
 
-/// All densities.
+/// All densities that are compared.
 pub const DENSITIES: &[Law] = &[
     Law {
         name: "round",
@@ -70,7 +70,7 @@ fn round(at: &[f64], gradient: &mut [f64]) -> f64 {
     -0.5 * at.iter().map(|at| at * at).sum::<f64>()
 }
 
-/// Independent normals with standard deviations from 0.01 to 100.
+/// Independent normal variables with standard deviations from 0.01 to 100.
 fn scales(at: &[f64], gradient: &mut [f64]) -> f64 {
     let mut log_density = 0.0;
     for (i, (at, slope)) in at.iter().zip(gradient).enumerate() {
@@ -81,7 +81,7 @@ fn scales(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// An autoregression of order 1 with coefficient 0.9 and innovations of variance 0.19.
+/// A first-order autoregression with the coefficient 0.9. Its innovations have the variance 0.19.
 fn chain(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = -at[0];
     let mut log_density = -0.5 * at[0] * at[0];
@@ -94,7 +94,7 @@ fn chain(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Eight schools in the non-centred parameterisation.
+/// The eight-schools model in the non-centred parameterisation.
 fn schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     const EFFECTS: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
     const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
@@ -114,7 +114,7 @@ fn schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// A linear regression of scores on an input around 100 that is not centred.
+/// A linear regression of scores. Its input has values around 100 and is not centred.
 fn regression(at: &[f64], gradient: &mut [f64]) -> f64 {
     let precision = (-2.0 * at[2]).exp();
     let mut log_density = -400.0 * at[2];
@@ -130,7 +130,7 @@ fn regression(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Returns numbers without a pattern, with mean 0 and variance 1, for up to 400 rows and 100 columns.
+/// Returns pseudo-random numbers with mean 0 and variance 1, for up to 400 rows and 100 columns.
 fn wave(row: u32, column: u32) -> f64 {
     static TABLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
         (0..40_000)
@@ -146,7 +146,7 @@ fn irregular(row: u32, column: u32) -> f64 {
     12.0_f64.sqrt() * (turn - 0.5)
 }
 
-/// A logistic regression on 24 inputs of unequal scale and 200 rows.
+/// A logistic regression with 200 rows. Its 24 inputs have different scales.
 fn logistic(at: &[f64], gradient: &mut [f64]) -> f64 {
     let mut log_density = 0.0;
     for (at, slope) in at.iter().zip(gradient.iter_mut()) {
@@ -177,7 +177,7 @@ fn logistic(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// A network of ten hidden units with two inputs, and noise of known scale.
+/// A network with two inputs and ten hidden units. The scale of the noise is known.
 fn network(at: &[f64], gradient: &mut [f64]) -> f64 {
     let mut log_density = 0.0;
     for (at, slope) in at.iter().zip(gradient.iter_mut()) {
@@ -204,7 +204,8 @@ fn network(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Twenty groups of five rows in the centred parameterisation. The spread of the group means and the noise are unknown.
+/// A hierarchical model with twenty groups of five rows, in the centred parameterisation. The
+/// spread of the group means and the noise level are unknown.
 fn groups(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (centre, spread, noise) = (at[20], at[21], at[22]);
     let (between, within) = ((-2.0 * spread).exp(), (-2.0 * noise).exp());

@@ -1,10 +1,13 @@
-//! Compares our no-U-turn sampler with the sampler of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder.
-//! This is a separate package, because building `nuts-rs` takes longer than building and testing the whole crate of our samplers.
+//! Compares our no-U-turn sampler with the sampler of `nuts-rs` on the same densities. Run it with
+//! `cargo run --release -- [DENSITY..]` in this folder. This folder is a separate package, because
+//! a build of `nuts-rs` takes longer than a build and test of the whole crate of our samplers.
 //!
-//! The exit status is 1 if the two samplers differ.
+//! The exit status is 1 if the results of the two samplers differ.
 //!
-//! For each density, the program checks that means and standard deviations agree within their errors. It prints the bulk effective sample
-//! size per thousand gradients (the smallest over the elements of the position), once without and once with the gradients of the warm-up.
+//! For each density, the program checks that the means and the standard deviations agree within
+//! their standard errors. The program also prints the bulk effective sample size per thousand
+//! gradients, which is the smallest over the elements of the position. It prints this number once
+//! without and once with the gradients of the warm-up.
 
 mod densities;
 mod other;
@@ -15,22 +18,24 @@ use bnnc_mcmc::diagnostics::effective;
 use densities::{DENSITIES, Law};
 use std::process::ExitCode;
 
-/// The numbers of warm-up iterations and of draws of each chain.
+/// The number of warm-up iterations of each chain, and its number of draws.
 pub const WARMUP: usize = 1000;
 pub const DRAWS: usize = 1000;
 const CHAINS: usize = 8;
 
-/// The largest accepted difference, in standard errors. The largest of seven hundred normal numbers exceeds it in one of 2500 runs.
+/// The largest accepted difference between the samplers, in standard errors. The largest absolute
+/// value of seven hundred standard normal numbers exceeds this bound in one of 2500 runs.
 const ALLOWED: f64 = 5.0;
 
-/// A chain: its draws after the warm-up, and the numbers of gradients during and after the warm-up.
+/// The result of a chain: its draws after the warm-up, the number of gradients during the warm-up,
+/// and the number of gradients after the warm-up.
 pub struct Chain {
     pub draws: Vec<Vec<f64>>,
     pub gradients: [usize; 2],
     pub divergences: usize,
 }
 
-/// The estimates of one element from several chains.
+/// The estimates for one element of the position, from several chains.
 struct Estimate {
     mean: f64,
     sd: f64,
@@ -64,12 +69,15 @@ fn estimates(chains: &[Chain]) -> Vec<Estimate> {
         .collect()
 }
 
-/// Returns the largest difference between the means, and between the logarithms of the standard deviations, in combined standard errors.
+/// Returns the largest difference between the estimates of two samplers, in combined standard
+/// errors. It compares the means and the logarithms of the standard deviations.
 fn disagreement(left: &[Estimate], right: &[Estimate]) -> f64 {
     left.iter().zip(right).fold(0.0, |largest: f64, (left, right)| {
         let inverse = 1.0 / left.size + 1.0 / right.size;
         let means = (left.mean - right.mean).abs() / (left.sd * inverse.sqrt());
-        // The difference is divided by its standard error for normal distributions. The bound leaves room for heavier tails.
+        // The difference of the logarithms is divided by its standard error for a normal
+        // distribution. If the tails are heavier, the standard error is larger, but the bound
+        // leaves room for this.
         let spreads = (left.sd / right.sd).ln().abs() / (0.5 * inverse).sqrt();
         largest.max(means).max(spreads)
     })

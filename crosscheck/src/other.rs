@@ -56,7 +56,7 @@ impl CpuLogpFunc for Counted<'_> {
     }
 }
 
-/// Runs a chain with the default settings of `nuts-rs`.
+/// Runs one chain with the default settings of `nuts-rs`.
 pub fn chain(law: &Law, number: u64) -> Chain {
     let settings = DiagNutsSettings {
         num_tune: WARMUP as u64,

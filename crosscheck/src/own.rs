@@ -1,4 +1,4 @@
-//! Chains of this project's sampler.
+//! Chains of bnnc's own sampler.
 
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
@@ -27,7 +27,7 @@ impl Target for Counted<'_> {
     }
 }
 
-/// Runs a chain with the default options of `bnnc` programs.
+/// Runs one chain with the options that `bnnc` programs have by default.
 pub fn chain(law: &Law, metric: MetricKind, number: usize) -> Chain {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

@@ -1,4 +1,5 @@
-//! The checker does not panic on any text that parses, and a module without errors passes verification. Run with `cargo fuzz run checker`.
+//! The checker does not panic on any text that can be parsed. A module without errors passes
+//! verification. Run this target with `cargo fuzz run checker`.
 #![no_main]
 
 use bnnc_driver::options::CompileOptions;

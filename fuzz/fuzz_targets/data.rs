@@ -1,4 +1,5 @@
-//! Checks that the readers of data files do not panic on arbitrary bytes. Run with `cargo fuzz run data`.
+//! Checks that the readers of data files do not panic on arbitrary bytes. Run this target with
+//! `cargo fuzz run data`.
 #![no_main]
 
 use bnnc_abi::data::Format;
@@ -7,7 +8,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(
     init: {
-        // The panic hook of the fuzzer would end the process before the reader can catch a panic of its library.
+        // The panic hook of the fuzzer ends the process. It is replaced here, so that a reader can
+        // catch a panic of the library that it uses.
         let abort = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !is_catching() {

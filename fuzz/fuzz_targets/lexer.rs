@@ -1,4 +1,5 @@
-//! Checks that tokens lie inside the text, in order and without overlaps. Run with `cargo fuzz run lexer`.
+//! Checks that all tokens lie inside the text, are in order, and do not overlap. Run this target
+//! with `cargo fuzz run lexer`.
 #![no_main]
 
 use bnnc_base::source::SourceMap;

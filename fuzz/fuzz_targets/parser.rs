@@ -1,4 +1,5 @@
-//! A text that parses without errors formats to a fixed point with the same tree. Run with `cargo fuzz run parser`.
+//! If a text can be parsed without errors, its formatted text has the same syntax tree, and does
+//! not change if it is formatted again. Run this target with `cargo fuzz run parser`.
 #![no_main]
 
 use bnnc_base::source::SourceMap;

@@ -1,4 +1,6 @@
-//! The library: distributions, layers, optimisers and functions, written in the language.
+//! The library of distributions, layers, optimisers and functions. It is written in the language
+//! itself.
 
-/// Every file as (path, text), sorted by path. They have no privileges: a user could have written them.
+/// The path and the text of every file, sorted by path. The files do not have privileges: a user
+/// could have written them.
 pub static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));

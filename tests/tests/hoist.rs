@@ -1,5 +1,5 @@
-//! Tests of the pass `hoist`: the values that it moves out of the programs of samplers, and the values that it leaves there. The results do not
-//! change.
+//! Tests of the pass `hoist`. They check which values it moves out of the programs of samplers, and
+//! which values it leaves there. Hoisting does not change the results of the programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -18,7 +18,8 @@ use std::sync::OnceLock;
 
 const ROWS: usize = 12;
 
-/// Returns a folder with `rows.csv`, which has the inputs `a` to `d` and three targets: a real, a count, and one of three classes.
+/// Returns a folder with `rows.csv`. This file has the inputs `a` to `d` and three targets: a real,
+/// a count, and one of three classes.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(written)
@@ -37,7 +38,7 @@ fn written() -> PathBuf {
     folder
 }
 
-/// Returns the functions of the last inference of a program.
+/// Returns the sampling programs of the last inference block of a program.
 fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     let path = folder().join("model.bnn");
     let options = CompileOptions {
@@ -55,7 +56,8 @@ fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     compilation.sampled(&elaborated, &densities).unwrap()
 }
 
-/// Returns the results of a function by name. Parameters that are not in `known` get numbers that depend only on their names.
+/// Returns the results of a function, by name. A parameter that is not in `known` gets numbers that
+/// depend only on its name.
 fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     let sizes = Sizes::default().with(Symbol::Batch, ROWS);
     let argument = |name: &str, shape: Vec<usize>| {
@@ -82,7 +84,7 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
     names.zip(values).collect()
 }
 
-/// Checks that hoisting does not change results, and returns the shapes of the hoisted values.
+/// Checks that hoisting does not change the results. Returns the shapes of the hoisted values.
 fn hoisted(source: &str) -> Vec<String> {
     let (with, without) = (sampled(source, &[]), sampled(source, &["hoist"]));
     assert!(without.prepare.is_none());
@@ -115,7 +117,8 @@ fn has_param(function: &Function, name: &str) -> bool {
         .any(|param| &**function.param_name(*param).unwrap() == name)
 }
 
-/// Returns a classifier with a hidden layer of `units` units. Its first layer is fixed to the result of `mode`.
+/// Returns a classifier that has one hidden layer with `units` units. The first layer of the
+/// classifier is fixed to the result of the inference block `mode`.
 fn network(units: usize) -> String {
     format!(
         "use layers::Dense
@@ -142,14 +145,14 @@ fn fixed_layers_are_computed_once() {
     }
 }
 
-/// The outputs of a very wide layer would take more memory than the inputs that they replace, so only the log prior of the layer, which is
-/// one number, is hoisted.
+/// The outputs of a very wide layer would need more memory than the inputs that they replace. Only
+/// the log prior of the layer is hoisted, which is one number.
 #[test]
 fn wide_layers_are_not_hoisted() {
     assert_eq!(hoisted(&network(400)), ["[]"]);
 }
 
-/// The outputs of a narrow layer before a wide layer are still hoisted.
+/// If a narrow layer comes before a wide layer, the outputs of the narrow layer are still hoisted.
 #[test]
 fn a_narrow_layer_before_a_wide_one_is_hoisted() {
     let source = network(20)
@@ -159,7 +162,8 @@ fn a_narrow_layer_before_a_wide_one_is_hoisted() {
     assert_eq!(hoisted(&source), ["[]", "[batch, 20]"]);
 }
 
-/// `log(count!)` only depends on data, and so does the logarithm of a standard deviation in the data.
+/// The value `log(count!)` depends only on data, so it is computed once. The same holds for the
+/// logarithm of a standard deviation that is a column of the data.
 #[test]
 fn functions_of_data_are_computed_once() {
     let poisson = "data rows = csv(\"rows.csv\") { inputs = [a, b], target = count }
@@ -180,7 +184,8 @@ infer chain = nuts(Counts, rows)
     assert!(!hoisted(&schools).is_empty());
 }
 
-/// In a plain regression, no value is hoisted: every operation depends on a moving parameter, or costs less than reading its result from memory.
+/// In a plain regression, nothing is hoisted. Every operation depends on a parameter that moves, or
+/// costs less than reading its result from memory.
 #[test]
 fn nothing_is_hoisted_where_everything_moves() {
     let line = "data rows = csv(\"rows.csv\") { inputs = [a, b, c, d], target = y }
@@ -203,7 +208,7 @@ infer chain = nuts(Line, rows)
     assert_eq!(hoisted(&whole), Vec::<String>::new());
 }
 
-/// Hoisted values have their rows along the first axis.
+/// The first axis of a hoisted value is the axis of the rows.
 #[test]
 fn hoisted_values_have_their_rows_first() {
     let found = sampled(&network(20), &[]).prepare.unwrap();
@@ -211,7 +216,8 @@ fn hoisted_values_have_their_rows_first() {
     assert_eq!(found.ty(*value).dims()[0], Dim::Symbol(Symbol::Batch));
 }
 
-/// Returns the mean, the standard deviation and the MCSE of slope and intercept on `tanh(2 x)` with noise 0.3, a conjugate regression.
+/// Returns the mean, the standard deviation and the MCSE of the slope and of the intercept. The
+/// model is a conjugate regression on `tanh(2 x)` with noise 0.3.
 fn means(result: &RunResult) -> [(f64, f64, f64); 2] {
     let outcome = result.outcomes.last().unwrap();
     let quantities = &outcome.diagnosis.as_ref().unwrap().quantities;

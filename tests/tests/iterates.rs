@@ -1,4 +1,5 @@
-//! Posteriors from training: Gaussians over iterates, ensembles, dropout masks on the inputs of layers, and starts from files.
+//! Posteriors from training: Gaussians over iterates, ensembles, and dropout masks on the inputs of
+//! layers. Also tests starts from files.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -29,7 +30,7 @@ const X: [[f64; 3]; 6] = [
 ];
 const Y: [f64; 6] = [0.4, 1.1, 0.2, -0.3, 0.9, 0.5];
 
-/// A network with a hidden layer of five units and a noise level.
+/// A network that has one hidden layer with five units, and a noise level.
 const NET: &str = "use layers::Dense
 use layers::Embedding
 data d = csv(\"d.csv\")
@@ -41,7 +42,7 @@ model Net(x: real[3]) -> y: real {
 }
 ";
 
-/// A model with a linear layer.
+/// A model that consists of a linear layer.
 const LINE: &str = "use layers::Dense
 data d = csv(\"d.csv\")
 model Line(x: real[3]) -> y: real {
@@ -50,7 +51,7 @@ model Line(x: real[3]) -> y: real {
 }
 ";
 
-/// Creates a folder for one test with the table of [`X`] and [`Y`].
+/// Creates a folder for one test. It contains the table of [`X`] and [`Y`].
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-iterates-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -73,7 +74,7 @@ fn compiled(name: &str, text: &str) -> Compiled {
     seeded(&folder(name), text, 1)
 }
 
-/// Returns the first diagnostic of the compiler for a program.
+/// Returns the first diagnostic of the compiler for a program that does not compile.
 fn refused(name: &str, text: &str) -> Diagnostic {
     compiling::refused(&folder(name).join("p.bnn"), text)
 }
@@ -107,9 +108,10 @@ fn close(got: &[f64], want: &[f64], tolerance: f64) {
     }
 }
 
-// Gaussians over iterates.
+// Tests of Gaussians over iterates.
 
-/// The mean of the iterates after epochs 4 and 6 equals the mean of the results of `map` with 4 and with 6 epochs.
+/// The mean of the iterates after epochs 4 and 6 equals the mean of two results of `map`, one after
+/// 4 epochs and one after 6 epochs.
 #[test]
 fn the_mean_of_iterates_is_that_of_single_runs() {
     let folder = folder("average");
@@ -134,10 +136,12 @@ fn the_mean_of_iterates_is_that_of_single_runs() {
     assert_eq!(swag.outcomes[0].sites.len(), 5);
 }
 
-/// The test runs gradient descent on a quadratic, with one row per step. With `a = rate (N + 1 / prior variance)`, the weight at the end of
-/// an epoch is `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)` in the order of the epoch, which is a random permutation. This is a
-/// first-order autoregression with known stationary mean and variance (the variance of a sum `c_j y_(j)` over permutations is `S^2 (sum c^2 -
-/// (sum c)^2 / N)`).
+/// The test runs gradient descent on a quadratic function, with one row per step. Let
+/// `a = rate (N + 1 / prior variance)`, and let `j` run over the rows in the order of the epoch,
+/// which is a random permutation. The weight at the end of the epoch is
+/// `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)`. The weights therefore form a first-order
+/// autoregression. Its stationary mean and variance are known: over random permutations, a sum
+/// `c_j y_(j)` has the variance `S^2 (sum c^2 - (sum c)^2 / N)`.
 #[test]
 fn iterates_have_the_stationary_variance() {
     const EPOCHS: usize = 4000;
@@ -166,7 +170,7 @@ predictive_draws = 20000 }}
     let correlation = (1.0 - a).powi(n);
     let variance = spread * (squares - sum * sum / rows) / (1.0 - correlation * correlation);
     let centre = mean * sum / (1.0 - correlation);
-    // These are the standard errors of the mean and of the variance of an autoregression.
+    // The standard errors of the mean and of the variance of an autoregression.
     let steps = (EPOCHS - 20) as f64;
     let of_mean = (variance / steps * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     let z = (found.mean["w/loc"][0] - centre) / of_mean;
@@ -180,12 +184,13 @@ predictive_draws = 20000 }}
         / draws.len() as f64;
     let squared = correlation * correlation;
     let error = (2.0 / steps * (1.0 + squared) / (1.0 - squared) + 2.0 / draws.len() as f64).sqrt();
-    // `scale` doubles the covariance.
+    // The option `scale = 2` doubles the covariance.
     let z = (own / (2.0 * variance) - 1.0) / error;
     assert!(z.abs() < 4.5, "{own} is not twice {variance}: {z}");
 }
 
-/// Sites that a posterior fixes to the result of another inference keep these values. Draws of the other sites differ.
+/// A site that a posterior fixes to the result of another inference block keeps this value. The
+/// draws of all other sites differ from each other.
 #[test]
 fn fixed_sites_keep_their_values() {
     let text = format!(
@@ -227,7 +232,8 @@ fn options_without_a_covariance_are_rejected() {
     assert_eq!(refused("one", &one).code.id, "E0614");
 }
 
-/// If the learning rate is so small that no step improves the loss, training stops at once.
+/// The learning rate is so small that no step improves the loss. With `patience`, training then
+/// stops before the first iterate.
 #[test]
 fn patience_that_ends_before_the_first_iterate_is_an_error() {
     let text = NET.replace("csv(\"d.csv\")", "csv(\"d.csv\") { validation = 0.4 }")
@@ -236,9 +242,10 @@ fn patience_that_ends_before_the_first_iterate_is_an_error() {
     assert_eq!(diagnostic.code.id, "E0531");
 }
 
-// Ensembles.
+// Tests of ensembles.
 
-/// Each member is the result of `map` with the seed of the member, and predictions are averages over the members.
+/// Each member is the result of `map` with the seed of this member. Predictions are averages over
+/// the members.
 #[test]
 fn an_ensemble_is_made_of_single_runs() {
     let folder = folder("ensemble");
@@ -270,7 +277,8 @@ fn an_ensemble_is_made_of_single_runs() {
     assert_eq!(ensemble.draws, 3);
 }
 
-/// An ensemble that starts from another ensemble continues each of its members. An inference that is not an ensemble starts from the first member.
+/// If an ensemble starts from another ensemble, it continues each member of that ensemble. An
+/// inference block that is not an ensemble starts from the first member.
 #[test]
 fn ensembles_are_continued() {
     let text = format!(
@@ -287,7 +295,8 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// A run that is interrupted between two members resumes with the next member, and gives the same numbers.
+/// If a run is interrupted between two members, the resumed run begins with the next member, and
+/// gives the same numbers.
 #[test]
 fn resuming_keeps_finished_members() {
     let folder = folder("kept");
@@ -323,7 +332,8 @@ fn resuming_keeps_finished_members() {
     );
 }
 
-/// The results of a run can be read from its folder. The restored results give the same predictions, and name iterates and members.
+/// The results of a run are restored from its folder. The restored results give the same
+/// predictions, and contain the iterates and members under their names.
 #[test]
 fn results_can_be_read_back() {
     let folder = folder("written");
@@ -375,7 +385,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
     assert!(page.contains("6 iterates") && page.contains("2 members"));
 }
 
-// Dropout.
+// Tests of dropout.
 
 fn dropped(name: &str, text: &str) -> (Compiled, StateValues) {
     let compiled = compiled(name, text);
@@ -388,7 +398,8 @@ fn named<'a>(outputs: &'a [(&'static str, Vec<f64>)], name: &str) -> &'a [f64] {
     &outputs.iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// `w x + b` with masks on `x` has the mean `w x + b` and the variance `p / (1 - p) sum (w x)^2`, independently in every row.
+/// If `x` has masks, `w x + b` has the mean `w x + b` and the variance `p / (1 - p) sum (w x)^2` in
+/// every row. Rows are independent.
 #[test]
 fn a_linear_layer_keeps_its_mean_under_masks() {
     const DRAWS: usize = 20_000;
@@ -414,7 +425,8 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
             .collect();
         let z = own.iter().sum::<f64>() / n / (variance / n).sqrt();
         assert!(z.abs() < 4.5, "row {row}: mean off by {z} standard errors");
-        // This is the fourth moment of a sum of independent variates, each of which has two possible values.
+        // The fourth moment of a sum of independent variables, each of which has two possible
+        // values.
         let two = |t: &f64| t.powi(4) * (RATE + (1.0 - RATE) * (RATE / (1.0 - RATE)).powi(4));
         let squares: f64 = variances.iter().map(|v| v * v).sum();
         let fourth = terms.iter().map(two).sum::<f64>() + 3.0 * (variance * variance - squares);
@@ -428,7 +440,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
         let z = product.map(|(a, b)| a * b).sum::<f64>() / n.sqrt();
         assert!(z.abs() < 4.5, "rows {} and {row} share their masks: {z}", row - 1);
     }
-    // The likelihood of a row has the same mask as its mean.
+    // The likelihood of a row uses the same mask as the mean of the row.
     let likelihood = named(&outputs, "$log_likelihood");
     for at in 0..20 {
         let z = (Y[at % Y.len()] - found[at]) / 0.5;
@@ -437,8 +449,8 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     }
 }
 
-/// All positions of a window that slides over the inputs use the same mask for an input: the two windows over three inputs have three masks,
-/// not four.
+/// A window slides over the inputs. An input has the same mask at all positions of the window, so
+/// two windows over three inputs have three masks, not four.
 #[test]
 fn windows_of_an_input_share_its_mask() {
     const DRAWS: usize = 20_000;
@@ -462,7 +474,7 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
     let found = named(&outputs, "$mean");
     let n = DRAWS as f64;
     for (row, x) in X.iter().enumerate() {
-        // Sums over all masks, weighted with their probabilities.
+        // A moment is the sum over all masks, weighted by the probabilities of the masks.
         let moments = |power: i32, centre: f64| -> f64 {
             let of_mask = |mask: usize| {
                 let kept = |at: usize| mask >> at & 1 == 1;
@@ -484,7 +496,8 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
     }
 }
 
-/// The masks of a row do not depend on the other rows. By default, masks apply to all layers except the first.
+/// The masks of one row do not depend on the other rows. By default, masks apply to the inputs of
+/// all layers except the first layer.
 #[test]
 fn masks_do_not_depend_on_other_rows() {
     let text = format!("{NET}infer fit = dropout(Net, d) {{ rate = 0.5 }}\n");
@@ -511,7 +524,8 @@ fn masks_do_not_depend_on_other_rows() {
     assert_eq!(sentence("out.b"), "shared draw");
 }
 
-/// A step follows the gradient of its own loss, because the masks of a step do not depend on the values of the weights.
+/// A step follows the gradient of its own loss, because the masks of the step do not depend on the
+/// values of the weights.
 #[test]
 fn the_gradient_matches_the_masked_loss() {
     let text = format!(
@@ -567,7 +581,7 @@ fn invalid_dropout_layers_are_rejected() {
     assert_eq!(refused("bias", &bias).code.id, "E0322");
 }
 
-/// Training under masks runs to its end, and predictions average over masks.
+/// Training with masks runs to its end, and predictions average over masks.
 #[test]
 fn dropout_trains_to_the_end() {
     let text = format!(
@@ -584,9 +598,9 @@ fn dropout_trains_to_the_end() {
     assert!(average(&losses[380..]) < average(&losses[..20]));
 }
 
-// Starts from files.
+// Tests of starts from files.
 
-/// Writes a safetensors file, which consists of the length of the header, the header, and the data.
+/// Writes a safetensors file. It consists of the length of the header, the header, and the data.
 fn safetensors(path: &Path, tensors: &[(&str, &str, &[usize], Vec<u8>)]) {
     let mut at = 0;
     let mut header = Vec::new();
@@ -612,10 +626,10 @@ fn single(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Writes the weights of [`NET`] in three precisions.
+/// Writes the weights of [`NET`] to a file, in three precisions.
 fn write_net(path: &Path) {
     let w: Vec<f32> = (0..15).map(|at| at as f32 / 8.0 - 1.0625).collect();
-    // The numbers 1, 2, 0.5, -1 and 0.25 in half precision.
+    // The half-precision representations of 1, 2, 0.5, -1 and 0.25.
     let halves: Vec<u8> = [0x3C00u16, 0x4000, 0x3800, 0xBC00, 0x3400]
         .iter()
         .flat_map(|bits| bits.to_le_bytes())
@@ -632,7 +646,8 @@ fn write_net(path: &Path) {
     );
 }
 
-/// Every method whose states are values of sites can start from a file. The path of the file is relative to the program.
+/// If the states of a method are values of sites, an inference block with this method can start
+/// from a file. The path of the file is relative to the folder of the program.
 #[test]
 fn inferences_start_from_files() {
     let folder = folder("file");
@@ -660,7 +675,8 @@ infer chains = hmc(Net, d) {{ {file}, chains = 1, warmup = 0, draws = 1, steps =
     assert_eq!(members.members[0], members.members[1]);
 }
 
-/// An inference can start from the file with the results of `map`, whatever the name of the inference in the file is.
+/// An inference block can start from a file with the results of `map`. The name of the inference
+/// block in the file may be different.
 #[test]
 fn an_inference_starts_from_the_file_of_a_run() {
     let folder = folder("continue");
@@ -715,7 +731,8 @@ fn files_that_do_not_fit_the_model_are_rejected() {
     }
 }
 
-/// A file of values does not have the parameters of a family or the state of a site in the non-centred parameterisation.
+/// A file of values contains neither the parameters of a variational family, nor the state of a
+/// site in the non-centred parameterisation.
 #[test]
 fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";
@@ -732,7 +749,8 @@ infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     assert_eq!(refused("noise", &noise).code.id, "E0620");
 }
 
-/// If steps are too large for the curvature, each step multiplies the distance from the maximum, and a warning is reported.
+/// If the learning rate is too large for the curvature, each step increases the distance from the
+/// maximum by a factor. A warning is reported.
 #[test]
 fn diverging_iterates_are_a_warning() {
     let text = format!(
@@ -742,7 +760,7 @@ infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD
     );
     let result = compiling::run(&compiled("astray", &text).manifest, 1);
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
-    // Both inferences train on all rows at once, so their iterates do not scatter.
+    // Both inference blocks train on all rows in each step, so their iterates do not scatter.
     assert_eq!(codes, ["E0532", "E0569", "E0569"]);
     assert!(
         result.warnings[0].message.contains("`far`"),

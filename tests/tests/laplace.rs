@@ -1,5 +1,6 @@
-//! Laplace approximations from the program to predictions: the published digits of a small network in every form, conjugate models whose
-//! approximation is the posterior, links that agree with quadrature, subnetworks, and rejected programs.
+//! Laplace approximations, from the program to the predictions. The tests cover the published
+//! results of a small network in every form, conjugate models whose approximation is the posterior,
+//! and links that agree with quadrature. They also cover subnetworks and rejected programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
@@ -31,7 +32,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Creates a folder for one test with these files.
+/// Creates a folder for one test. It contains these files.
 fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-laplace-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -42,7 +43,8 @@ fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     folder
 }
 
-/// Writes a safetensors file of doubles, which consists of the length of the header, the header, and the data.
+/// Writes a safetensors file of doubles. It consists of the length of the header, the header, and
+/// the data.
 fn safetensors(path: &Path, tensors: &[(&str, &[usize], &[f64])]) {
     let (mut at, mut header) = (0, Vec::new());
     for (name, shape, values) in tensors {
@@ -69,7 +71,8 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
     )
 }
 
-/// Compiles a program with Jacobians, which the joint covariance and the derivatives of a saved run need.
+/// Compiles a program together with the programs of Jacobians. A saved run needs them for joint
+/// covariances and derivatives.
 fn asked(folder: &Path, text: &str) -> Compiled {
     let options = bnnc_driver::options::CompileOptions {
         jacobians: true,
@@ -118,7 +121,7 @@ fn close(found: &[f64], wanted: &[f64], error: f64) {
     }
 }
 
-/// Returns the diagnostic that stops a program when it runs.
+/// Returns the diagnostic that stops the run of a program.
 fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     let options = RunOptions {
         max_memory,
@@ -130,19 +133,21 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     }
 }
 
-/// Checks the code and the rendered text of a diagnostic that only a manifest from another compiler can cause.
+/// Checks the code and the rendered text of a diagnostic. Only a manifest from another compiler can
+/// cause this diagnostic.
 #[track_caller]
 fn shown_so(code: &str, diagnostic: &Diagnostic) {
     assert_eq!(diagnostic.code.id, code);
     insta::assert_snapshot!(code, compile::rendered(diagnostic));
 }
 
-/// Returns the diagnostic that stops a program before it is compiled.
+/// Returns the first diagnostic of a program that does not compile.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
 
-/// The tanh network with 1, 2 and 1 units whose approximation is published. Inferences are appended to this text.
+/// A tanh network with one input, two hidden units and one output. Its Laplace approximation is
+/// published. Each test appends inference blocks to this text.
 const TANH: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = csv(\"new.csv\") }
 model Net(x: real) -> y: real {
@@ -154,7 +159,7 @@ model Net(x: real) -> y: real {
 }
 ";
 
-/// Creates the folder of [`TANH`], with three rows, three new rows, and the weights.
+/// Creates the folder of [`TANH`]. It contains three rows, three new rows, and the weights.
 fn network(name: &str) -> PathBuf {
     let folder = folder(
         name,
@@ -175,7 +180,7 @@ fn network(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns the variances of the outputs at the new rows.
+/// Returns the variance of the output at each new row.
 fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
     column(outcome(result, infer), "sd_epistemic")
         .iter()
@@ -207,7 +212,8 @@ fn every_form_has_the_published_digits() {
     let result = compile::run(&compiled(&folder, &format!("{TANH}{infers}")).manifest, 2);
     close(&variances(&result, "full"), &FULL, 1e-8);
     close(&variances(&result, "functional"), &FULL, 1e-8);
-    // Three rows have at most three eigenvectors.
+    // The matrix that three rows contribute has at most three nonzero eigenvalues, so the low-rank
+    // form is exact.
     close(&variances(&result, "low"), &FULL, 1e-8);
     close(
         &variances(&result, "diagonal"),
@@ -230,19 +236,20 @@ fn every_form_has_the_published_digits() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The noise is reported separately. The variances of output and noise add up to the variance of the prediction.
+    // The standard deviation of the noise is reported in a column of its own. The variance of the
+    // output and the variance of the noise add up to the variance of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
     let total: Vec<f64> = FULL.iter().map(|variance| (variance + 0.25).sqrt()).collect();
     close(column(full, "sd"), &total, 1e-8);
-    // The quantiles are computed from the Normal distribution, and not from a finite number of draws.
+    // The quantiles are computed from the Normal distribution, not from a finite number of draws.
     let normal = column(full, "mean").iter().zip(&total);
     let far: Vec<f64> = normal.map(|(mean, sd)| mean + 1.644_853_627 * sd).collect();
     close(column(full, "q95"), &far, 1e-8);
     close(column(full, "q50"), column(full, "mean"), 1e-9);
     let f = |x: f64| 1.5 * (0.8 * x + 0.1).tanh() - (-0.5 * x + 0.2).tanh() + 0.3;
     close(column(full, "mean"), &[f(0.0), f(1.0), f(3.0)], 1e-9);
-    // The targets are 0, so their log density has a simple closed form.
+    // The targets are 0, so the log density of a target has a simple closed form.
     let density = |(x, variance): (f64, f64)| {
         -0.5 * (std::f64::consts::TAU * (variance + 0.25)).ln() - 0.5 * f(x).powi(2) / (variance + 0.25)
     };
@@ -292,7 +299,8 @@ fn subnetworks_have_the_published_digits() {
     let facts = &approximated(&result, "chosen").members[0].facts;
     assert_eq!((facts.weights, facts.parameters), (3, 7));
     close(&[facts.prior_scale], &[3.0 / 7.0], 1e-15);
-    // By the Schur complement, the variance of a subnetwork never exceeds that of the whole network under the same prior.
+    // Under the same prior, the output variance of a subnetwork never exceeds that of the whole
+    // network, by the Schur complement.
     for (small, all) in variances(&result, "unscaled").iter().zip(FULL) {
         assert!(*small <= all, "{small} {all}");
     }
@@ -301,11 +309,13 @@ fn subnetworks_have_the_published_digits() {
         .wasserstein
         .unwrap();
     assert!(distance > 0.0 && distance < 10.0, "{distance}");
-    // The factor is tuned only for the subnetwork.
+    // The prior factor is tuned for the subnetwork but not for the whole network, so the two
+    // Gaussians are not compared.
     assert_eq!(approximated(&result, "tuned").members[0].facts.wasserstein, None);
 }
 
-/// Points around a straight line with a noise of 0.3. The posterior under `N(0, 1)` priors for intercept and slope is published.
+/// Points around a straight line. The noise has the standard deviation 0.3. The intercept and the
+/// slope have the prior `N(0, 1)`, and their posterior is published.
 const POINTS: &str = "x,y\n-1.5,-0.9\n-1,-0.8\n-0.4,0.1\n0,0.25\n0.3,0.35\n0.8,1\n1.2,1.05\n1.9,1.7\n";
 
 const LINE: &str = "
@@ -344,7 +354,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
         close(&[facts.log_marginal_likelihood.unwrap()], &[-3.403_943_78], 1e-6);
         assert!(facts.rise.unwrap() < 1e-6);
     }
-    // The likelihood has the power 1/4.
+    // At temperature 4, the likelihood is raised to the power 1/4.
     let weight = 1.0 / (4.0 * 0.09);
     let (n, sx, sxx) = (8.0, 1.3, 2.25 + 1.0 + 0.16 + 0.09 + 0.64 + 1.44 + 3.61);
     let (aa, ab, bb) = (1.0 + weight * n, weight * sx, 1.0 + weight * sxx);
@@ -353,7 +363,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
         .sd
         .powi(2);
     close(&[variance], &[bb / (aa * bb - ab * ab)], 1e-9);
-    // A start that is not a maximum is reported.
+    // A warning is reported if the start is not a maximum.
     let warned: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
     assert_eq!(warned, ["E0533", "E0546"]);
     for (warning, name) in result.warnings.iter().zip(["`far`", "`wrong`"]) {
@@ -361,7 +371,8 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
     }
 }
 
-/// If two weights depend on each other under the prior, the approximation is the posterior of the normal equations.
+/// Two weights may depend on each other under the prior. The approximation is then the posterior
+/// from the normal equations.
 #[test]
 fn a_dependent_prior_needs_a_full_matrix() {
     let folder = folder("dependent", &[("rows.csv", POINTS.to_owned())]);
@@ -379,7 +390,8 @@ model Chain(x: real) -> y: real {
     let result = compile::run(&compiled(&folder, &text).manifest, 1);
     let weight = 1.0 / 0.09;
     let (n, sx, sxx) = (8.0, 1.3, 9.19);
-    // The prior adds 1 + 1 / 0.25 to the precision of a, 1 / 0.25 to the precision of b, and -1 / 0.25 to the element off the diagonal.
+    // The prior adds 1 + 1 / 0.25 to the precision of a, and 1 / 0.25 to the precision of b. It
+    // adds -1 / 0.25 to the off-diagonal element.
     let (aa, ab, bb) = (5.0 + weight * n, weight * sx - 4.0, 4.0 + weight * sxx);
     let determinant = aa * bb - ab * ab;
     let sites = &outcome(&result, "l").sites;
@@ -393,7 +405,8 @@ model Chain(x: real) -> y: real {
         &[bb / determinant, aa / determinant],
         1e-9,
     );
-    // The evidence of a Normal model follows from the density at the maximum and the density of the joint Normal prior.
+    // The evidence of a Normal model follows from the likelihood at the maximum and the density of
+    // the joint Normal prior there.
     let found = approximated(&result, "l");
     let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
     let normal = |z: f64, sd: f64| -0.5 * (z / sd).powi(2) - (sd * std::f64::consts::TAU.sqrt()).ln();
@@ -406,7 +419,7 @@ model Chain(x: real) -> y: real {
         "{model}infer l = laplace(Chain, rows) {{ epochs = 1, prior_precision = marginal_likelihood }}\n"
     );
     compile::run(&compiled(&folder, &tuned).manifest, 1);
-    // The compiler rejects other structures, but they could be in a manifest.
+    // The compiler rejects other structures for this prior, but a manifest could contain them.
     let mut other = compiled(&folder, &tuned);
     if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
         laplace.options.structure = Structure::Diagonal;
@@ -414,7 +427,8 @@ model Chain(x: real) -> y: real {
     shown_so("E0547", &stopped(&other, None));
 }
 
-/// The Laplace approximation of a logistic regression, with its links, agrees with quadrature.
+/// The Laplace approximation of a logistic regression, with each of its links, agrees with
+/// quadrature.
 #[test]
 fn a_logistic_regression_matches_quadrature() {
     let rows = "x,y\n-2,0\n-1,0\n-0.5,1\n0.3,0\n0.9,1\n1.8,1\n";
@@ -462,7 +476,8 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
     for (at, x) in [0.5, -3.0].into_iter().enumerate() {
         let probit = sigmoid(w * x / (1.0 + std::f64::consts::PI / 8.0 * (x * sd).powi(2)).sqrt());
         close(&[column(outcome(&result, "fit"), "p1")[at]], &[probit], 1e-5);
-        // The quadrature is the trapezoidal rule over eight standard deviations.
+        // The reference value is computed by the trapezoidal rule. It covers eight standard
+        // deviations on each side.
         let steps = 4000;
         let point = |step: usize| -8.0 + 16.0 * step as f64 / steps as f64;
         let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * 16.0 / steps as f64;
@@ -494,21 +509,23 @@ model Net(x: real[1]) -> y: real {
 }
 ";
     let stop = |text: &str| stopped(&compiled(&one, &format!("{data}{text}")), None);
-    // The compiler rejects a program without a start, but a manifest could lack the start.
+    // The compiler rejects a program without a start. A manifest could still lack the start.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m }}\n"
     );
     let mut other = compiled(&one, &text);
     other.manifest.infers[1].start = None;
     shown_so("E0540", &stopped(&other, None));
-    // The compiler rejects links that do not fit, but a manifest may have them.
+    // The compiler rejects links that do not fit the likelihood. A manifest could still contain
+    // such a link.
     let text = format!("{data}{dense}infer l = laplace(Net, rows) {{ epochs = 1 }}\n");
     let mut other = compiled(&one, &text);
     if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
         laplace.options.link = Link::Bridge;
     }
     shown_so("E0545", &stopped(&other, None));
-    // The compiler rejects variances from a point estimate, but a manifest may request them.
+    // The compiler rejects a program that uses the variances of a point estimate. A manifest could
+    // still request them.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1) }}\n"
     );
@@ -520,7 +537,7 @@ model Net(x: real[1]) -> y: real {
         };
     }
     shown_so("E0625", &stopped(&other, None));
-    // One row, and a prior without a second derivative.
+    // The data have one row, and the prior does not have a second derivative.
     let flat = "
 model Flat(x: real) -> y: real {
   a ~ Laplace(0.5, 1)
@@ -539,7 +556,7 @@ model Steep(x: real) -> y: count {
 infer l = laplace(Steep, rows) { start = safetensors(\"w.safetensors\") }
 ";
     assert_eq!(stop(steep).code.id, "E0541");
-    // The second row is so far out that the variance of its output overflows.
+    // The input of the second test row is so large that the variance of the output overflows.
     std::fs::write(one.join("far.csv"), "x,y\n1,1\n1e120,1\n").unwrap();
     let overflow = "
 data far = csv(\"rows.csv\") { target = y, test = csv(\"far.csv\") }
@@ -558,7 +575,8 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
-/// Three models with inferences: two with different layers, and one whose weights depend on each other under the prior.
+/// A program with three models and their inference blocks. Two models have different layers. In the
+/// third model, the weights depend on each other under the prior.
 const EARLIER: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[1]) -> y: real {
@@ -582,7 +600,8 @@ infer a = laplace(Net, rows) { start = m }
 infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 ";
 
-/// Errors that are known before training are reported before training, at their place in the program.
+/// If an error is known before training, it is reported before training, at its place in the
+/// program.
 #[test]
 fn known_errors_are_reported_before_training() {
     let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
@@ -652,14 +671,15 @@ fn known_errors_are_reported_before_training() {
             "{infer}"
         );
     }
-    // A program that follows the advice on conflicting options does not get the same error again.
+    // A user who follows the advice on conflicting options does not get the same error again.
     let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
     let text = format!("{EARLIER}infer l = {layers}\n");
     let infers = compiled(&one, &text).manifest.infers.len();
     assert_eq!(infers, text.matches("\ninfer ").count());
 }
 
-/// If the square of a possible increase of the log density overflows, the increase is reported nevertheless.
+/// The square of the slope may overflow when the possible increase of the log density is computed.
+/// The increase is reported nevertheless.
 #[test]
 fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
@@ -682,7 +702,8 @@ fn an_overflowing_rise_is_reported() {
     );
 }
 
-/// If the second derivative with respect to the outputs is zero wherever it exists, the data would not affect the precision, so `fisher` is needed.
+/// If the second derivative with respect to the outputs is zero wherever it exists, the data would
+/// not affect the precision. The program is then rejected unless it uses `fisher`.
 #[test]
 fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
@@ -716,8 +737,9 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             );
             assert!(found.help[0].contains("curvature = fisher"));
         }
-        // The derivative for each row has the magnitude 1 / scale. The precision is therefore a multiple of the sum of outer products of `(1, x)`,
-        // plus the precision of the prior.
+        // The derivative of the log likelihood of each row has the absolute value 1 / scale. The
+        // precision is therefore the precision of the prior plus a multiple of the sum of the outer
+        // products of `(1, x)`.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {
@@ -739,7 +761,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
         }
     }
-    // If a density is constant in an output of the network, the first derivative is zero too.
+    // If a density is constant in an output of the network, its first derivative is zero too.
     for options in ["curvature = ggn", "curvature = fisher"] {
         let text = of("Peak(0 * a)", options)
             .replace("{ x - loc }", "{ -1 }")
@@ -748,7 +770,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         assert_eq!(found.code.id, "E0624", "{options}");
         assert!(found.message.contains("first"), "{}", found.message);
     }
-    // The second derivatives of the loss with respect to the bounds of an interval are not zero, but they are never positive.
+    // With respect to the bounds of an interval, the second derivatives of the loss are not zero,
+    // but they are never positive.
     let ends = of("Uniform(a * x - 100, a * x + 100 + b)", "");
     let found = stopped(&compiled(&folder, &ends), None);
     assert_eq!(found.code.id, "E0541");
@@ -758,7 +781,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
     );
 }
 
-/// If only one output has curvature, the weights that only affect the flat output keep their prior.
+/// If only one of two outputs has curvature, weights that affect only the other output keep their
+/// prior.
 #[test]
 fn weights_of_a_flat_output_keep_their_prior() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -799,8 +823,9 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // The precision of `a` is the sum of the precisions of its rows and of the prior. The rows affect the precision of `b` only under `fisher`, with
-    // derivatives that are 1 for any target.
+    // The precision of `a` is the sum of two precisions: that of the rows and that of the prior.
+    // The rows affect the precision of `b` only under `fisher`. The derivatives then have the
+    // absolute value 1 for any target.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -818,7 +843,8 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
     }
 }
 
-/// Two outputs are predicted by joint draws of both functions. The mean log likelihood of a row is the log likelihood of independent Normals.
+/// The predictions of two outputs use joint draws of both network outputs. The expected log
+/// likelihood of a row is that of two independent Normals.
 #[test]
 fn several_outputs_are_predicted_by_draws_of_functions() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -851,14 +877,16 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
         }
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
-    // If the likelihood of one output is flat, the other output still has curvature. If both are flat, there is no curvature.
+    // If the likelihood of one output does not have curvature, the other output still has
+    // curvature. If neither likelihood has curvature, the program is rejected.
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
     assert_eq!(refused(&folder, &both).code.id, "E0624");
 }
 
-/// Weights behind a unit that is never active are not part of a subnetwork.
+/// Weights that feed a unit, or that it feeds, are not chosen for a subnetwork if the unit is never
+/// active.
 #[test]
 fn dead_weights_are_not_chosen() {
     let folder = folder("dead", &[("rows.csv", "x,y\n1,1\n2,2\n".to_owned())]);
@@ -896,7 +924,8 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert!(refusal.help[0].contains("no subnetwork is possible"));
 }
 
-/// Returns a network of 1761 weights, 41 of them in its last layer, approximated with these options.
+/// Returns a network with 1761 weights, 41 of which are in its last layer. It is approximated with
+/// these options.
 fn wide(options: &str) -> String {
     format!(
         "use layers::Dense
@@ -912,29 +941,30 @@ infer l = laplace(Net, rows) {{ epochs = 1, {options} }}
     )
 }
 
-/// Returns the predicted peak memory of a run of [`wide`].
+/// Returns the predicted peak memory of a run of the network from [`wide`].
 fn peak(folder: &Path, options: &str) -> u64 {
     compiled(folder, &wide(options)).manifest.infers[0]
         .cost
         .peak_bytes
 }
 
-/// A matrix that does not fit is rejected before any computation.
+/// If a matrix does not fit into memory, the run is rejected before any computation.
 #[test]
 fn a_matrix_beyond_the_memory_is_rejected() {
     let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
     let whole = compiled(&folder, &wide(""));
-    // With 1761 weights, two copies of the matrix take 47 MiB.
+    // The network has 1761 weights, so two copies of the matrix need 47 MiB.
     let found = stopped(&whole, Some(20 << 20));
     assert_eq!(found.code.id, "E0502");
     assert!(
         found.notes[0].contains("full precision matrix of 1761 weights"),
         "{found:?}"
     );
-    // The peak includes the Gaussian, and its bytes while it is written.
+    // The peak includes the Gaussian, and the serialised bytes of the Gaussian while it is written.
     let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 2 * 8 * 1761 * 1761, "{whole}");
-    // The subnetwork is selected by the marginal variances of the whole matrix, so a smaller subnetwork does not take less memory.
+    // The subnetwork is chosen by the marginal variances of the full matrix. A smaller subnetwork
+    // therefore does not need less memory.
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
     let found = stopped(&chosen, Some(20 << 20));
@@ -943,8 +973,8 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
 
-/// The advice for runs that need too much memory is accurate. The advised size fits, and the next size does not. Structures that are not advised do
-/// not fit.
+/// If a run needs too much memory, the advice in the error is accurate. The advised size fits into
+/// the memory, and the next larger size does not. A structure that is not advised does not fit.
 #[test]
 fn advice_on_memory_fits_the_memory() {
     let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
@@ -963,7 +993,7 @@ fn advice_on_memory_fits_the_memory() {
     ] {
         let first = compiled(&folder, &wide(options));
         let whole = first.manifest.infers[0].cost.peak_bytes;
-        // All other options remain.
+        // The advice does not change any other option.
         let others = match options.find("over") {
             None if options.is_empty() => "temperature = 1".to_owned(),
             None => options.replace("structure = functional, ", ""),
@@ -972,7 +1002,7 @@ fn advice_on_memory_fits_the_memory() {
         };
         let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
         let all = others.replace("structure = diagonal", "temperature = 1");
-        // The diagonal that is advised covers the layers that `over` names.
+        // The advised diagonal structure covers the layers in the option `over`.
         let of_same = match options {
             "over = [more]" => options,
             _ => &all,
@@ -1021,7 +1051,8 @@ fn advice_on_memory_fits_the_memory() {
     assert!(offered >= 15, "{offered}");
 }
 
-/// If a kernel has too many rows, the error names the matrix that takes the memory, and advises the largest number of rows that fits.
+/// If a kernel has too many rows, the error names the matrix that needs the memory. It advises the
+/// largest number of rows that fits.
 #[test]
 fn the_largest_kernel_that_fits_is_advised() {
     let rows: String = (0..600)
@@ -1029,7 +1060,8 @@ fn the_largest_kernel_that_fits_is_advised() {
         .collect();
     let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
     let whole = compiled(&folder, &wide("structure = functional"));
-    // These are the numbers in memory: the Jacobian, the factor of the kernel, and one number for each weight.
+    // The numbers that are in memory: the Jacobian, the factor of the kernel, and one number for
+    // each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
     let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
     assert!(precision >= kept && precision < 3 * kept, "{precision}");
@@ -1058,7 +1090,7 @@ fn the_largest_kernel_that_fits_is_advised() {
     assert!(offered >= 2, "{offered}");
 }
 
-/// Returns the rows `(1, x)` of the design matrix of the line.
+/// Returns the rows `(1, x)` of the design matrix of the straight line.
 fn design() -> Vec<(f64, f64)> {
     let rows = POINTS.lines().skip(1);
     let row = |line: &str| {
@@ -1074,8 +1106,9 @@ fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
     [bb / determinant, -ab / determinant, aa / determinant]
 }
 
-/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group of weights equals the factor times the sum
-/// of the squared weights (MacKay 1992).
+/// If the prior factors maximise the marginal likelihood, each group of weights satisfies an
+/// equation: its effective number of parameters equals its factor times the sum of its squared
+/// weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);
@@ -1114,7 +1147,8 @@ infer given = laplace(Line, rows) {{ start = fit, prior_precision = 3 }}
     close(&variances, &[aa, bb], 1e-10);
 }
 
-/// A factor that is tuned during the search maximises the exact marginal likelihood of the conjugate model.
+/// The model is conjugate. A factor that is tuned during the search maximises the exact marginal
+/// likelihood.
 #[test]
 fn online_tuning_maximises_the_marginal_likelihood() {
     let folder = folder("online", &[("rows.csv", POINTS.to_owned())]);
@@ -1126,7 +1160,8 @@ fn online_tuning_maximises_the_marginal_likelihood() {
     let sum = |of: &dyn Fn(f64, f64) -> f64| design().iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / 0.09;
     let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
     let (sy, sxy, syy) = (sum(&|_, y| y), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    // Computes the log evidence of a linear model, up to terms that do not depend on the factor.
+    // Returns the log evidence of a linear model. Terms that do not depend on the factor are left
+    // out.
     let evidence = |t: f64| {
         let [aa, ab, bb] = inverse([n + t, sx, sxx + t]);
         let quadratic = aa * sy * sy + 2.0 * ab * sy * sxy + bb * sxy * sxy;
@@ -1184,7 +1219,8 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     assert!(score(factor) >= best - 1e-4, "{factor}: {} {best}", score(factor));
 }
 
-/// A softmax with three classes and four rows has the published digits.
+/// The approximation of a softmax model with three classes and four rows agrees with the published
+/// results.
 #[test]
 fn classes_have_the_published_digits() {
     let folder = folder(
@@ -1223,7 +1259,7 @@ model Softmax(x: real[2]) -> y: index(3) {{
     let of = |infer: &str| ["p0", "p1", "p2"].map(|name| column(outcome(&result, infer), name)[0]);
     close(&of("glm"), &[0.777_208_31, 0.161_131_48, 0.061_660_21], 1e-8);
     let exact = [0.746_192_07, 0.185_797_15, 0.068_010_79];
-    // Probabilities have a standard deviation of at most one half.
+    // The standard deviation of a probability is at most one half.
     close(&of("drawn"), &exact, 4.0 * 0.35 / 20000f64.sqrt());
     close(&of("weights"), &exact, 4.0 * 0.35 / 20000f64.sqrt());
     for (name, _) in forms {
@@ -1253,7 +1289,8 @@ infer factored = laplace(Linear, rows) { start = all, structure = kronecker }
     close(&variances(&result, "all"), &variances(&result, "factored"), 1e-9);
 }
 
-/// The variances of other posteriors can select subnetworks, and a mixture can have one Gaussian per member of an ensemble.
+/// Subnetworks can be chosen by the variances of other posteriors. A mixture can have one Gaussian
+/// for each member of an ensemble.
 #[test]
 fn subnetworks_and_mixtures_use_earlier_inferences() {
     let folder = network("others");
@@ -1311,7 +1348,8 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
-    // Where a single point is needed, a mixture uses its first member. The report describes the search of this member.
+    // If an inference block needs a single point, a mixture provides its first member. The report
+    // describes the search of this member.
     let one = approximated(&result, "one");
     assert_eq!(one.members.len(), 3);
     assert_eq!(one.fitted.values, one.members[0].values);
@@ -1319,7 +1357,8 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         outcome(&result, "one").splits[0].found.point(),
         &one.members[0].values
     );
-    // Each member gives at least one draw, even if fewer draws than members are requested.
+    // Each member contributes at least one draw, even if the options request fewer draws than there
+    // are members.
     let infer = compiled
         .manifest
         .infers
@@ -1332,11 +1371,12 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
     assert_eq!(column(outcome(&result, "few"), "mean").len(), 3);
 }
 
-/// A run that was written to a folder, and read back.
+/// A run that was written to a folder and restored from it.
 struct Kept {
     folder: PathBuf,
     compiled: Compiled,
-    /// The program with Jacobians, which a joint covariance and derivatives need.
+    /// The program, compiled with the programs of Jacobians. Joint covariances and derivatives need
+    /// them.
     asked: Compiled,
     result: RunResult,
     read: HashMap<String, States>,
@@ -1422,7 +1462,8 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// A saved run gives the same predictions, and restores facts of the approximation such as its prior scale.
+/// A restored run gives the same predictions. It also restores properties of the approximation,
+/// such as the prior scale.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");
@@ -1439,7 +1480,8 @@ fn a_saved_run_predicts_again() {
     close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
 }
 
-/// Returns the mean of an inference at rows whose inputs are shifted, and its variance without noise.
+/// Returns the mean of an inference block's predictions, and their variance without noise. The
+/// inputs of the rows are increased by `by`.
 fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     let dataset = kept.dataset();
     let mut rows = dataset.test.clone();
@@ -1456,8 +1498,8 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     [of("mean"), of("sd_epistemic").iter().map(|sd| sd * sd).collect()]
 }
 
-/// The joint covariance has the published variances. Derivatives with respect to the inputs match central differences for every form and for a
-/// mixture.
+/// The joint covariance contains the published variances. Derivatives with respect to the inputs
+/// agree with central differences. This holds for every form of the precision, and for a mixture.
 #[test]
 fn joint_covariances_and_slopes_match_their_definitions() {
     let kept = Kept::new("together");
@@ -1478,7 +1520,8 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     ] {
         let together = kept.joint(name, None).unwrap();
         assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
-        // Predictions from draws of the weights have Monte Carlo noise. Their joint covariance is that of the whole matrix.
+        // Predictions from draws of the weights have Monte Carlo error. Their joint covariance is
+        // the one of the full matrix.
         let same = if name == "drawn" { "whole" } else { name };
         let ([_, variances], low, high) = (
             shifted(&kept, same, 0.0),
@@ -1499,8 +1542,10 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     }
 }
 
-/// The joint covariance of a line is the covariance of `a + b x`. A diagonal structure uses the inverse of the diagonal of the precision.
-/// The members of a mixture have the same covariance and different means. The joint covariance of the mixture also has the covariance of the means.
+/// For a straight line, the joint covariance is the covariance of `a + b x`. The diagonal structure
+/// uses the inverse of the diagonal of the precision matrix. In this mixture, all members have the
+/// same covariance, but different means. The joint covariance of the mixture includes the
+/// covariance of these means.
 #[test]
 fn the_joint_covariance_of_a_line_is_exact() {
     let folder = folder("joint", &[("rows.csv", POINTS.to_owned())]);
@@ -1570,7 +1615,8 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// A joint covariance of an inference without a Gaussian, or with too little memory, is an error.
+/// A joint covariance cannot be computed without a Gaussian, or with too little memory. An error is
+/// then reported.
 #[test]
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
@@ -1583,8 +1629,9 @@ fn joint_covariances_need_a_gaussian_and_memory() {
             "{code} {message}"
         );
     }
-    // Two arrays of three outputs by seven weights, and one of three by three, take 408 bytes. A mixture has nine more numbers. Programs
-    // take further memory.
+    // The computation needs 408 bytes for two arrays of three outputs by seven weights and one
+    // array of three by three. For a mixture, it needs nine further numbers. The programs need
+    // memory in addition.
     for (name, members, least) in [("whole", 1, 408), ("squares", 1, 408), ("mixture", 2, 408 + 72)] {
         let laplace = part(kept.infer(name)).unwrap();
         let need = memory::together(kept.infer(name), laplace, members, 3);
@@ -1594,7 +1641,8 @@ fn joint_covariances_need_a_gaussian_and_memory() {
     }
 }
 
-/// Even if the target is standardised, outputs that are not means of a Normal likelihood keep the units of the model.
+/// The target may be standardised. Outputs that are not means of a Normal likelihood still keep the
+/// units of the model.
 #[test]
 fn outputs_of_other_likelihoods_keep_the_units_of_the_model() {
     let rows = "x,y\n0,10\n1,30\n2,35\n3,70\n4,75\n";
@@ -1617,7 +1665,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let (infer, outcome) = (&compiled.manifest.infers[0], outcome(&result, "l"));
     let (preparation, test) = (&outcome.dataset.preparation, &outcome.dataset.test);
     let at = (&read["l"], folder.as_path());
-    // The output at the row x = 0 is the intercept.
+    // At the row with x = 0, the output is the intercept.
     let covariance = joint(infer, preparation, at, test.clone(), (None, &context)).unwrap();
     let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
     close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
@@ -1630,7 +1678,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     close(slope, &[b.elements[0].mean; 5], 1e-9);
 }
 
-/// The computation of a curvature can be interrupted between two blocks of rows.
+/// The user can interrupt the computation of a curvature between two blocks of rows.
 #[test]
 fn a_curvature_is_interrupted() {
     let folder = network("interrupted");
@@ -1660,7 +1708,8 @@ fn a_curvature_is_interrupted() {
     }
 }
 
-/// A start must provide every weight on every split. A warning from an early split is kept.
+/// A start must contain every weight, and must do so for every split. A warning for an early split
+/// is still reported after later splits.
 #[test]
 fn a_start_must_give_every_weight_on_every_split() {
     let splits = "{\"n_rows\": 8, \"index_base\": 0, \"test\": [[0, 1], [6, 7]]}";
@@ -1697,7 +1746,8 @@ model Constant(x: real) -> y: real {{
     assert_eq!(warned.count(), 2);
 }
 
-/// The selection of subnetworks ranks weights by variances, because only for the Normal family the scale is the standard deviation.
+/// Subnetworks are chosen by variances, not by scales: the scale of a family is its standard
+/// deviation only for the Normal family.
 #[test]
 fn subnetworks_rank_by_variances_not_by_scales() {
     let folder = network("families");
@@ -1731,8 +1781,9 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
         position.map(|position| position.exp().ln_1p()).collect()
     };
     for (variance, scale) in variances[..2].iter().zip(scale("w1")) {
-        // The variance is twice the squared scale. With 1000 draws and a kurtosis of 6, the estimated variance has the relative standard
-        // deviation (5 / 1000)^1/2.
+        // The variance of a Laplace distribution is twice its squared scale. The variance is
+        // estimated from 1000 draws, and the kurtosis is 6. Its relative standard error is
+        // therefore the square root of 5 / 1000.
         let ratio = variance / (2.0 * scale * scale);
         assert!((ratio - 1.0).abs() < 4.5 * 0.0708, "{ratio}");
     }
@@ -1740,7 +1791,8 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
     close(&variances[2..4], &squares, 1e-12);
 }
 
-/// A finished approximation is restored from its checkpoint, with its warnings.
+/// If an earlier run is resumed, a finished approximation is restored from its checkpoint, with its
+/// warnings.
 #[test]
 fn a_checkpoint_keeps_an_approximation() {
     let folder = network("kept");
@@ -1763,7 +1815,8 @@ fn a_checkpoint_keeps_an_approximation() {
     assert_eq!(first.warnings.len(), second.warnings.len());
 }
 
-/// A prior that is not Normal contributes its own normaliser to the marginal likelihood, but cannot have factors on its precision.
+/// The marginal likelihood is known if the prior is not Normal, because the prior has a known
+/// normalising constant. Factors on the precision of such a prior are rejected.
 #[test]
 fn a_prior_that_is_not_normal_has_its_own_normaliser() {
     let folder = folder("student", &[("rows.csv", POINTS.to_owned())]);
@@ -1791,7 +1844,7 @@ infer l = laplace(Line, rows) {{ {options} }}
     let (found, log_likelihood, compiled) = evidence("");
     let rows = compiled.dataset("rows");
     let curvature: f64 = rows.train.inputs.iter().map(|x| x * x / 0.09).sum();
-    // The density is 2 / (pi sqrt 3) (1 + w^2 / 3)^-2.
+    // The prior density is 2 / (pi sqrt 3) (1 + w^2 / 3)^-2.
     let log_prior = (2.0 / (std::f64::consts::PI * 3f64.sqrt())).ln() - 2.0 * (1.0 + 0.25 / 3.0f64).ln();
     let precision = curvature + 4.0 * (3.0 - 0.25) / 3.25f64.powi(2);
     let wanted = log_likelihood + log_prior + 0.5 * (std::f64::consts::TAU / precision).ln();
@@ -1816,7 +1869,7 @@ infer l = laplace(Line, rows) {{ {options} }}
         let found = stopped(&model(prior, &options), None);
         assert_eq!(found.code.id, "E0550", "{prior} {options}");
     }
-    // The logarithm of a LogNormal parameter is Normal.
+    // The logarithm of a parameter with a LogNormal prior has a Normal prior.
     let normal = model(
         ": positive ~ LogNormal(0, 1)",
         &format!("{start}, prior_precision = marginal_likelihood"),
@@ -1824,7 +1877,7 @@ infer l = laplace(Line, rows) {{ {options} }}
     compile::run(&normal.manifest, 1);
 }
 
-/// If there is no maximum inside the searched range of a factor, a warning is reported.
+/// A warning is reported if the best prior factor is at an end of the searched range.
 #[test]
 fn a_factor_at_the_end_of_its_range_is_a_warning() {
     let folder = folder("end", &[("rows.csv", POINTS.to_owned())]);
@@ -1851,21 +1904,24 @@ infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {option
         let ids: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
         (facts.prior_precision, facts.at_end, ids.contains(&"E0551"))
     };
-    // If the weights are at the mean of their prior, the evidence rises with the factor.
+    // If the weights are at the mean of their prior, the marginal likelihood increases with the
+    // factor.
     for structure in ["scalar", "layer"] {
         let options = format!("prior_precision = marginal_likelihood, prior_structure = {structure}");
         let (factors, at_end, is_warned) = warned([0.0, 0.0], text(0.3, &options));
         assert!((factors[0].1 / 1e8 - 1.0).abs() < 1e-6, "{factors:?}");
         assert!(at_end.is_some() && is_warned);
     }
-    // If the noise is far above the residuals, any spread of the weights lowers the density.
+    // If the noise level is far above the residuals, any spread of the weights lowers the
+    // predictive density.
     let (factors, at_end, is_warned) = warned([0.2, 0.8], text(5.0, "prior_precision = validation"));
     assert!(factors[0].1 > 5e3 && at_end.is_some() && is_warned, "{factors:?}");
     let (_, at_end, is_warned) = warned([0.2, 0.8], text(0.3, "prior_precision = marginal_likelihood"));
     assert!(at_end.is_none() && !is_warned);
 }
 
-/// A Kronecker structure cannot represent a prior that varies within a matrix, so a warning is reported. Exact structures can represent such a prior.
+/// If the prior precision varies within a weight matrix, a Kronecker structure cannot represent it,
+/// and a warning is reported. The other structures can represent such a prior.
 #[test]
 fn a_prior_that_kronecker_factors_cannot_represent_is_a_warning() {
     let folder = folder("averaged", &[("rows.csv", POINTS.to_owned())]);
@@ -1898,7 +1954,8 @@ infer l = laplace(Net, rows) {{ epochs = 300, optimiser = Adam(1e-2), {options} 
     }
 }
 
-/// The prior of many weights is recognised as Normal in spite of rounding errors.
+/// The prior of many weights is recognised as Normal, in spite of rounding errors in single
+/// precision.
 #[test]
 fn many_normal_weights_are_recognised_in_single_precision() {
     let folder = folder("single", &[("rows.csv", POINTS.to_owned())]);
@@ -1919,8 +1976,9 @@ infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32
     assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
 }
 
-/// The test computes the mode of the noise level of a linear regression with a flat prior on its weights. With the variance `u` of the noise, the
-/// derivative of the log posterior with respect to the logarithm of the level is `-N + S / u - u + 1`, including the Jacobian.
+/// The test computes the mode of the noise level in a linear regression. The prior of the weights
+/// is flat. Let `u` be the variance of the noise. The derivative of the log posterior with respect
+/// to the logarithm of the noise level is `-N + S / u - u + 1`, where the Jacobian contributes 1.
 #[test]
 fn a_noise_level_away_from_its_mode_is_a_warning() {
     const N: usize = 20;
@@ -1977,7 +2035,8 @@ model Line(x: real) -> y: real {{
             .iter()
             .filter(|warning| warning.message.contains(&quoted));
         let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
-        // If the noise is less than a third of the residuals, most rows are outside their 90 % intervals, and this is reported too.
+        // If the noise level is less than a third of the size of the residuals, most rows are
+        // outside their 90 % intervals. This is reported too.
         let expected: &[&str] = match name {
             "near" => &[],
             "low" => &["E0546", "E0586"],
@@ -1987,7 +2046,7 @@ model Line(x: real) -> y: real {{
     }
 }
 
-/// The name of a list of layers selects all of its layers.
+/// If `over` contains the name of a list of layers, all layers of the list are selected.
 #[test]
 fn the_name_of_a_list_selects_all_of_its_layers() {
     let folder = network("list");
@@ -2013,7 +2072,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert_eq!(all.len(), 4, "{all:?}");
     assert!(all.iter().all(|site| site.starts_with("hidden[")), "{all:?}");
     assert_eq!(sites("hidden.*"), all);
-    // The saved result names the layers.
+    // The saved result contains the names of the layers.
     let compiled = compiled(&folder, &program("out"));
     let result = compile::run(&compiled.manifest, 1);
     let saved = bnnc_report::result::json(&compiled.manifest, &result).to_string();
@@ -2026,7 +2085,8 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert!(found.help.concat().contains("did you mean `"), "{found:?}");
 }
 
-/// A fraction must be below one, and a size of one means one weight.
+/// A size below one is a fraction of the weights, and a size of one means one weight. The fraction
+/// 1.0 is therefore rejected.
 #[test]
 fn a_fraction_of_one_is_rejected() {
     let folder = network("fraction");
@@ -2043,7 +2103,7 @@ fn a_fraction_of_one_is_rejected() {
     assert!(text.contains("one weight"), "{text}");
 }
 
-/// Outliers have no effect if the output is not a class, so a warning is reported.
+/// Outlier rows have no effect if the output is not a class. A warning is reported.
 #[test]
 fn outliers_without_classes_are_a_warning() {
     let folder = network("outliers");

@@ -1,8 +1,9 @@
-//! The version of the layout of executable bundles must be raised when the types of a bundle change, or when the types that compiled code and the
-//! runtime share change.
+//! The layout version of executable bundles must be raised in two cases: the types in a bundle
+//! change, or the types that compiled code and the runtime share change.
 //!
-//! `tests/layout.txt` holds the version and the checksum of the code that determines the layout. After `LAYOUT` in `runtime/abi/src/artefact.rs` was
-//! raised, `BNNC_BLESS=1 cargo test --workspace --test layout` writes the new pair.
+//! The file `tests/layout.txt` contains this version, and the checksum of the code that determines
+//! the layout. First raise `LAYOUT` in `runtime/abi/src/artefact.rs`. Then
+//! `BNNC_BLESS=1 cargo test --workspace --test layout` writes the new version and checksum.
 
 use bnnc_abi::artefact::LAYOUT;
 use bnnc_base::checksum::Checksum;
@@ -11,7 +12,8 @@ use bnnc_tests::root;
 use std::env;
 use std::fs;
 
-/// Returns the checksum of the code that determines the layout, without comments, indents and tests.
+/// Returns the checksum of the code that determines the layout. Comments, indents and tests are
+/// left out.
 fn checksum() -> u64 {
     let mut files = under("runtime/abi/src", &["rs"]);
     let own = files.len();
@@ -30,7 +32,7 @@ fn checksum() -> u64 {
     checksum.value()
 }
 
-/// Returns whether a file has types that are written into bundles.
+/// Returns whether a file contains types that are written into bundles.
 fn has_written_types(file: &File) -> bool {
     let mut lines = file.text.lines();
     lines.any(|line| line.contains("derive(") && line.contains("Serialize"))

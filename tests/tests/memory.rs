@@ -1,4 +1,5 @@
-//! The predicted peak memory of a run agrees with the peak that the allocator measures, and runs that would not fit are rejected.
+//! The predicted peak memory of a run agrees with the peak that the allocator measures. A run that
+//! would not fit is rejected.
 
 use bnnc_base::diagnostic::FaultyInput;
 use bnnc_base::dtype::Precision;
@@ -12,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The system's allocator, with the number of bytes in use and its peak.
+/// An allocator that passes every call to the system's allocator. It records the number of bytes in
+/// use, and the peak of this number.
 struct Tracking;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Only one test measures at a time.
+/// Only one test at a time measures memory.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn grow(bytes: usize) {
@@ -26,30 +28,30 @@ fn grow(bytes: usize) {
     PEAK.fetch_max(held, Ordering::Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Tracking {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grow(size);
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.realloc(address, layout, size) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -57,11 +59,12 @@ unsafe impl GlobalAlloc for Tracking {
 #[global_allocator]
 static ALLOCATOR: Tracking = Tracking;
 
-/// Returns the peak memory of a run, without the memory that was in use before the run.
+/// Returns the peak memory of a run. Memory that was in use before the run is not counted.
 fn measured(compiled: &Compiled) -> usize {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    // Each run has a new thread, so that the memory that a thread keeps until its end is counted for every run.
+    // Each run has a new thread. A thread keeps some memory until its end, and this memory must be
+    // counted in every run.
     let run = || compile::run(&compiled.manifest, 1).outcomes.len();
     let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
     assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
@@ -73,7 +76,7 @@ fn predicted(compiled: &Compiled) -> u64 {
     peaks.max().unwrap_or(0)
 }
 
-/// Returns a regression with one hidden layer on the data in `file`.
+/// Returns a program for the data in `file`. Its model is a regression with one hidden layer.
 fn network(file: &str, hidden: usize, options: &str) -> String {
     format!(
         "use layers::Dense
@@ -93,7 +96,7 @@ infer fit = vi(Q, rows) {{ epochs = 1, optimiser = Adam(1e-3), {options} }}
     )
 }
 
-/// Writes a file of `rows` rows with eight inputs and a target, and returns its name.
+/// Writes a file of `rows` rows with eight inputs and a target. Returns the name of the file.
 fn table(folder: &Path, rows: usize) -> String {
     let name = format!("rows-{rows}.csv");
     let mut text = String::from("a,b,c,d,e,f,g,h,y\n");
@@ -114,10 +117,11 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// The memory of names, tables of ports and the like is not predicted. In a run below this number of bytes, it is more than a tenth of the memory.
+/// The prediction does not include the memory for names, tables of ports and similar data. In a run
+/// that needs less than this number of bytes, such data may be more than a tenth of the memory.
 const SMALL: u64 = 2 << 20;
 
-/// Returns a description of a wrong prediction.
+/// Returns a description of the prediction if it is wrong.
 fn check(name: &str, compiled: &Compiled) -> Option<String> {
     let (predicted, measured) = (predicted(compiled), measured(compiled) as u64);
     let ratio = predicted as f64 / measured as f64;
@@ -176,7 +180,8 @@ fn predictions_hold_for_every_example() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Returns a network whose KL divergence has no closed form and is estimated with this number of draws.
+/// Returns a network whose KL divergence does not have a closed form. The divergence is estimated
+/// with this number of draws.
 fn divergence(file: &str, posterior: &str, prior: &str, draws: usize) -> String {
     format!(
         "use layers::Dense
@@ -194,15 +199,18 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The number of bytes by which a run may exceed the prediction because several chunks of draws hold copies of small results.
+/// The number of bytes by which a run may exceed the prediction because of copies: several chunks
+/// of draws store copies of small results.
 const COPIES: u64 = 512 << 10;
 
-/// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the weights would take 80 megabytes.
+/// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the
+/// weights would need 80 megabytes.
 #[test]
 fn memory_does_not_depend_on_draws_of_the_kl() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
-    // Training has only two steps, because the memory does not depend on the number of steps, and a step with a thousand draws takes long.
+    // Training takes only two steps. The memory does not depend on the number of steps, and a step
+    // with a thousand draws is slow.
     let file = table(&folder, 40);
     let mut faults = Vec::new();
     for posterior in ["Normal", "Radial"] {
@@ -225,7 +233,8 @@ fn memory_does_not_depend_on_draws_of_the_kl() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Values that are computed once before the chains start take memory in addition to the rows that are still needed. Other rows are freed.
+/// Values that are computed once before the chains start need memory. The rows that the chains
+/// still read stay in memory too. All other rows are freed.
 #[test]
 fn values_that_are_computed_once_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -253,8 +262,8 @@ infer chain = {infer}
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Three things take additional memory: several splits keep the table of the files, early stopping has a separate prediction program, and a second
-/// inference starts from the first.
+/// Three things need additional memory. Several splits keep the table of the files, early stopping
+/// has its own prediction program, and a second inference block starts from the first.
 #[test]
 fn splits_validation_and_several_inferences_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,7 +292,8 @@ infer second = vi(Q, concrete) { epochs = 1, batch = 100, start = first, predict
     assert_eq!(check("two infers on all splits", &compiled), None);
 }
 
-/// A run above the memory limit is rejected as an error of the program, before it allocates memory.
+/// If a run would exceed the memory limit, it is rejected with an error of the program, before it
+/// allocates memory.
 #[test]
 fn a_limit_rejects_a_run_before_it_allocates() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,8 +321,8 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     assert!(run(need).is_ok());
 }
 
-/// Each of several threads holds one machine for its restarts. Timing determines which restarts overlap, so the measured peak may be lower than
-/// predicted.
+/// If restarts run on several threads, each thread has a machine for its restart. It depends on
+/// timing which restarts overlap, so the measured peak may be lower than the prediction.
 #[test]
 fn restarts_at_a_time() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -348,7 +358,8 @@ fn restarts_at_a_time() {
     }
 }
 
-/// Most of the memory of these inferences is for collected positions and their deviations from the mean.
+/// Most of the memory of these inference blocks stores collected positions and their deviations
+/// from the mean.
 #[test]
 fn iterates_and_members_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -360,7 +371,7 @@ fn iterates_and_members_are_predicted() {
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = low_rank(3), predictive_draws = 50,",
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = diagonal, predictive_draws = 4,",
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = point, predictive_draws = 4,",
-        // Members on several threads are measured in `restarts_at_a_time`.
+        // The test `restarts_at_a_time` measures members on several threads.
         "ensemble(Net, rows) { epochs = 1, members = 1, predictive_draws = 20,",
         "dropout(Net, rows) { epochs = 1, predictive_draws = 20,",
     ] {
@@ -372,11 +383,12 @@ fn iterates_and_members_are_predicted() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The number of bytes by which a run may exceed the prediction, because names, tables of ports and small vectors are not predicted.
+/// The number of bytes by which a run may exceed the prediction. Names, tables of ports and small
+/// vectors are not predicted.
 const SLACK: u64 = 512 << 10;
 
-/// In every form, a Laplace approximation takes at most the predicted memory, and not much less. The prediction is as accurate if the factors and
-/// the noise are tuned during the search.
+/// A Laplace approximation in any form needs at most the predicted memory, and not much less. The
+/// prediction is just as accurate if the factors and the noise are tuned during the search.
 #[test]
 fn approximations_are_predicted_in_every_form() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -429,8 +441,10 @@ fn approximations_are_predicted_in_every_form() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The program has a small inference, a large inference, and another small inference that does not need the results of the first two. If
-/// the sum does not fit, the error names the memory of the earlier results, and the option that omits them.
+/// The program has three inference blocks: a small one, a large one, and another small one. The
+/// last block does not need the results of the first two. If the memory of all results does not
+/// fit, the error names the memory of the earlier results, and the option that leaves these results
+/// out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -453,7 +467,8 @@ fn earlier_inferences_are_named_in_the_error() {
     let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
-    // The earlier results that are kept in memory are a factor of the precision matrix (601 by 601 numbers) and the predictions for sixty rows.
+    // The earlier results in memory are a factor of the precision matrix (601 by 601 numbers), and
+    // the predictions for sixty rows.
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
@@ -469,7 +484,8 @@ fn earlier_inferences_are_named_in_the_error() {
     assert!(!refusal.help.iter().any(|help| help.contains("--only")));
 }
 
-/// All Gaussians of a mixture are in memory at the same time. Each member has a matrix of 721 by 721 weights.
+/// All Gaussians of a mixture are in memory at the same time. Each member has a matrix of 721 by
+/// 721 numbers, because there are 721 weights.
 #[test]
 fn approximations_of_ensembles_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -496,7 +512,8 @@ fn approximations_of_ensembles_are_predicted() {
     );
 }
 
-/// Joint covariances and derivatives of a saved run take about the predicted memory.
+/// The joint covariances and the derivatives of a saved run need approximately the predicted
+/// memory.
 #[test]
 fn joint_covariances_and_slopes_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -527,7 +544,7 @@ fn joint_covariances_and_slopes_are_predicted() {
             assert!(made());
             let measured = (PEAK.load(Ordering::Relaxed) - before) as u64;
             println!("{what}, {structure}: predicted {predicted}, measured {measured}");
-            // Names and tables of ports are not part of the prediction.
+            // The prediction does not include names and tables of ports.
             let is_near = measured <= predicted + (64 << 10) && predicted < 2 * measured;
             faults.extend((!is_near).then(|| format!("{what}, {structure}: {predicted} for {measured}")));
         };

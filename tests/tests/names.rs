@@ -1,4 +1,5 @@
-//! The rules of names: each public type has a name of its own, and values that are passed together have a type.
+//! Two rules about names: each public type has its own name, and values that are passed together
+//! have a type.
 
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};

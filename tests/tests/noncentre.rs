@@ -1,5 +1,6 @@
-//! `non_centered` with the distributions of the library. The tests check which distributions have standardised noise, and that this noise has the
-//! density of the standard distribution for any location and scale.
+//! Tests of the option `non_centered` with the distributions of the library. The tests check for
+//! which distributions a non-centred parameterisation exists. For every location and scale, the
+//! density of its noise is the standard density of the distribution.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -22,7 +23,8 @@ use bnnc_rewrite::simplify::simplify;
 use std::collections::HashMap;
 use std::f64::consts::{LN_2, PI};
 
-/// Returns a model, and its densities. `theta` declares a site that depends on `mu` and `tau`, and `items` stand before the model.
+/// Returns a model and its densities. The text `theta` declares a site that depends on `mu` and
+/// `tau`. The text `items` stands before the model.
 fn model(items: &str, theta: &str) -> (Model, Densities) {
     let body = format!("mu ~ Normal(0, 5)\n  tau: positive ~ HalfNormal(1)\n  {theta}");
     let likelihood = "y ~ Normal(mu + tau + sum(theta) + 0 * x, 1)";
@@ -113,11 +115,13 @@ fn the_noise_of_families_has_the_standard_distribution() {
     check("", "Logistic(mu, tau)", around, &|z| {
         -z - 2.0 * (-z).exp().ln_1p()
     });
-    // For a shape of two, exp(-|z|^(2 / shape) / 2) over its integral is the Laplace distribution with scale two.
+    // For the shape two, the normalised density exp(-|z|^(2 / shape) / 2) is the Laplace
+    // distribution with scale two.
     check("", "Error(mu, tau, 2)", around, &|z| -0.5 * z.abs() - 4f64.ln());
 }
 
-/// Location and scale may be functions of other sites, one of them may be a number, and the program may define the family itself.
+/// The location and the scale may be functions of other sites, and one of them may be a number. The
+/// program may define the family itself.
 #[test]
 fn locations_and_scales_are_any_functions_of_other_sites() {
     let standard = |z: f64| -0.5 * z * z - 0.5 * (2.0 * PI).ln();
@@ -136,7 +140,7 @@ fn locations_and_scales_are_any_functions_of_other_sites() {
     check(gumbel, "Gumbel(mu, tau)", around, &|z| -z - (-z).exp());
 }
 
-/// If the degrees of freedom are a site, they are a parameter of the noise.
+/// If the degrees of freedom are a site, they remain a parameter of the noise.
 #[test]
 fn a_shape_that_moves_stays_in_the_noise() {
     let at = |tau: f64| move |z: f64| student_t(tau)(z);
@@ -183,7 +187,7 @@ fn sites_without_a_noise_are_rejected_with_the_reason() {
     }
 }
 
-/// Returns the functions of the inference `gold` of an example.
+/// Returns the sampling programs of the inference block `gold` in an example.
 fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingPrograms, CompileFailure> {
     let path = bnnc_tests::root().join(format!("examples/posteriors/{name}.bnn"));
     let text = std::fs::read_to_string(&path).unwrap();
@@ -206,7 +210,8 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingProgr
     compilation.sampled(&elaborated, &densities)
 }
 
-/// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of the noise. The port of the noise is called `noise`.
+/// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of
+/// the noise. The argument `noise` is the name of the port for the noise.
 fn at_a_position(sampled: &SamplingPrograms, noise: &str) -> Vec<f64> {
     let noises = vec![0.3, -1.1, 0.8, 2.0, -0.4, 0.0, 1.6, -2.3];
     let schools = Tensor::new(vec![8], (0..8).map(f64::from).collect());
@@ -238,7 +243,8 @@ fn at_a_position(sampled: &SamplingPrograms, noise: &str) -> Vec<f64> {
     names.iter().flat_map(of).collect()
 }
 
-/// The compiler transforms the centred program to the program that was non-centred by hand.
+/// The compiler transforms the centred program into the program that was written by hand in the
+/// non-centred parameterisation.
 #[test]
 fn the_rewrite_gives_the_program_by_hand() {
     let (by_rewrite, by_hand) = (
@@ -253,7 +259,7 @@ fn the_rewrite_gives_the_program_by_hand() {
     }
 }
 
-/// Returns the sentence of the report on how a site is sampled.
+/// Returns the sentence of the report that describes how a site is sampled.
 fn sentence(sampled: &SamplingPrograms, site: &str) -> String {
     let report = sampled.reports.iter().find(|report| report.name == site);
     report.unwrap().kl.clone()

@@ -1,4 +1,5 @@
-//! Models with several outputs. The predictions, metrics and files of each output agree with closed forms, and with models of a single output.
+//! Tests of models with several outputs. The predictions, metrics and files of each output agree
+//! with closed forms, and with models that have this output alone.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -21,7 +22,7 @@ const C: [i32; 8] = [0, 0, 1, 0, 1, 1, 1, 1];
 const N: [i32; 8] = [0, 1, 0, 1, 2, 1, 3, 6];
 const G: [i32; 8] = [2, 2, 0, 0, 0, 1, 0, 1];
 
-/// Creates a folder for one test with a table of all outputs.
+/// Creates a folder for one test. It contains a table of all outputs.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-outputs-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -80,7 +81,8 @@ fn near(found: f64, wanted: f64, bound: f64) {
     );
 }
 
-/// A model of two outputs without a common parameter, and a model of each output alone.
+/// Three models: one with two outputs that do not share a parameter, and one for each of the
+/// outputs alone.
 const APART: &str = "
 data both = csv(\"d.csv\") { inputs = [x] }
 data first = csv(\"d.csv\") { inputs = [x], target = y1 }
@@ -101,7 +103,7 @@ model Second(x: real) -> y2: real {
 }
 ";
 
-/// Returns the mean and the standard deviation of the posterior of `a` and of `b`.
+/// Returns the mean and the standard deviation of the posteriors of `a` and `b`.
 fn conjugate() -> [(f64, f64); 2] {
     let a = 1.0 + X.len() as f64 / 0.25;
     let b = 0.25 + X.iter().map(|x| x * x).sum::<f64>() / 0.64;
@@ -136,7 +138,9 @@ fn independent_outputs_equal_those_of_two_models() {
         for exact in ["rmse", "log_likelihood"] {
             near(of(exact), metric(alone, exact), 1e-9);
         }
-        // The 2000 draws have standard deviations of 0.5 and 0.8. The sample standard deviation of a row has a relative error of 1.6 %.
+        // The predictions have 2000 draws, and the standard deviations of the two outputs are 0.5
+        // and 0.8. The relative standard error of the sample standard deviation in one row is 1.6
+        // %.
         near(of("sd"), metric(alone, "sd"), 0.05);
         let means = column(&together.predictions, &format!("{name}.mean"));
         let others = column(&alone.predictions, "mean").iter();
@@ -185,11 +189,13 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
         correlation = product(&one, &two) / (product(&one, &one) * product(&two, &two)).sqrt();
     });
     taken.unwrap();
-    // For independent noise, the standard deviation of the correlation is one over the root of the number of pairs.
+    // If the noise of two outputs is independent, the standard error of their correlation is one
+    // over the square root of the number of pairs.
     near(correlation, 0.0, 5.0 / ((draws * X.len()) as f64).sqrt());
 }
 
-/// Four kinds of outputs with known weights. Both the noise of the weights and the learning rate are too small to matter.
+/// A program with four kinds of outputs, whose weights are known. The noise of the weights and the
+/// learning rate are too small to affect the results.
 const KINDS: &str = "
 data d = csv(\"d.csv\") { inputs = [x], target = y1, standardise = [inputs, target] }
 model Kinds(x: real) -> y1: real, c: bool, n: count, g: index(3) {
@@ -312,8 +318,8 @@ fn every_method_reports_each_output() {
             );
         }
     }
-    // Both methods are exact up to Monte Carlo error. The first has 4000 independent draws. The second has 2000 draws with an effective sample size
-    // of at least 200.
+    // Both methods are exact up to Monte Carlo error. The first method has 4000 independent draws.
+    // The second method has 2000 draws, with an effective sample size of at least 200.
     for (name, effective) in [("m2", 4000.0_f64), ("m5", 200.0)] {
         let predictions = &of(&result, name).predictions;
         let [(a, sd_a), (b, sd_b)] = conjugate();
@@ -349,11 +355,12 @@ fn every_method_reports_each_output() {
     predicts_again(&compiled, &result, &run);
 }
 
-/// Checks that the saved run gives the same predictions for the same rows, although their outputs are unknown.
+/// Checks that a saved run gives the same predictions for the same rows if the outputs of these
+/// rows are unknown.
 fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
     let (_, read) = out::read(run).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
-    // `collapsed` is omitted, because it has further columns if the targets are known.
+    // `collapsed` is left out, because its table has further columns if the targets are known.
     for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
@@ -449,7 +456,8 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // The posterior mode is `(sum / variance) / (1 + count / variance)`, with the sum and the number of the observations.
+    // The posterior mode is `(sum / variance) / (1 + count / variance)`, where `sum` and `count`
+    // are the sum and the number of the observations.
     let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
     let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
     near(
@@ -464,8 +472,9 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
     );
 }
 
-/// An array of Booleans for all examples has the metrics of its elements. A single number for all examples is treated like any other output. Results
-/// are written for both.
+/// If all examples share an array of Booleans, the metrics are computed from its elements. If all
+/// examples share a single number, it is treated like any other output. Results are written for
+/// both outputs.
 #[test]
 fn whole_arrays_of_booleans_and_single_numbers_have_metrics() {
     let folder = folder("truths");
@@ -486,7 +495,8 @@ infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), prec
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // At the maximum, the slope of the log density, 3 - 4 p - a, is zero. Bisection finds this point.
+    // At the maximum, the slope of the log density is zero: 3 - 4 p - a = 0. Bisection finds the
+    // maximum.
     let p = |a: f64| 1.0 / (1.0 + (-a).exp());
     let (mut low, mut high) = (0.0, 3.0);
     for _ in 0..60 {

@@ -1,32 +1,37 @@
-//! Only three kinds of files know a registered thing by name: its own files, the lists that register it, and a few listed exceptions.
+//! The places where the code may refer to a registered thing (a method, a sampler, a data format,
+//! and so on) by name: the files of the thing, the lists that register it, and a few listed
+//! exceptions.
 //!
-//! A file knows a thing if its code, without comments and tests, has the thing's word as a string, or a variant or struct that belongs to the thing.
-//! For each kind, the table [`kinds`] states the files that belong to a thing, and the lists where all things of the kind are registered. Every other
-//! file that knows a thing is in [`OTHERS`], with the reason. An entry of [`OTHERS`] that is not used is an error.
+//! A file refers to a thing if its code contains the word of the thing as a string, or a variant or
+//! struct that belongs to the thing. Comments and tests do not count. For each kind of thing, the
+//! table [`kinds`] gives the files that belong to a thing, and the lists that register all things
+//! of the kind. Every other file that refers to a thing is listed in [`OTHERS`], with the reason.
+//! An entry of [`OTHERS`] that is not needed is an error.
 
 use bnnc_tests::files::{File, under};
 use std::collections::BTreeSet;
 
-/// A registered thing.
+/// A thing that is registered in a list, such as a method.
 struct Thing {
     name: &'static str,
-    /// Strings and identifiers that only this thing has.
+    /// The strings and identifiers that only this thing has.
     words: Vec<String>,
     /// The beginnings of the paths of files and folders that belong to the thing.
     own: Vec<String>,
 }
 
-/// Things that are registered in the same lists.
+/// A kind of thing. All things of the kind are registered in the same lists.
 struct Kind {
     name: &'static str,
     things: Vec<Thing>,
-    /// The lists, in which each thing has a few lines.
+    /// The lists that register the things. Each thing has a few lines in them.
     registries: &'static [&'static str],
-    /// The total number of lines that a thing may have in all lists.
+    /// The largest number of lines that a thing may have in all lists together.
     lines: usize,
 }
 
-/// Files that know a thing although they neither belong to it nor register it: the thing, the file, the reason.
+/// Files that refer to a thing but neither belong to it nor register it. Each entry has the thing,
+/// the file, and the reason.
 const OTHERS: &[(&str, &str, &str)] = &[
     (
         "collapsed",
@@ -141,7 +146,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The table of the words of other tools for things that bnnc has under another name.
+/// A table of words that other tools use for things with a different name in bnnc.
 const SYNONYMS: &str = "runtime/base/src/synonyms.rs";
 
 fn paths(paths: &[&str]) -> Vec<String> {
@@ -158,7 +163,7 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// The methods that are not samplers, with the files and folders that belong to each.
+/// The methods that are not samplers, each with the files and folders that belong to it.
 const METHODS: &[(&str, &[&str])] = &[
     (
         "collapsed",
@@ -241,12 +246,12 @@ fn methods() -> Kind {
             "runtime/methods/src/lib.rs",
             "compiler/driver/src/methods.rs",
         ],
-        // A method takes five lines in the lists, or six if a build can omit the method.
+        // A method needs five lines in the lists, or six lines if a build can leave the method out.
         lines: 6,
     }
 }
 
-/// The samplers, with the file of `runtime/mcmc` that runs each.
+/// The samplers, each with the file of `runtime/mcmc` that runs it.
 const SAMPLERS: &[(&str, &str)] = &[
     ("hmc", "hmc"),
     ("mala", "metropolis"),
@@ -269,7 +274,8 @@ fn samplers() -> Kind {
         own: vec![
             format!("runtime/abi/src/sampling/samplers/{name}.rs"),
             format!("runtime/mcmc/src/{file}"),
-            // This file has the lines that samplers need for files in the form of CmdStan.
+            // For every sampler, this file has the lines that are needed to write files in the form
+            // of CmdStan.
             "runtime/abi/src/sampling/samplers/stan.rs".to_owned(),
         ],
     };
@@ -324,7 +330,7 @@ fn kinds() -> Vec<Kind> {
     vec![methods(), samplers(), formats(), backends()]
 }
 
-/// Returns the lines of a file's code, without comments, attributes and tests.
+/// Returns the lines of code of a file. Comments, attributes and tests are left out.
 fn code(file: &File) -> Vec<&str> {
     let lines = file.lines().into_iter().map(|(_, line)| line.trim());
     lines
@@ -332,7 +338,7 @@ fn code(file: &File) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether a line has this word, and not only as a part of a longer word.
+/// Returns whether a line contains a word. A part of a longer word does not count.
 fn has(line: &str, word: &str) -> bool {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');

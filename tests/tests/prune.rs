@@ -1,4 +1,5 @@
-//! The pruning table through the whole compiler: signal-to-noise ratios, and metrics without the removed weights.
+//! The pruning table, from the program to the report: signal-to-noise ratios, and the metrics after
+//! weights have been removed.
 
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::Context;
@@ -10,7 +11,7 @@ use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Rows of three inputs and a target. Each split of [`SPLITS`] holds out two of these rows.
+/// Rows with three inputs and a target. Each split in [`SPLITS`] holds out two of these rows.
 const ROWS: [([f64; 3], f64); 8] = [
     ([1.0, 0.5, -1.0], 2.0),
     ([0.0, 1.0, 2.0], -1.0),
@@ -45,7 +46,8 @@ fn compiled(name: &str, program: &str) -> Compiled {
     )
 }
 
-/// Both the noise of the weights and the learning rate are negligible, so predictions can be computed by hand.
+/// The noise of the weights and the learning rate are both negligible, so predictions can be
+/// computed by hand.
 const LINEAR: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = splits(\"splits.json\") }
 model Linear(a: real, b: real, c: real) -> y: real {
@@ -68,7 +70,8 @@ infer fit = vi(Q, rows) {
 }
 ";
 
-/// The weights in the order of their removal. Their ratios are 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
+/// The weights in the order in which they are removed. Their signal-to-noise ratios are 7.5e7,
+/// 1.25e8, 2.5e8 and 1.5e9.
 const GOING: [(usize, f64, f64); 4] = [
     (2, -0.75, 7.5e7),
     (3, 0.125, 1.25e8),
@@ -76,7 +79,7 @@ const GOING: [(usize, f64, f64); 4] = [
     (0, 1.5, 1.5e9),
 ];
 
-/// Returns the root mean squared error on a split without the first `gone` weights.
+/// Returns the root mean squared error on a split after the first `gone` weights have been removed.
 fn rmse(split: usize, gone: usize) -> f64 {
     let square = |row: &usize| {
         let ([a, b, c], y) = ROWS[*row];
@@ -114,7 +117,8 @@ fn removed_weights_are_zero_on_every_split() {
     let result = compile::run(&compiled.manifest, 1);
     for (split, found) in outcome(&result).splits.iter().enumerate() {
         assert_eq!(found.pruned.len(), 4);
-        // If no weight is removed, the same draws give the same metrics to the last bit.
+        // If no weights are removed, the table uses the same draws as the predictions. The metrics
+        // are then equal to the last bit.
         assert_eq!(found.pruned[0].metrics, found.metrics);
         for (gone, line) in found.pruned.iter().enumerate() {
             assert_eq!((line.fraction, line.weights), (0.25 * gone as f64, 4 - gone));
@@ -146,7 +150,8 @@ fn several_splits_are_a_mean_and_a_standard_error() {
     }
 }
 
-/// The table in the terminal and the report page show every step of the pruning, and the site that cannot be pruned.
+/// The table in the terminal and the report page show every step of the pruning. They also show the
+/// site that cannot be pruned.
 #[test]
 fn tables_and_pages_show_the_pruning() {
     let compiled = compiled("shown", LINEAR);
@@ -193,7 +198,7 @@ fn ratios(compiled: &Compiled, values: &[(&str, Vec<f64>)]) -> Ratios {
     }
 }
 
-/// The expected ratios of five weights were computed with a hundred digits.
+/// The expected signal-to-noise ratios of five weights were computed with a hundred digits.
 #[test]
 fn ratios_have_their_known_values() {
     let program = "
@@ -216,7 +221,8 @@ infer fit = vi(Q, rows) { epochs = 1, prune = [0.5] }
     }
 }
 
-/// The family is not elementwise. An element of a radial distribution has the variance `scale ^ 2 / n`.
+/// The variational family in this test is not elementwise. An element of an `n`-dimensional radial
+/// distribution has the variance `scale ^ 2 / n`.
 #[test]
 fn joint_families_have_ratios_too() {
     let program = "

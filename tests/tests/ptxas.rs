@@ -1,4 +1,6 @@
-//! `ptxas`, which `BNNC_PTXAS` names, assembles every GPU program of every example, and some also in the version of `--gpu`:
+//! The assembler `ptxas` accepts every GPU program of every example. The variable `BNNC_PTXAS`
+//! names the assembler. Some programs are also assembled in the version of `--gpu`. Run the tests
+//! with
 //! `BNNC_MLIR_WORKER=WORKER BNNC_PTXAS=PTXAS cargo test -p bnnc-tests --features mlir --test ptxas -- --ignored`.
 #![cfg(feature = "mlir")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -15,10 +17,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
-/// The GPUs for which the default text is assembled.
+/// The GPUs for which the default PTX text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// The GPU with a separate PTX text. This text differs from the default text only in the version of PTX, the header, and the notation for the unused
-/// half of a register. Assembling the largest program of each example is therefore enough.
+/// A GPU for which the compiler generates a PTX text of its own. This text differs from the default
+/// text only in the PTX version, in the header, and in the notation for the unused half of a
+/// register. For this GPU, it is therefore enough to assemble the largest program of each example.
 const OWN: &str = "sm_90";
 
 thread_local! {
@@ -26,7 +29,7 @@ thread_local! {
     static COMPILED: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records the images of a program, instead of loading them on a device.
+/// Records the images of a program instead of loading them on a device.
 fn note(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let images = code.device().into_iter().flat_map(|program| &program.images);
     COMPILED.with_borrow_mut(|compiled| compiled.extend(images.map(|image| image.ptx.clone())));
@@ -43,7 +46,8 @@ fn images(path: &Path, precision: Precision, gpu: Chip) -> Vec<Arc<str>> {
     COMPILED.take()
 }
 
-/// Returns the output of `ptxas` for an image and a GPU; `None` if it succeeds without output.
+/// Returns the output of `ptxas` for a PTX text and a GPU; `None` if `ptxas` succeeds without
+/// output.
 fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     let mut command = Command::new(ptxas);
     command.args(["--gpu-name", chip, "--output-file", "/dev/null", "/dev/stdin"]);
@@ -59,7 +63,8 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// Returns the errors of an image: the output of `ptxas`, and calls of unresolved functions, which the driver would not link.
+/// Returns the errors of a PTX text. They are the output of `ptxas`, and calls of functions that
+/// are not defined, which the driver could not link.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")
@@ -70,7 +75,8 @@ fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     unresolved.into_iter().chain(said).collect()
 }
 
-/// Compiles the examples in a precision. Returns the number of their programs, and the errors.
+/// Compiles all examples in one precision. Returns the number of their GPU programs, and the
+/// errors.
 fn check(ptxas: &Path, precision: Precision) -> (usize, Vec<String>) {
     let own = chip::lookup(OWN).expect("a processor with this name");
     let (mut count, mut all) = (0, Vec::new());

@@ -1,4 +1,5 @@
-//! Registries that are searched are sorted, registries that list a folder are complete, and no registry has duplicate names.
+//! Registries that are searched are sorted. Registries that list the files of a folder are
+//! complete. Names within a registry are unique.
 
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
@@ -20,7 +21,8 @@ fn ops_are_sorted_and_match_their_folder() {
     assert_eq!(names, modules("compiler/graph/src/ops"));
 }
 
-/// Returns the modules of a folder of single files, sorted.
+/// Returns the names of the modules in a folder in which each module is one file. The names are
+/// sorted.
 fn modules(folder: &str) -> Vec<String> {
     let files = under(folder, &["rs"]).into_iter().map(|file| file.path);
     let mut stems: Vec<String> = files
@@ -54,15 +56,17 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
-/// The files of rules that may have more lines around the entries than [`MOST`], each with its own limit. Each of these files contains one
-/// algorithm, and its rules state why they are not written as terms.
+/// The files of rules that may have more than [`MOST`] lines outside of their entries. Each has a
+/// limit of its own. Each of these files contains an algorithm. Its rules state why they are not
+/// written as terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
     ("outer/product.rs", 105),
     ("selection.rs", 455),
 ];
 
-/// The largest number of lines outside of entries in a file of rules: imports, and helpers of examples.
+/// The largest number of lines of a file of rules that do not belong to an entry, such as imports
+/// and helpers for examples.
 const MOST: usize = 45;
 
 #[test]
@@ -83,7 +87,7 @@ fn rules_are_entries_and_not_code() {
     assert_eq!(large.len(), ALGORITHMS.len(), "an exception is not needed");
 }
 
-/// Returns the lines of each rule in a text.
+/// Returns the lines of each rule in the text of a file.
 fn entries(text: &str) -> Vec<Vec<&str>> {
     let lines: Vec<&str> = text.lines().collect();
     let is_start = |line: &str| line.trim_start() == "Rule {" || line.ends_with("&[Rule {");
@@ -121,16 +125,16 @@ fn functions_of_the_language_are_sorted() {
     sorted(bnnc_hir::builtin::ALL.iter().map(|function| function.name));
 }
 
-/// A diagnostic code with its declaration.
+/// A diagnostic code, and the place where it is declared.
 struct Declared {
-    /// The code, such as `E0201`.
+    /// The text of the code, such as `E0201`.
     id: String,
-    /// The name of the static.
+    /// The name of the static variable that declares the code.
     name: String,
     path: String,
 }
 
-/// Returns whether a text has the form of a code, `E0201`.
+/// Returns whether a text has the form of a code, such as `E0201`.
 fn is_code(text: &str) -> bool {
     let digits = text.strip_prefix('E').unwrap_or_default();
     digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -145,7 +149,8 @@ fn codes() -> Vec<Declared> {
                 if let Some((before, _)) = line.split_once(": Code = ") {
                     name = before.rsplit(' ').next().unwrap_or_default();
                 }
-                // The checker's macro `code!` takes the name on a line and the code on the next.
+                // In the checker's macro `code!`, the name stands on one line and the code on the
+                // next line.
                 let of_macro = line
                     .strip_prefix('"')
                     .filter(|rest| rest.starts_with('E') && rest.ends_with("\","));
@@ -180,7 +185,7 @@ fn codes_are_declared_once() {
     assert!(absent.is_none_or(|code| panic!("{} was not found", code.id)));
 }
 
-/// Codes that no test triggers yet.
+/// Codes that no test triggers.
 const UNTRIGGERED: &[&str] = &[];
 
 #[test]
@@ -207,7 +212,8 @@ fn every_code_is_triggered_by_a_test() {
     );
 }
 
-/// Codes that no program, file or command line raises: the reason, and the codes.
+/// Codes that cannot be triggered by a program, a file or a command line. Each entry has the reason
+/// and the codes.
 const UNRENDERED: &[(&str, &[&str])] = &[
     (
         "the machine decides whether a limit is reached",
@@ -247,13 +253,14 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
-/// Returns whether a file is or contains tests. The file `registries.rs` itself is excluded, because it does not trigger any code.
+/// Returns whether a file consists of tests or contains tests. The file `registries.rs` itself does
+/// not count, because it does not trigger any code.
 fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")
 }
 
-/// Every method, option, metric and function has an entry with a text of its own.
+/// Every method, option, metric and function has an entry in the manual, with a text of its own.
 #[test]
 fn every_registered_word_has_an_entry() {
     let entry =

@@ -1,5 +1,6 @@
-//! Samplers on compiled models. The samplers find the exact posteriors of conjugate models on every support. Fixed sites keep their values, chains
-//! start where the program states, and results do not depend on the number of threads.
+//! Tests of samplers on compiled models. For conjugate models on every kind of support, the
+//! samplers find the exact posteriors. Fixed sites keep their values, and chains start at the point
+//! that the program gives. Results do not depend on the number of threads.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_driver::options::CompileOptions;
@@ -8,7 +9,7 @@ use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 
-/// Creates a folder for one test with the columns `x` and `y`.
+/// Creates a folder for one test. Its data file has the columns `x` and `y`.
 fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-sampling-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -38,8 +39,8 @@ fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states:
     outcome.splits[0].found.values().clone()
 }
 
-/// Checks that the mean and the standard deviation of a quantity are within five Monte Carlo standard errors of the exact values, and that
-/// these errors are small.
+/// Compares a quantity with its exact mean and standard deviation. The differences must be at most
+/// five Monte Carlo standard errors, and these errors must be small.
 fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f64)) {
     let outcome = result
         .outcomes
@@ -63,7 +64,8 @@ fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f
     assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
 }
 
-/// Eight points around a straight line. The noise is 0.3, and intercept and slope have `N(0, 1)` priors.
+/// Eight points around a straight line. The noise has the standard deviation 0.3. The intercept and
+/// the slope have the prior `N(0, 1)`.
 const POINTS: [(f64, f64); 8] = [
     (-1.5, -0.9),
     (-1.0, -0.8),
@@ -83,14 +85,15 @@ model Line(x: real) -> y: real {
 }
 ";
 
-/// Returns the means and standard deviations of intercept and slope from the normal equations, with the likelihood to the power
-/// `1 / temperature`.
+/// Returns the mean and the standard deviation of the intercept and of the slope, computed from the
+/// normal equations. The likelihood is raised to the power `1 / temperature`.
 fn line(temperature: f64) -> [(f64, f64); 2] {
     let ([a, b], [va, vb, _]) = normal_equations(&POINTS, temperature);
     [(a, va.sqrt()), (b, vb.sqrt())]
 }
 
-/// Returns the posterior means of intercept and slope, their variances and their covariance.
+/// Returns the posterior means of the intercept and the slope, followed by their variances and
+/// their covariance.
 fn normal_equations(points: &[(f64, f64)], temperature: f64) -> ([f64; 2], [f64; 3]) {
     let weight = 1.0 / (0.09 * temperature);
     let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
@@ -103,7 +106,7 @@ fn normal_equations(points: &[(f64, f64)], temperature: f64) -> ([f64; 2], [f64;
     ([va * ra + vab * rb, vab * ra + vb * rb], [va, vb, vab])
 }
 
-/// The closed form gives the published numbers for these points.
+/// For these points, the closed form gives the published numbers.
 #[test]
 fn the_closed_form_gives_the_published_numbers() {
     let [(a, sa), (b, sb)] = line(1.0);
@@ -138,8 +141,8 @@ fn every_exact_sampler_finds_the_line() {
     }
 }
 
-/// The density of a left-out row is a Normal, by the normal equations of the other rows. The estimates use all draws, although predictions
-/// use few.
+/// The predictive density of a left-out row is Normal. It follows from the normal equations of the
+/// other rows. The leave-one-out estimates use all draws, although predictions use only a few.
 #[test]
 fn left_out_rows_have_their_exact_densities() {
     let point = |at: usize| {
@@ -167,7 +170,8 @@ fn left_out_rows_have_their_exact_densities() {
     );
 }
 
-/// Samplers without an acceptance step come close to the exact posterior if steps are small, because their bias is of the order of the step.
+/// Without an acceptance step, the bias of a sampler is proportional to its step size. With small
+/// steps, the samplers come close to the exact posterior.
 #[test]
 fn samplers_without_acceptance_come_close() {
     let program = format!(
@@ -204,7 +208,8 @@ infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.
     }
 }
 
-/// The sites are a rate, a probability, a number in an interval, and the shares of three classes. Each support has its own bijector and Jacobian.
+/// The four sites are a rate, a probability, a number in an interval, and the shares of three
+/// classes. Each kind of support has its own bijector, with its own Jacobian.
 #[test]
 fn constrained_sites_have_their_exact_posteriors() {
     let program = "
@@ -218,7 +223,7 @@ model M(x: real) -> y: real {
 infer prior = nuts(M, rows) { draws = 4000 }
 ";
     let result = compile::run(&compiled("supports", &POINTS, program).manifest, 2);
-    // The data do not inform these sites, so their posteriors are their priors.
+    // The data do not inform these sites, so their posteriors equal their priors.
     assert_exact(&result, "prior", "rate", (2.0, f64::sqrt(2.0)));
     assert_exact(&result, "prior", "p", (0.6, f64::sqrt(0.04)));
     assert_exact(&result, "prior", "low", (1.0, 4.0 / f64::sqrt(12.0)));
@@ -228,7 +233,8 @@ infer prior = nuts(M, rows) { draws = 4000 }
     }
 }
 
-/// Sites that a posterior fixes keep their values. The other sites have their posterior given these values, and chains begin at their `start`.
+/// A site that a posterior fixes keeps its value. The other sites have their posterior given the
+/// fixed values. Chains begin at the point in the option `start`.
 #[test]
 fn fixed_sites_keep_their_values() {
     let program = format!(
@@ -262,7 +268,8 @@ fn positions(sampled: &SamplingResult) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Draws depend on the seed and not on the number of threads, and chains differ from each other.
+/// Draws depend on the seed but not on the number of threads. Different chains have different
+/// draws.
 #[test]
 fn threads_change_no_draw() {
     let program = format!(
@@ -287,7 +294,8 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     assert_eq!(one, of(5));
 }
 
-/// If a site was sampled in the non-centred parameterisation, later inferences get the value of the site and not of its noise.
+/// If a site was sampled in the non-centred parameterisation, later inference blocks get the value
+/// of the site, not its noise.
 #[test]
 fn non_centered_sites_give_their_values_to_later_inferences() {
     let program = "
@@ -309,7 +317,8 @@ infer given = nuts(Given, rows) { draws = 2000 }
         .unwrap();
     let taken = sampled(&result, "given")["theta/loc"][0];
     assert!((taken - theta.mean).abs() < 1e-9, "{taken} is not {}", theta.mean);
-    // The mean of `mu` given `theta` is the average of the prior mean and `theta`, weighted by their precisions, 1 and 4.
+    // Given `theta`, the mean of `mu` is the average of the prior mean and `theta`. The weights are
+    // the precisions 1 and 4.
     assert_exact(
         &result,
         "given",
@@ -318,8 +327,8 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
-/// A prior scale counts as unknown if it depends on parameters in any way. An unknown location does not count, because it is not a scale. A constant
-/// scale does not count, because it is known.
+/// A prior scale counts as unknown if it depends on a parameter in any way. An unknown location
+/// does not make the scale unknown. A constant scale is known.
 #[test]
 fn any_scale_that_depends_on_a_parameter_makes_a_centred_hierarchy() {
     let scales = [
@@ -354,8 +363,9 @@ infer f{at} = nuts(M{at}, rows) {{ draws = 10 }}
     assert_eq!(found, [true, true, true, true, true, false, false]);
 }
 
-/// Sites of a layer, even small ones, are diagnosed by norms and predictions. If `report` names such a site, its elements are diagnosed. Sites of the
-/// model itself are diagnosed by their elements.
+/// The sites of a layer are diagnosed by norms and predictions, even if they are small. If `report`
+/// names such a site, its elements are diagnosed instead. The sites of the model itself are
+/// diagnosed by their elements.
 #[test]
 fn weights_of_layers_are_diagnosed_on_request() {
     let program = "

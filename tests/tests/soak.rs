@@ -1,4 +1,5 @@
-//! Runs mutations of the sample programs through lexer, parser, formatter and checker for a given time:
+//! Passes mutations of the sample programs to the lexer, the parser, the formatter and the checker
+//! for a given time. Run it with
 //! `BNNC_SOAK_SECONDS=600 cargo test --release -p bnnc-tests --test soak -- --ignored`.
 
 use bnnc_base::source::SourceMap;
@@ -7,7 +8,8 @@ use bnnc_driver::program;
 use bnnc_math::philox;
 use std::time::{Duration, Instant};
 
-/// Pieces of programs. Mutations that use these pieces stay close to valid texts.
+/// Pieces of programs that mutations insert. With these pieces, mutated texts stay close to valid
+/// programs.
 const PIECES: &[&str] = &[
     "~",
     "=",
@@ -131,13 +133,13 @@ fn run(duration: Duration) -> usize {
     count
 }
 
-/// Every run of the tests tries mutations for two seconds.
+/// In every run of the tests, mutations are tried for two seconds.
 #[test]
 fn mutations_of_two_seconds_do_not_panic() {
     assert!(run(Duration::from_secs(2)) > 0);
 }
 
-/// Tries mutations for `BNNC_SOAK_SECONDS` seconds, or for ten minutes by default.
+/// Tries mutations for `BNNC_SOAK_SECONDS` seconds, or for ten minutes if the variable is not set.
 #[test]
 #[ignore = "runs for ten minutes"]
 fn mutations_of_ten_minutes_do_not_panic() {

@@ -1,4 +1,4 @@
-//! After its first epochs, training does not allocate memory.
+//! After the first epochs, training does not allocate memory.
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
@@ -15,21 +15,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, which counts allocations.
+/// An allocator that passes every call to the system's allocator. It counts the allocations.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the number of allocations of a fit with `epochs` epochs.
+/// Returns the number of allocations during a fit of `epochs` epochs.
 fn allocations(infer: &InferenceBlock, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
     let mut infer = infer.clone();
     let Work::Train(train) = &mut infer.work else {
@@ -52,8 +52,8 @@ fn allocations(infer: &InferenceBlock, dataset: &Dataset, epochs: usize, context
     after - before
 }
 
-/// Writes a program and its data, and returns the path of the program. A parameter affects the positions that rows select, so that every step checks
-/// positions.
+/// Writes a program and its data. Returns the path of the program. A parameter affects the
+/// positions that rows select, so every step must check positions.
 fn selecting() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is created");
@@ -75,10 +75,11 @@ infer fit = map(M, d)
     folder.join("program.bnn")
 }
 
-/// A fit of nine epochs allocates exactly as often as a fit of three epochs, because all allocations belong to its start and end.
+/// A fit of nine epochs makes exactly as many allocations as a fit of three epochs. All of them
+/// belong to the start and the end of the fit.
 ///
-/// The number of training rows is not a multiple of the batch, so every epoch has a step with fewer rows. There is only one test, because
-/// the counter is global.
+/// The number of training rows is not a multiple of the batch size. Every epoch therefore has a
+/// step with fewer rows. This file has only one test, because the counter is a global variable.
 #[test]
 fn more_epochs_allocate_no_more_memory() {
     let cases: &[(&str, &[&str])] = &[
@@ -106,7 +107,8 @@ fn more_epochs_allocate_no_more_memory() {
                 assert_eq!(infer.reached.is_empty(), !path.ends_with("program.bnn"));
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
-                // A thread allocates its workspace at its first task, which may come late, so the comparison is repeated.
+                // A thread allocates its workspace when it begins its first task, which may be late
+                // in the fit. The comparison is therefore repeated.
                 let last = (0..5).map(counts).find(|[few, many]| few == many);
                 let name = format!("{path} {} {precision} {threads} threads", infer.name);
                 assert!(last.is_some(), "{name}: {:?}", counts(0));

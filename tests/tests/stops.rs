@@ -1,4 +1,5 @@
-//! The errors that stop a run, and whether they are errors of the program or of the data.
+//! Tests of the errors that stop a run. An error is classified as an error of the program or as an
+//! error of the data.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
@@ -36,7 +37,7 @@ fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: FaultyInput) {
     assert!(diagnostic.fault == fault);
 }
 
-/// Returns the path of a folder that does not exist, inside a folder that exists.
+/// Returns the path of a folder that does not exist. Its parent folder exists.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bnnc-stops-{name}-{}", std::process::id()))
 }
@@ -68,7 +69,8 @@ fn no_training_rows_are_an_error_in_data() {
     assert_stop(stopped, "E0505", FaultyInput::Data);
 }
 
-/// Every build of these tests includes all optional parts, so the test creates the diagnostic of a missing part itself.
+/// Every build of these tests includes all optional parts. The test therefore creates the
+/// diagnostic of a missing part itself.
 #[test]
 fn a_part_that_a_build_leaves_out_is_named_with_its_feature() {
     let absent = bnnc_base::diagnostics::not_in_build("the backend `cuda`", "cuda");

@@ -1,5 +1,6 @@
-//! Sites on simplexes and of ordered vectors, from source to posterior. Densities integrate to one over the declared type, restrictions with unknown
-//! mass are rejected, and inference finds posteriors that are known exactly.
+//! Sites on simplexes and sites that are ordered vectors, from the source to the posterior.
+//! Densities integrate to one over the declared type. Restrictions with an unknown normalising
+//! constant are rejected. Inference finds posteriors that are known exactly.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -14,7 +15,8 @@ use bnnc_tests::compile;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Returns the log prior of a model with the sites of `body`, or the message of the error.
+/// Returns the log prior of a model whose sites are in `body`. Returns the message of the error
+/// instead if the model is rejected.
 fn log_prior(body: &str) -> Result<Function, String> {
     let text = format!("model M(x: real) -> y: real {{\n  {body}\n  y ~ Normal(x, 1)\n}}\n");
     let program = program::load("m.bnn", &text, &CompileOptions::default());
@@ -39,7 +41,8 @@ fn close(what: &str, got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// Returns the mass over increasing pairs by the midpoint rule. The densities are smooth, and their mass outside of the square is below 1e-9.
+/// Returns the total probability of increasing pairs, computed by the midpoint rule. The densities
+/// are smooth, and the probability outside the square of the rule is below 1e-9.
 fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     let (low, step, count) = (-11.0, 0.05, 440);
     let point = |i: usize| low + step * (i as f64 + 0.5);
@@ -47,7 +50,8 @@ fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     for i in 0..count {
         for j in i..count {
             let weight = if i == j { 0.5 } else { 1.0 };
-            // The diagonal cuts a cell in half. The shift keeps the point of the cell inside the support.
+            // The diagonal divides this cell of the grid into two halves. Because of the shift, the
+            // midpoint of the cell lies inside the support.
             sum += weight * log_density(point(i), point(j) + 1e-12).exp();
         }
     }
@@ -63,7 +67,8 @@ fn increasing_vectors_have_a_normalised_density() {
     }
 }
 
-/// Three elements can be in six orders. For four vectors, the log density is therefore `4 log 6` above the log density of independent elements.
+/// Three elements have six possible orders. The log density of four ordered vectors is therefore
+/// the log density of independent elements plus `4 log 6`.
 #[test]
 fn each_vector_of_an_array_is_normalised() {
     let values: Vec<f64> = (0..12)
@@ -83,8 +88,9 @@ fn a_flat_prior_is_flat_on_every_support() {
     }
 }
 
-/// The density of the Dirichlet distribution (Ferguson) is `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`. The parameters here are
-/// integers, so the constant is `9! / (0! 2! 1! 3!)`.
+/// The density of the Dirichlet distribution is `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`
+/// (Ferguson). The parameters are integers here, so the normalising constant is
+/// `9! / (0! 2! 1! 3!)`.
 #[test]
 fn arrays_of_simplexes_are_independent() {
     let normaliser = (362_880f64 / 12.0).ln();
@@ -125,8 +131,9 @@ fn restrictions_of_unknown_mass_are_rejected() {
 
 const COUNTS: [usize; 4] = [23, 71, 66, 40];
 
-/// Runs a program on categories that were observed `COUNTS` times, under a Dirichlet prior. The posterior is the Dirichlet with the sums of
-/// counts and concentrations.
+/// Runs a program whose data are categories, observed `COUNTS` times. Their probabilities have a
+/// Dirichlet prior. The posterior is a Dirichlet distribution, whose parameters are the sums of
+/// counts and prior concentrations.
 fn categories(name: &str, program: &str) -> RunResult {
     let folder = std::env::temp_dir().join(format!("bnnc-supports-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -152,7 +159,7 @@ fn run(path: PathBuf, text: &str) -> RunResult {
     compile::run(&compiled.manifest, 1)
 }
 
-/// Returns the parameters of the posterior: counts plus concentrations.
+/// Returns the parameters of the posterior, which are the counts plus the prior concentrations.
 fn posterior() -> [f64; 4] {
     [24.0, 73.0, 67.0, 41.0]
 }
@@ -167,7 +174,8 @@ fn summary(result: &RunResult, infer: &str, site: &str) -> Vec<(f64, f64)> {
     site.elements.iter().map(|s| (s.mean, s.sd)).collect()
 }
 
-/// The mode is `(n + a - 1) / (N + sum (a - 1))`. A posterior that fixes the site keeps this value.
+/// The mode of the posterior is `(n + a - 1) / (N + sum (a - 1))`. If a posterior fixes the site,
+/// the site keeps this value.
 #[test]
 fn map_finds_the_mode_on_the_simplex() {
     let result = categories(
@@ -186,8 +194,9 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
     }
 }
 
-/// Families on three reals are transformed to the simplex of four shares. The means are right up to the error of 1000 draws and the error of the
-/// family, which has another skewness than the posterior. The joint family also has the right standard deviations.
+/// Variational families on three reals are transformed to the simplex of four shares. The means are
+/// correct up to two errors: that of 1000 draws, and that of the family, whose skewness differs
+/// from that of the posterior. The standard deviations of the joint family are also correct.
 #[test]
 fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(
@@ -213,7 +222,7 @@ infer joint = vi(L, d) { epochs = 2000, batch = 0, optimiser = Adam(3e-2), sampl
     }
 }
 
-/// With `Dirichlet` as the family, the optimum is the posterior itself.
+/// If the family is `Dirichlet`, the optimum is the exact posterior.
 #[test]
 fn a_family_on_the_simplex_finds_the_posterior() {
     let result = categories(

@@ -1,4 +1,4 @@
-//! The same seed gives the same results on any number of threads.
+//! With the same seed, the results are the same for every number of threads.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostics::NO_MEMORY;
@@ -25,7 +25,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
     json.to_string()
 }
 
-/// Compiles a run of a few epochs, which suffice for every stage of a run.
+/// Compiles a run of a few epochs. They are enough to execute every stage of a run.
 fn short(path: &Path) -> Compiled {
     let options = CompileOptions {
         settings: compile::short(path, 2, 10),
@@ -48,7 +48,7 @@ fn every_example_has_the_same_result_on_any_number_of_threads() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The tensors are so large that every kernel and every product is divided among threads.
+/// The tensors are so large that every kernel and every matrix product is divided among threads.
 #[test]
 fn a_wide_network_has_the_same_result_on_any_number_of_threads() {
     let path = bnnc_tests::root().join("examples/concrete/wide.bnn");
@@ -77,7 +77,8 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
     }
 }
 
-/// The text depends on the seed. Otherwise, the comparisons above would not test anything.
+/// The text of the result depends on the seed. Otherwise, the comparisons in this file would always
+/// pass.
 #[test]
 fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
@@ -97,7 +98,8 @@ fn another_seed_gives_another_result() {
     assert_eq!(text(2), text(2));
 }
 
-/// Returns a network for the data of the yacht example, with one inference by this method.
+/// Returns a program for the data of the yacht example. It has one network and one inference block
+/// with this method.
 fn restarted(method: &str, options_of: &str) -> Compiled {
     let path = bnnc_tests::root().join("examples/yacht/restarts.bnn");
     let program = format!(
@@ -128,7 +130,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     ] {
         let compiled = restarted(method, options);
         let one = result(&compiled, 1);
-        // Each training has 36 steps: six epochs of 277 rows in batches of 50.
+        // Each training has 36 steps: six epochs with 277 rows in batches of 50.
         let steps = format!("\"steps\":{}", trainings * 36);
         assert!(one.contains(&steps), "{method}: {one}");
         for threads in [2, 3, 7] {
@@ -137,7 +139,8 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     }
 }
 
-/// The kept restart is the same as a separate training with its seed, and so is the descent from its parameters.
+/// The restart that is kept gives the same result as a separate training with its seed. The same
+/// holds for the descent that starts from its parameters.
 #[test]
 fn only_the_best_restart_is_followed_by_a_descent() {
     for method in ["map(Net, yacht)", "vi(Q, yacht)", "swag(Net, yacht)"] {
@@ -185,7 +188,7 @@ fn only_the_best_restart_is_followed_by_a_descent() {
     }
 }
 
-/// Runs three restarts that call a function instead of training, and returns the result.
+/// Runs three restarts that call a function instead of a training. Returns the result.
 fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(TrainingResult, usize), Stop> {
     let compiled = restarted("map(Net, yacht)", "restarts = 3");
     let infer = &compiled.manifest.infers[0];
@@ -210,7 +213,7 @@ fn restarts_run_concurrently() {
         let mut begun = count.lock().unwrap();
         *begun += 1;
         changed.notify_all();
-        // Each restart waits for all others, so they must run at the same time.
+        // Each restart waits for the other two, so all of them must run at the same time.
         let (_begun, late) = changed
             .wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 3)
             .unwrap();

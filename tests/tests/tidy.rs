@@ -1,6 +1,7 @@
-//! Rules of this project that no other tool checks: headers, lengths, names, unused files, snapshots, formatted programs.
+//! Project rules that other tools do not check: the headers, lengths and names of files, unused
+//! files, snapshots, and the format of programs.
 //!
-//! Clippy checks the lengths of functions and of lists of parameters.
+//! The lengths of functions and of parameter lists are checked by Clippy.
 
 use bnnc_abi::ports::PortName;
 use bnnc_base::source::SourceMap;
@@ -10,21 +11,23 @@ use bnnc_tests::modules::unreached;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The limit on the lines of a file without its tests.
+/// The largest number of lines of a file without its tests.
 const LINES: usize = 500;
 
 /// Tables and grammars that may be longer than [`LINES`].
 const LONG: &[&str] = &[];
 
-/// The largest number of lines of a snapshot, without the header that insta writes between two lines `---`.
+/// The largest number of lines of a snapshot. The header that insta writes between two lines `---`
+/// does not count.
 const SNAPSHOT_LINES: usize = 40;
 
-/// Names that do not describe the content of a file or a folder.
+/// Names that do not describe the content of a file or of a folder.
 const EMPTY_NAMES: &[&str] = &[
     "common", "helper", "helpers", "manager", "misc", "shared", "stuff", "util", "utils",
 ];
 
-/// Texts of unfinished Rust code, assembled so that this file does not contain them.
+/// Texts that occur in unfinished Rust code. They are assembled here so that this file does not
+/// contain them.
 const UNFINISHED: &[&str] = &[
     concat!("todo", "!("),
     concat!("unimplemented", "!("),
@@ -32,7 +35,7 @@ const UNFINISHED: &[&str] = &[
     concat!("#[", "ignore]"),
 ];
 
-/// Paths and words that belong to one person's machine.
+/// Paths and words that refer to the machine of one person.
 const PRIVATE: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -47,7 +50,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// Returns `path:line` of each line of Rust for which `is_fault` holds.
+/// Returns each line of Rust for which `is_fault` holds, as `path:line` and its text.
 fn faulty_lines(is_fault: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     for file in rust() {
@@ -109,7 +112,8 @@ fn nothing_is_unfinished() {
     }));
 }
 
-/// The error type of a function is a diagnostic, a `Fault` or an enum of its crate, never a string.
+/// The error type of a function may be a diagnostic, a `Fault`, or an enum of its crate. It must
+/// not be a string.
 #[test]
 fn errors_have_types() {
     let mut faults = Vec::new();
@@ -127,13 +131,13 @@ fn errors_have_types() {
     none(&faults);
 }
 
-/// Returns whether the second argument of a `Result` in a line of code is `String`.
+/// Returns whether a line of code contains a `Result` whose second argument is `String`.
 fn has_error_text(code: &str) -> bool {
     code.match_indices("Result<").any(|(at, name)| {
         let mut depth = 0;
         let arguments = &code[at + name.len()..];
         arguments.char_indices().any(|(place, letter)| {
-            // The arrow of a function type does not close a bracket.
+            // The `>` in the arrow of a function type does not close a bracket.
             let is_arrow = arguments[..place].ends_with(['-', '=']);
             match letter {
                 '<' | '(' | '[' => depth += 1,
@@ -181,7 +185,7 @@ fn crates_are_named_like_their_folders() {
         .iter()
         .filter(|member| {
             let last = member.folder.rsplit('/').next().unwrap_or_default();
-            // The crate of the binary has the name of the binary.
+            // The crate in the folder `cli` has the name of the binary.
             let wanted = if last == "cli" {
                 "bnnc".to_string()
             } else {
@@ -209,7 +213,8 @@ fn snapshots_are_short_and_used() {
     none(&faults);
 }
 
-/// Returns whether the test to which the snapshot's header and name refer exists.
+/// Returns whether the test of a snapshot exists. The header and the name of the snapshot refer to
+/// this test.
 fn is_used(snapshot: &File) -> bool {
     let source = snapshot
         .text
@@ -221,13 +226,14 @@ fn is_used(snapshot: &File) -> bool {
     let (Some(source), Some(stem)) = (source, stem) else {
         return false;
     };
-    // `crate__module__test-2.snap` is the second snapshot of `test`.
+    // For example, `crate__module__test-2.snap` is the second snapshot of `test`.
     let last = stem.rsplit("__").next().unwrap_or_default();
     let name = last
         .trim_end_matches(|digit: char| digit.is_ascii_digit())
         .trim_end_matches('-');
     let text = std::fs::read_to_string(bnnc_tests::root().join(source.trim_matches('"'))).unwrap_or_default();
-    // A test with a table of cases names the folder of its snapshots, and checks itself that every snapshot has an entry.
+    // A test with a table of cases names the folder of its snapshots. It checks itself that every
+    // snapshot has an entry in the table.
     let folder = Path::new(&snapshot.path).parent().and_then(Path::file_name);
     let folder = folder
         .map(|folder| folder.to_string_lossy().into_owned())
@@ -290,7 +296,7 @@ fn codes_stand_in_files_of_diagnostics() {
     none(&others.collect::<Vec<String>>());
 }
 
-/// Returns whether a line of code writes the name of a port as text, instead of a [`PortName`].
+/// Returns whether a line of code contains the name of a port as text instead of a [`PortName`].
 fn names_a_port(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or(line);
     PortName::ALL.iter().any(|port| {
@@ -304,7 +310,8 @@ fn names_a_port(line: &str) -> bool {
     })
 }
 
-/// A parameter or a column may have any name, so a port that the compiler adds must not be looked up by a name that a user may choose.
+/// A user may choose any name for a parameter or a column. A port that the compiler adds must
+/// therefore not be looked up by such a name.
 #[test]
 fn ports_are_named_by_their_type() {
     let folders = [
@@ -315,7 +322,8 @@ fn ports_are_named_by_their_type() {
     ];
     let mut faults = Vec::new();
     for file in folders.iter().flat_map(|folder| under(folder, &["rs"])) {
-        // The examples of rules are functions of their own, without parameters of a model.
+        // The examples of rules are functions without a model, so their parameters cannot have
+        // names from a user.
         if file.is_test() || file.path.starts_with("compiler/rewrite/src/rules/") {
             continue;
         }

@@ -1,20 +1,21 @@
-//! The words of pages, comments and messages. No text begins with a word that hides the subject, or uses a term of our own where the field has one.
+//! A check of the words in pages, comments and messages. Texts must not begin with a word that
+//! hides the subject. They must not use a term of our own if the field has a term.
 //!
-//! These words are banned in pages (Markdown), programs (`.bnn`), and comments and messages in Rust. The only exceptions are the places
-//! in [`ALLOWED`], each of which has a reason.
+//! Some words are banned in pages (Markdown), in programs (`.bnn`), and in the comments and
+//! messages of Rust code. The exceptions are listed in [`ALLOWED`], each with a reason.
 
 use bnnc_tests::book::Page;
 use bnnc_tests::files::{File, under};
 
-/// A banned word.
+/// A rule that bans some words.
 struct Rule {
-    /// The name of the rule in [`ALLOWED`] and in failures.
+    /// The name of the rule, in [`ALLOWED`] and in the messages of failed tests.
     name: &'static str,
-    /// The words, in lower case and separated by `|`. Only whole words are found.
+    /// The banned words, in lower case and separated by `|`. Parts of longer words do not count.
     words: &'static str,
     /// True if the words are banned only at the beginning of a comment.
     is_opener: bool,
-    /// The words to use instead.
+    /// The words that the author can use instead.
     instead: &'static str,
 }
 
@@ -111,7 +112,8 @@ const RULES: &[Rule] = &[
     term("whence", "whence|thither|whereof", "from where, there, of which"),
 ];
 
-/// Banned words that are correct at one place: the path, the rule, the banned word with its neighbours, and the reason.
+/// Banned words that are correct at one place. Each entry has the path, the rule, the banned word
+/// with its neighbours, and the reason.
 const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ("stdlib/dist/pareto.bnn", "law", "power law", "the field's term"),
     (
@@ -122,7 +124,7 @@ const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// A line of prose without code: its place, its path, whether it begins a comment or a page, and its words.
+/// A line of prose without code: its place, its path, its text, and whether it begins a comment.
 struct Line {
     place: String,
     path: String,
@@ -130,12 +132,12 @@ struct Line {
     text: String,
 }
 
-/// Returns a line without its inline code, in which any word is allowed.
+/// Returns a line without its inline code. Any word is allowed in inline code.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
 
-/// Returns the prose of Markdown.
+/// Returns the lines of prose in all pages.
 fn pages() -> Vec<Line> {
     let mut lines = Vec::new();
     for file in under("", &["md"]) {
@@ -143,7 +145,8 @@ fn pages() -> Vec<Line> {
             path: file.path.clone(),
             text: file.text.clone(),
         };
-        // These tables are generated from the doc comments of options in `runtime/abi`, which are checked there.
+        // The tables of these pages are generated from the doc comments of options in
+        // `runtime/abi`. The check of comments covers these doc comments.
         let has_options = file.path.starts_with("docs/src/reference/methods/");
         for (at, text) in page.prose() {
             if has_options && text.starts_with("| `") {
@@ -160,7 +163,7 @@ fn pages() -> Vec<Line> {
     lines
 }
 
-/// Returns `[text](target)` without the target.
+/// Removes the targets of links: `[text](target)` becomes `[text]`.
 fn without_link_targets(line: &str) -> String {
     let mut kept = String::new();
     for (at, part) in line.split("](").enumerate() {
@@ -175,7 +178,7 @@ fn without_link_targets(line: &str) -> String {
     kept
 }
 
-/// Returns the comments of Rust or of programs, line by line.
+/// Returns the comments of a Rust file or of a program, line by line.
 fn comments(file: &File) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut before = "";
@@ -203,7 +206,7 @@ fn comments(file: &File) -> Vec<Line> {
     lines
 }
 
-/// Returns the texts in the files that contain a crate's messages.
+/// Returns the string literals of a file, line by line, if the file contains messages of its crate.
 fn messages(file: &File) -> Vec<Line> {
     const HOLD: &[&str] = &["codes", "report", "advice", "expected", "foreign", "diagnostics"];
     let parts = file.path.trim_end_matches(".rs").split('/');
@@ -211,14 +214,14 @@ fn messages(file: &File) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    // A string may extend over several lines; quotes inside it have a backslash.
+    // A string literal may extend over several lines. A quote inside it has a backslash.
     let mut is_string = false;
     for (at, line) in file.text.lines().enumerate() {
         if !is_string && line.trim_start().starts_with("//") {
             continue;
         }
         let mut text = String::new();
-        // The letter `'"'` does not begin a string.
+        // The character literal `'"'` does not begin a string.
         let line = line.replace("'\"'", "' '");
         let mut letters = line.chars();
         while let Some(letter) = letters.next() {
@@ -243,7 +246,7 @@ fn messages(file: &File) -> Vec<Line> {
 }
 
 impl Rule {
-    /// Returns the number of occurrences of the rule's words in a line.
+    /// Returns the number of times that words of this rule occur in a line.
     fn count(&self, line: &Line) -> usize {
         if self.is_opener && !line.begins {
             return 0;
@@ -260,7 +263,8 @@ impl Rule {
         self.words.split('|').map(count).sum()
     }
 
-    /// Returns whether a term is usual after the words `before`: "there is no x", "the standard error of the mean".
+    /// Returns whether a banned term is usual after the words in `before`, as in "there is no x" or
+    /// "the standard error of the mean".
     fn is_fine(&self, before: &str) -> bool {
         let before = before.trim_end();
         match self.name {
@@ -271,7 +275,7 @@ impl Rule {
     }
 }
 
-/// Returns whether the word at this place is not part of a longer word.
+/// Returns whether the word at this place is a whole word and not a part of a longer word.
 fn is_word(text: &str, at: usize, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let after = text.get(at + word.len()..).unwrap_or_default();
@@ -284,11 +288,11 @@ fn is_allowed(rule: &Rule, line: &Line) -> bool {
     })
 }
 
-/// Returns every line of prose: pages, the comments of programs and of Rust, and messages.
+/// Returns all lines of prose: pages, comments of programs and of Rust code, and messages.
 fn all() -> Vec<Line> {
     let mut lines = pages();
     lines.extend(under("", &["bnn"]).iter().flat_map(comments));
-    // This file itself contains the words.
+    // This file is left out, because it contains the banned words.
     let rust = under("", &["rs"]);
     for file in rust.iter().filter(|file| file.path != "tests/tests/words.rs") {
         lines.extend(comments(file));

@@ -1,5 +1,6 @@
-//! Tests of the programs of collapsed inference: whether the location of the observation is affine in the chosen weights, affine between kinks, or
-//! neither, and whether its derivatives match finite differences.
+//! Tests of the programs of collapsed inference. The location of the observation is an affine
+//! function of the chosen weights, is affine between kinks, or is neither. Its derivatives agree
+//! with finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::LocationForm;
@@ -31,7 +32,8 @@ fn named(name: &str) -> [Arc<str>; 1] {
     [name.into()]
 }
 
-/// A network with one output layer for the mean and another for the noise.
+/// A network with two output layers: one for the mean, and one for the standard deviation of the
+/// noise.
 const TWO_HEADS: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[d]) -> y: real {
@@ -44,7 +46,7 @@ model Net(x: real[d]) -> y: real {
 infer fit = map(Net, rows) { epochs = 1 }
 ";
 
-/// A network with two hidden layers.
+/// A network that has two hidden layers.
 const DEEP: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[d]) -> y: real {
@@ -73,8 +75,8 @@ fn the_last_layer_is_affine() {
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
-/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are integrated over, the integral
-/// uses the value of the noise at the iterate.
+/// The weights of the output layer for the noise are not integrated over. If the noise depends on
+/// other weights that are integrated over, the integral uses the value of the noise at the iterate.
 #[test]
 fn a_head_for_the_noise_is_held() {
     let found = collapsed(TWO_HEADS, OverWeights::LastLayer);
@@ -123,8 +125,9 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns a choice of five columns: elements 1, 0 and 3 of the first state, then elements 0 and 2 of the second. An index beyond the end
-/// of a state becomes its last element.
+/// Returns a choice of five columns: the elements 1, 0 and 3 of the first state, followed by the
+/// elements 0 and 2 of the second state. An index beyond the end of a state is replaced by the
+/// index of its last element.
 fn picked(found: &Collapse) -> HashMap<String, Tensor> {
     let mut given = HashMap::new();
     for (at, weights) in found.weights.iter().enumerate() {
@@ -143,7 +146,7 @@ fn picked(found: &Collapse) -> HashMap<String, Tensor> {
     given
 }
 
-/// Returns the states with one column shifted by `by`.
+/// Returns the states after one column has been increased by `by`.
 fn shifted(
     found: &Collapse,
     given: &HashMap<String, Tensor>,
@@ -170,7 +173,8 @@ fn shifted(
     moved
 }
 
-/// Derivatives of the location and of the kinks match finite differences, in the interpreter and in machine code.
+/// The derivatives of the location and of the kinks agree with finite differences, both in the
+/// interpreter and in machine code.
 #[test]
 fn slopes_match_differences() {
     let cases = [
@@ -214,7 +218,8 @@ fn slopes_match_differences() {
     }
 }
 
-/// The port `moves` shifts the weights of each row separately. The noise and the target are not shifted.
+/// The port `moves` changes the weights separately for each row. It does not change the noise and
+/// the target.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

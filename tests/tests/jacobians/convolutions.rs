@@ -1,4 +1,5 @@
-//! The results of convolutions and pooling, and the Kronecker factors of kernels, agree with nested loops.
+//! The results of convolutions and of pooling, and the Kronecker factors of kernels, agree with
+//! nested loops.
 
 use super::setup::{ALL, approximated, assert_close, compiled, number, results};
 use bnnc_base::dtype::Precision;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 
 const ROWS: usize = 3;
 
-/// An image, a kernel, a stride and a padding.
+/// A convolution: the sizes of the image and of the kernel, the stride, and the padding.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     image: [usize; 3],
@@ -18,8 +19,8 @@ struct Case {
     padding: usize,
 }
 
-/// The cases include strides that skip elements, padding that is wider than the kernel, kernels of one element and of the whole
-/// image, and single rows.
+/// Some cases have strides that skip elements, padding that is wider than the kernel, or images
+/// with a single row. Some kernels have one element, or are as large as the image.
 const CASES: [Case; 8] = [
     case([1, 4, 4], [2, 2, 2], 1, 0),
     case([2, 5, 4], [3, 3, 2], 1, 1),
@@ -45,13 +46,13 @@ impl Case {
         self.image.iter().product()
     }
 
-    /// Returns the channels, rows and columns of the result.
+    /// Returns the numbers of channels, rows and columns of the result.
     fn outputs(&self) -> [usize; 3] {
         let along = |axis: usize| (self.image[axis] + 2 * self.padding - self.kernel[axis]) / self.stride + 1;
         [self.kernel[0], along(1), along(2)]
     }
 
-    /// Returns the element of a padded image at a row and a column.
+    /// Returns the element of a padded image in one channel, row and column.
     fn element(&self, image: &[f64], [channel, row, column]: [usize; 3]) -> f64 {
         let [_, height, width] = self.image;
         let inside = |at: usize, size: usize| at >= self.padding && at - self.padding < size;
@@ -61,7 +62,7 @@ impl Case {
         }
     }
 
-    /// Returns the elements under the kernel at a position of the result.
+    /// Returns the image elements under the kernel at one position of the result.
     fn window(&self, image: &[f64], position: [usize; 2]) -> Vec<f64> {
         let [_, rows, columns] = self.kernel;
         let mut window = Vec::new();
@@ -93,7 +94,8 @@ fn sizes(columns: usize) -> Sizes {
         .with(Symbol::Columns, columns)
 }
 
-/// Returns a model whose logits are the elements of an image that depends on another image and on the weights of `sites`.
+/// Returns a model whose logits are the elements of an image. This image is computed from another
+/// image and from the weights of `sites`.
 fn model(case: &Case, sites: &str, result: &str) -> String {
     let [channels, rows, columns] = case.image;
     format!(
@@ -110,7 +112,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns the values of a port, for the input numbers of `setup`.
+/// Returns the values of a port, which are the numbers that `setup` gives to inputs.
 fn numbers(name: &str, count: usize) -> Vec<f64> {
     (1..=count).map(|at| number(name, at)).collect()
 }
@@ -120,7 +122,8 @@ fn images(case: &Case) -> Vec<Vec<f64>> {
     all.chunks(case.inputs()).map(<[f64]>::to_vec).collect()
 }
 
-/// Compares `f`, computed by the reference and by machine code in both precisions, with its expected value.
+/// Computes `f` by the reference backend, and by machine code in both precisions. Compares each
+/// result with the expected value.
 fn check_outputs(name: &str, text: &str, width: usize, want: &[f64]) {
     let found = approximated(name, text, width, OptionalPrograms::default());
     let got = &results(&found.rows, &sizes(1), &HashMap::new())["$outputs"];
@@ -194,8 +197,10 @@ fn pools_reduce_windows_of_one_channel() {
     }
 }
 
-/// The left factor of a kernel is the mean over positions of the outer products of windows. The right factor is the sum over positions of the outer
-/// products of gradients. For a cotangent of the logits, the gradient at a position is the cotangent at this position.
+/// The left Kronecker factor of a kernel is the mean, over the positions of the kernel, of the
+/// outer products of windows. The right Kronecker factor is the sum, over these positions, of the
+/// outer products of gradients. If the cotangent belongs to the logits, the gradient at a position
+/// is the cotangent at this position.
 #[test]
 fn factors_of_kernels_are_sums_over_positions() {
     for case in CASES {

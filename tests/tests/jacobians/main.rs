@@ -1,4 +1,5 @@
-//! The Jacobians and second derivatives of Laplace approximations agree with differences, and take little memory.
+//! The Jacobians and second derivatives of Laplace approximations agree with finite differences,
+//! and need little memory.
 #![allow(clippy::unwrap_used)]
 
 mod collapsed;

@@ -1,4 +1,4 @@
-//! Only the program of whole Jacobians keeps the gradient of every row in memory.
+//! Only the program that returns complete Jacobians keeps the gradient of every row in memory.
 
 use super::setup::{ALL, approximated, compiled, lowered, network};
 use bnnc_abi::plan::BufferRole;
@@ -25,7 +25,8 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns the bytes of the arena. Panics if a buffer holds, for each row, at least as many elements as the first weight matrix.
+/// Returns the number of bytes of the arena of a function. Panics if a buffer has at least as many
+/// elements per row as the first weight matrix has elements.
 fn bytes(name: &str, function: &Function) -> u64 {
     let program = lowered(function, Precision::F32);
     for id in program.plan.buffers.ids() {
@@ -56,8 +57,8 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     assert_eq!(weights, 784 * 50 + 50 + 50 * 10 + 10);
     let (batch, selection) = (4 * ROWS * 784, 4 * ROWS * COLUMNS * SELECTED);
     let hidden = 4 * ROWS * COLUMNS * 50;
-    // The usual memory consists of two copies of the data, a few arrays as large as the weights, and a few arrays as large as the
-    // hidden layer.
+    // The usual memory consists of two copies of the data, and of a few arrays as large as the
+    // weights or as the hidden layer.
     let usual = (2 * batch + 4 * 4 * weights + 8 * hidden) as u64;
     let programs = [
         ("selected", found.selected, usual + 2 * selection as u64),
@@ -77,7 +78,8 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     }
 }
 
-/// The gradient of a row affects only one row of an embedding table. The zeros of the other table rows are not stored.
+/// The gradient of a data row is nonzero in only one row of an embedding table. The zeros in the
+/// other rows of the table are not stored.
 #[test]
 fn gradients_of_tables_are_not_kept_for_every_row() {
     let wanted = OptionalPrograms {
@@ -102,7 +104,8 @@ infer fit = map(Net, rows) { epochs = 1 }
     }
 }
 
-/// The number of elements exceeds the integers that single precision represents exactly, but positions are split without error.
+/// The number of elements is larger than the integers that single precision represents exactly.
+/// Positions are still split into their indices without error.
 #[test]
 fn positions_are_split_exactly() {
     const SIDE: usize = 4_101;

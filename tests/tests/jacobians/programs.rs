@@ -1,5 +1,5 @@
-//! Jacobians agree with finite differences of the outputs, the other programs agree with the Jacobian, and second derivatives agree with finite
-//! differences of gradients.
+//! Jacobians agree with finite differences of the outputs, and all other programs agree with the
+//! Jacobians. Second derivatives agree with finite differences of gradients.
 
 use super::setup::{ALL, approximated, assert_close, compiled, inputs, network, number, results, tried};
 use bnnc_base::dtype::Precision;
@@ -23,7 +23,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns a network with these sites and the mean `f`.
+/// Returns a network with these sites, whose mean is `f`.
 fn shared(sites: &str, f: &str) -> String {
     format!(
         "data rows = csv(\"rows.csv\") {{ target = y }}
@@ -37,13 +37,13 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a network with these sites and the mean `f`, on an image of 3 x 4.
+/// Returns a network with these sites, whose mean is `f`. Its input is an image of 3 x 4 pixels.
 fn images(sites: &str, f: &str) -> String {
     let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
     shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
 }
 
-/// Returns the names of networks, their texts and the number of inputs.
+/// Returns the networks. Each is a name, a text, and the number of inputs.
 fn networks() -> Vec<(&'static str, String, usize)> {
     vec![
         (
@@ -116,7 +116,8 @@ infer fit = map(Net, rows) { epochs = 1 }
     ]
 }
 
-/// Returns `cotangents . df/dw` by finite differences of the outputs: `[batch, columns, elements]` for each state.
+/// Returns `cotangents . df/dw`, computed by finite differences of the outputs. The shape is
+/// `[batch, columns, elements]` for each state.
 fn differences(found: &Approximation, cotangents: &Tensor) -> Vec<Tensor> {
     let outputs = |moved: &HashMap<String, Tensor>| results(&found.rows, &sizes(), moved)["$outputs"].clone();
     let mut jacobians = Vec::new();
@@ -203,7 +204,8 @@ fn jacobian(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
     }
 }
 
-/// Checks seven columns that are spread over the states. The columns include the first and the last element of each state.
+/// Checks the Jacobian with respect to seven selected columns. The columns are spread over the
+/// states. The columns include the first and the last element of each state.
 fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let states = found.weights.len();
     let pick = |column: usize| {
@@ -282,8 +284,10 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
     );
 }
 
-/// Checks that the Kronecker product of the factors is the outer product of the Jacobian with itself. For factors that are whole blocks, the check
-/// uses several rows and columns. For other factors, it uses one row and one column, if the gradient is then a single outer product.
+/// Checks that the Kronecker product of the two factors equals the outer product of the Jacobian
+/// with itself. If a factor is a whole block, the check uses several rows and several columns. All
+/// other factors are checked with one row and one column. Networks whose gradient is then not a
+/// single outer product are left out.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
     let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");
@@ -312,7 +316,8 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
         assert_close(&all[&port].data, &gram.data, 2e-8, &format!("{port} of {name}"));
     }
     if name == "positions" {
-        // The layer is used three times, with one, two and three times the inputs of the row.
+        // The network applies the layer three times: to the inputs of the row, to twice these
+        // inputs, and to three times these inputs.
         let x = state(function, "x");
         let left = Tensor::from_fn(vec![3, 3], |at| {
             let rows = x.data.chunks(3);
@@ -353,7 +358,8 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
     }
 }
 
-/// Second derivatives match differences of first derivatives, and these match differences of the log likelihood and the log prior.
+/// Second derivatives agree with finite differences of first derivatives. First derivatives agree
+/// with finite differences of the log likelihood and of the log prior.
 #[test]
 fn hessian_products_match_differences_of_gradients() {
     for (name, text, width) in networks() {
@@ -389,7 +395,8 @@ fn product(
         .iter()
         .map(|weights| (&*weights.state, state(&found.rows, &weights.state)))
         .collect();
-    // Evaluates the function at a point of the mixed difference: with respect to one element, and along a vector.
+    // Evaluates the function at one of the points of a mixed finite difference. One direction is a
+    // single element, and the other direction is a vector.
     let at = |column: usize, along: f64, element: Option<(usize, usize, f64)>| {
         let mut moved = HashMap::new();
         for (number, weights) in found.weights.iter().enumerate() {
@@ -436,7 +443,8 @@ fn product(
     }
 }
 
-/// The gradient of a weight matrix that enters through a logarithm is not an outer product, so there are no factors.
+/// The gradient of a weight matrix that enters through a logarithm is not an outer product, so
+/// Kronecker factors do not exist.
 #[test]
 fn a_large_site_without_factors_is_rejected() {
     let text = "data rows = csv(\"rows.csv\") { target = y }

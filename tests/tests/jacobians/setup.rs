@@ -1,4 +1,4 @@
-//! Networks, their programs, and values for their inputs.
+//! The networks of these tests, their programs, and the values of their inputs.
 
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::{DType, Precision};
@@ -34,13 +34,14 @@ pub const ALL: OptionalPrograms = OptionalPrograms {
     smaller: false,
 };
 
-/// Returns the programs of the inference `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1. If there is only
-/// one input, its values are whole numbers below 3.
+/// Returns the programs of the inference block `fit` in a text. Its table has `width` inputs, and a
+/// target `y` that is 0 or 1. If there is only one input, its values are whole numbers below 3.
 pub fn approximated(name: &str, text: &str, width: usize, wanted: OptionalPrograms) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }
 
-/// Returns the programs as [`approximated`] does, or the reason why the compiler does not generate them.
+/// Returns the programs as [`approximated`] does. Returns the reason instead if the compiler cannot
+/// generate them.
 pub fn tried(
     name: &str,
     text: &str,
@@ -59,7 +60,8 @@ pub fn tried(
     })
 }
 
-/// Applies a function to the densities of the model in a text, on a table as in [`approximated`].
+/// Applies a function to the densities of the model in a text. The table is that of
+/// [`approximated`].
 pub fn on_model<T>(
     name: &str,
     text: &str,
@@ -98,7 +100,7 @@ pub fn on_model<T>(
     make(&densities, &elaborated, &mut compilation.context)
 }
 
-/// Returns a network of a layer, an activation, a layer, and an observation.
+/// Returns a network that consists of a layer, an activation, another layer, and an observation.
 pub fn network(hidden: usize, outputs: usize, activation: &str, target: &str, observed: &str) -> String {
     format!(
         "use layers::Dense
@@ -115,7 +117,8 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a number that depends on the name and the position. The sequence of numbers does not have a short period.
+/// Returns a number that depends on a name and a position. Over the positions, these numbers do not
+/// have a short period.
 pub fn number(name: &str, at: usize) -> f64 {
     let seed = name
         .bytes()
@@ -125,7 +128,8 @@ pub fn number(name: &str, at: usize) -> f64 {
     (mixed >> 11) as f64 / (1u64 << 53) as f64 * 1.6 - 0.8
 }
 
-/// Returns the inputs of a function in order. Inputs that are not in `given` get numbers.
+/// Returns the values of all inputs of a function, in order. An input that is not in `given` gets
+/// default numbers.
 pub fn inputs(function: &Function, sizes: &Sizes, given: &HashMap<String, Tensor>) -> Vec<Tensor> {
     let one = |param| {
         let name = function.param_name(param).unwrap().to_string();
@@ -145,7 +149,7 @@ pub fn inputs(function: &Function, sizes: &Sizes, given: &HashMap<String, Tensor
     function.params.iter().map(|param| one(*param)).collect()
 }
 
-/// Evaluates a function and returns its results by name.
+/// Evaluates a function, and returns its results by name.
 pub fn results(
     function: &Function,
     sizes: &Sizes,
@@ -169,7 +173,7 @@ pub fn lowered(function: &Function, precision: Precision) -> LoopProgram {
     program
 }
 
-/// Runs the machine code of a function and returns its results by name.
+/// Compiles a function to machine code and runs it. Returns its results by name.
 pub fn compiled(
     function: &Function,
     precision: Precision,
@@ -204,7 +208,7 @@ pub fn compiled(
         .collect()
 }
 
-/// Panics unless the numbers agree to `tolerance`, relative to 1 plus their absolute value.
+/// Panics if a number differs from the expected number `w` by more than `tolerance * (1 + abs(w))`.
 pub fn assert_close(got: &[f64], want: &[f64], tolerance: f64, context: &str) {
     assert_eq!(got.len(), want.len(), "{context}");
     for (at, (g, w)) in got.iter().zip(want).enumerate() {

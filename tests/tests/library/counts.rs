@@ -1,13 +1,14 @@
-//! Samplers of counts agree with their mass functions.
+//! Draws from samplers of counts agree with the probability mass functions.
 
 use super::probe::{Probe, coordinates, module, named, vector};
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::tree::{DistId, Module};
 
-/// The number of draws per distribution.
+/// The number of draws from each distribution.
 const DRAWS: usize = 20_000;
 
-/// Returns Pearson's statistic and its degrees of freedom. Neighbouring counts are pooled until at least ten are expected.
+/// Returns Pearson's chi-squared statistic and its degrees of freedom. Neighbouring counts are
+/// pooled so that at least ten draws are expected in each pool.
 fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     let n = draws.len() as f64;
     let (mut statistic, mut bins) = (0.0, 0.0);
@@ -33,8 +34,9 @@ fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     (statistic, bins)
 }
 
-/// The test covers means on both sides of the point where the sampler changes its algorithm, and one mean with counts in the thousands. A correct
-/// sampler exceeds the bound with a probability below 1e-6.
+/// The tested means are on both sides of the point at which the sampler changes its algorithm. One
+/// mean has counts in the thousands. A correct sampler exceeds the bound of this test with a
+/// probability below 1e-6.
 #[test]
 fn counts_are_drawn_with_their_probabilities() {
     let module = module("");
@@ -65,7 +67,7 @@ fn counts_are_drawn_with_their_probabilities() {
     }
 }
 
-/// Returns the distribution that is declared with a parameter of this name.
+/// Returns the distribution with this name that has a parameter of the given name.
 fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     let mut ids = module.dists.ids();
     let found = ids.find(|id| {
@@ -76,8 +78,10 @@ fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     found.unwrap_or_else(|| panic!("no `{name}` with `{parameter}`"))
 }
 
-/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws. For a
-/// correct sampler, the result exceeds 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
+/// Returns the largest distance between two cumulative functions, times the square root of the
+/// number of draws. One is the empirical function of the draws, and the other belongs to the
+/// distribution. If the sampler is correct and the distribution is continuous, the result exceeds
+/// 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
 fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     draws.sort_by(f64::total_cmp);
     let count = draws.len() as f64;
@@ -93,8 +97,8 @@ fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     distance * count.sqrt()
 }
 
-/// The test covers every parameterisation, with rates from close to zero up to a million, on both sides of the points where the samplers
-/// change their algorithm.
+/// The test covers every parameterisation. The rates range from close to zero to a million, on both
+/// sides of the points at which the samplers change their algorithms.
 #[test]
 fn draws_of_counts_have_their_cumulative_functions() {
     let module = module("");
@@ -151,7 +155,8 @@ fn draws_of_counts_have_their_cumulative_functions() {
     }
 }
 
-/// The number of draws of each class is within five standard deviations of a binomial.
+/// The number of draws of each class is binomial. It must be within five standard deviations of its
+/// mean.
 #[test]
 fn classes_are_drawn_with_their_probabilities() {
     let module = module("");
@@ -175,7 +180,7 @@ fn classes_are_drawn_with_their_probabilities() {
     }
 }
 
-/// The statistic detects a sampler whose mean is five percent too large.
+/// The chi-squared statistic detects a sampler whose mean is five percent too large.
 #[test]
 fn a_shifted_sampler_is_detected() {
     let module = module("");

@@ -1,4 +1,4 @@
-//! Distributions over vectors: closed forms, published values, and samples.
+//! Distributions over vectors agree with closed forms, published values and samples.
 
 use super::probe::{ELEMENTS, Probe, SETTINGS, coordinates, module, named};
 use bnnc_base::shape::Sizes;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const DRAWS: usize = 3000;
 
-/// Runs a check for every distribution over real vectors, with every setting.
+/// Runs a check for every distribution over real vectors, at every setting of its parameters.
 fn all(check: impl Fn(&Probe<'_>)) {
     let module = module("");
     let mut names = 0;
@@ -38,8 +38,8 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(close, "{what}: {found}, expected {expected}");
 }
 
-/// For samples, the means and variances of elements, and the mean of the negative log density (the entropy), are within five standard errors of the
-/// declared values.
+/// Samples agree with the declared values within five standard errors. The test compares the means
+/// and variances of elements, and the entropy (the mean of the negative log density).
 #[test]
 fn samples_have_the_moments_and_the_entropy() {
     all(|probe| {
@@ -117,7 +117,8 @@ fn gradients_are_finite() {
     });
 }
 
-/// Returns the log density of the normal distribution, by elimination on a dense covariance.
+/// Returns the log density of a multivariate normal distribution. Computed by elimination on the
+/// dense covariance matrix.
 fn normal_log_density(mut covariance: Vec<Vec<f64>>, mut offset: Vec<f64>) -> f64 {
     let n = offset.len();
     let (mut log_determinant, mut quadratic) = (0.0, 0.0);
@@ -137,7 +138,8 @@ fn normal_log_density(mut covariance: Vec<Vec<f64>>, mut offset: Vec<f64>) -> f6
     -0.5 * (quadratic + log_determinant + n as f64 * (2.0 * PI).ln())
 }
 
-/// The normal families have the dense covariances `cholesky transpose(cholesky)` and `diag(scale^2) + factor transpose(factor)`.
+/// The covariance matrices of the normal families are `cholesky transpose(cholesky)` and
+/// `diag(scale^2) + factor transpose(factor)`.
 #[test]
 fn normal_densities_match_their_dense_covariance() {
     let module = module("");
@@ -180,7 +182,8 @@ fn entropy(probe: &Probe<'_>, instance: &Instance) -> f64 {
     probe.call(part(instance, "entropy", &instance.entropy), &[]).data[0]
 }
 
-/// With unit scales, the entropy is the negative constant term of the closed form of the KL. In one dimension, it is the entropy of the normal
+/// With unit scales, the entropy of the radial distribution is minus the constant term in the
+/// closed form of its KL divergence. In one dimension, it equals the entropy of the normal
 /// distribution.
 #[test]
 fn radial_entropies_are_the_known_constants() {
@@ -200,8 +203,9 @@ fn radial_entropies_are_the_known_constants() {
     }
 }
 
-/// The KL divergence from the standard normal is the negative entropy minus the mean log density of the normal. This mean needs only means and
-/// variances. The first value was confirmed by quadrature in polar coordinates.
+/// The KL divergence to the standard normal is the negative entropy minus the mean of the normal
+/// log density. Only means and variances are needed to compute the mean of the normal log density.
+/// The first expected value was confirmed by quadrature in polar coordinates.
 #[test]
 fn radial_kl_divergences_are_the_known_values() {
     let known: [(&[f64], &[f64], f64); 2] = [
@@ -225,7 +229,8 @@ fn radial_kl_divergences_are_the_known_values() {
     }
 }
 
-/// In one dimension the radial distribution is normal. In two dimensions its mass in polar coordinates is one.
+/// In one dimension, the radial distribution is normal. In two dimensions, its total probability is
+/// one, computed in polar coordinates.
 #[test]
 fn radial_densities_have_mass_one() {
     radial(&[0.3], &[0.5], |probe, instance| {
@@ -254,7 +259,8 @@ fn radial_densities_have_mass_one() {
     });
 }
 
-/// The Dirichlet distribution of three shares has total mass one on the triangle. For two shares it is the beta distribution.
+/// The Dirichlet distribution of three shares has the total probability one on the triangle. For
+/// two shares, it is the beta distribution.
 #[test]
 fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     let module = module("");
@@ -295,7 +301,8 @@ fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     );
 }
 
-/// The probabilities of classes are the softmax, the log densities are their logarithms, and the entropy follows from both.
+/// The probabilities of classes are the softmax of the logits, and the log densities are the
+/// logarithms of these probabilities. The entropy follows from both.
 #[test]
 fn classes_have_their_probabilities() {
     let module = module("");

@@ -1,9 +1,9 @@
-//! Layers and optimisers: each one is compiled and run in a small model.
+//! Tests of layers and optimisers. Each one is compiled, and runs in a small model.
 
 use bnnc_base::dtype::Precision;
 use bnnc_tests::compile;
 
-/// Fits a model of the toy data around a network for a few epochs.
+/// Fits a model to a small data set for a few epochs. The model contains a network.
 fn fit(network: &str, posterior: &str, options: &str) {
     let text = format!(
         "use layers::Dense
@@ -55,7 +55,7 @@ fn residual_layers_run() {
     );
 }
 
-/// The normalised image has one channel with one row.
+/// The image that is normalised has one channel and one row.
 #[test]
 fn layer_norms_run() {
     let network = "h = Dense(4)\n n = LayerNorm()\n k = Dense(1)\n output = k(n([[h(x)]])[0, 0])[0]";
@@ -66,7 +66,7 @@ fn layer_norms_run() {
     );
 }
 
-/// The image consists of twelve units of a layer.
+/// The input of the convolution is an image of twelve elements, which are the units of a layer.
 #[test]
 fn convolutions_run() {
     let network = "h = Dense(12)\n c = Conv(2, 2, 3, stride = 2, padding = 1)\n k = Dense(1)
@@ -103,7 +103,7 @@ fn embeddings_run() {
     run("examples/eight-schools/test.bnn", text);
 }
 
-/// Every layer and optimiser of the library is named in a test of this file.
+/// Every layer and every optimiser of the library is named in a test of this file.
 #[test]
 fn every_layer_and_optimiser_is_run() {
     let module = super::probe::module("");
@@ -114,7 +114,8 @@ fn every_layer_and_optimiser_is_run() {
     }
 }
 
-/// Each family with a sampler fits a small network. A family on a part of the reals fits a scale instead.
+/// Each variational family that has a sampler fits a small network. If a family covers only a part
+/// of the reals, it fits a scale instead of the network.
 #[test]
 fn families_fit() {
     let network = "h = Dense(3)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
@@ -146,7 +147,8 @@ fn families_fit() {
     }
 }
 
-/// Priors with and without a closed form of the KL can be fitted with a family that has all moments.
+/// The variational family has all moments. Priors can be fitted whether or not their KL divergence
+/// has a closed form.
 #[test]
 fn priors_fit() {
     for prior in [
@@ -178,7 +180,7 @@ fn priors_fit() {
     }
 }
 
-/// Priors that a declared type truncates are normalised to the interval.
+/// If a declared type truncates a prior, the prior is normalised to the interval of the type.
 #[test]
 fn narrowed_priors_fit() {
     let posterior = "s ~ LogNormal(loc = 0, scale = 0.1)";

@@ -1,4 +1,5 @@
-//! The library. Every file can be parsed, is formatted, and has documentation. Every distribution matches its formulas, and every layer runs.
+//! Tests of the library. Every file of the library can be parsed, is formatted, and has
+//! documentation. Every distribution agrees with its formulas, and every layer runs.
 
 mod counts;
 mod joint;
@@ -33,7 +34,8 @@ fn files_parse_and_are_formatted() {
     }
 }
 
-/// The library has no errors or warnings, by itself and together with a program that reuses one of its names.
+/// The library compiles without errors and warnings. This also holds together with a program that
+/// reuses one of its names.
 #[test]
 fn the_library_has_no_diagnostics() {
     let program = bnnc_driver::program::load("empty.bnn", "", &Default::default());

@@ -1,4 +1,5 @@
-//! Means of powers and of logarithms match quadrature on the logarithmic scale, and are infinite only where they diverge.
+//! Means of powers and of logarithms agree with quadrature on the logarithmic scale. They are
+//! infinite only where the integral diverges.
 
 use super::probe::{Probe, module, named};
 use super::quadrature::Rule;
@@ -6,22 +7,24 @@ use super::scalars::{all, ends, near};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
 
-/// The powers whose means are compared.
+/// The exponents of the powers whose means are compared.
 const ORDERS: [f64; 11] = [-2.5, -1.0, -0.75, -0.5, -0.1, 0.0, 0.4, 1.0, 1.5, 2.0, 3.0];
 
-/// Values whose logarithm exceeds this number are omitted, because their powers would overflow.
+/// Values whose logarithm exceeds this number in absolute value are left out, because their powers
+/// would overflow.
 const FAR: f64 = 200.0;
 
-/// A quadrature rule over the logarithms of values: points, weights, and densities.
+/// A quadrature rule over the logarithms of values: the points, the weights, and the densities at
+/// the points.
 struct Logarithms {
     points: Vec<f64>,
-    /// The log density of the logarithm at each point.
+    /// The log density of the logarithm at each point of the rule.
     log_densities: Vec<f64>,
     weights: Vec<f64>,
 }
 
 impl Logarithms {
-    /// Returns `None` if values may be negative.
+    /// Returns `None` if the distribution has negative values.
     fn new(probe: &Probe<'_>) -> Option<Logarithms> {
         let Support::Interval(low, high) = ends(probe) else {
             return None;
@@ -44,7 +47,8 @@ impl Logarithms {
         })
     }
 
-    /// Returns the expectation of `factor exp(order y)` over logarithms `y` below `far` in absolute value.
+    /// Returns the expectation of `factor exp(order y)`. The integral covers logarithms `y` whose
+    /// absolute value is below `far`.
     fn mean(&self, order: f64, far: f64, factor: impl Fn(f64) -> f64) -> f64 {
         let terms = self.points.iter().zip(&self.log_densities).zip(&self.weights);
         terms
@@ -54,7 +58,8 @@ impl Logarithms {
     }
 }
 
-/// Checks that the mean of a power equals its integral or, if the mean is infinite, that the integral keeps growing with its range.
+/// Checks that the mean of a power equals its integral. If the mean is infinite, checks that the
+/// integral keeps growing with its range.
 fn powers(probe: &Probe<'_>) -> Result<(), String> {
     let (Some(logarithms), Some(_)) = (Logarithms::new(probe), probe.moment(0.0)) else {
         return Ok(());
@@ -77,7 +82,8 @@ fn means_of_powers_are_integrals() {
     all(powers);
 }
 
-/// The first two moments are the mean and the variance.
+/// The moment of order one equals the mean. The moments of orders one and two determine the
+/// variance.
 #[test]
 fn first_moments_are_mean_and_variance() {
     all(|probe| {
@@ -116,7 +122,8 @@ fn means_of_logarithms_are_integrals() {
     });
 }
 
-/// Derivatives of moments are finite on both sides of the boundary where the moment becomes infinite.
+/// Moments are infinite for orders beyond a boundary. Their derivatives are finite for orders on
+/// both sides of this boundary.
 #[test]
 fn slopes_of_moments_are_finite() {
     all(|probe| {
@@ -147,7 +154,8 @@ fn slopes_of_moments_are_finite() {
     });
 }
 
-/// A program may declare moments too, and the moments of a mixture follow from its components. Here, the components are uniform up to `width`.
+/// A program may declare moments too. The moments of a mixture follow from those of its components.
+/// In this test, the components are uniform between zero and `width`.
 #[test]
 fn programs_declare_moments() {
     let module = module(
@@ -173,7 +181,8 @@ fn programs_declare_moments() {
     }
 }
 
-/// Wrong declarations fail the check above. Otherwise, the check would not test anything.
+/// Declarations of wrong moments fail the check in this file. Otherwise, the tests that use the
+/// check would always pass.
 #[test]
 fn wrong_moments_are_detected() {
     let module = module(

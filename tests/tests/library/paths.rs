@@ -1,4 +1,5 @@
-//! Reparameterised samplers: the mean derivative of the draws is the derivative of their expectation.
+//! Samplers with pathwise derivatives: the mean of the derivatives of the draws equals the
+//! derivative of their expectation.
 
 use super::probe::{Probe, coordinates, module, named};
 use super::scalars::all;
@@ -10,18 +11,19 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::differentiate::gradient;
 use std::sync::Arc;
 
-/// The number of draws whose derivatives are summed at once.
+/// The number of draws whose derivatives are summed in one batch.
 const DRAWS: usize = 500;
-/// The number of sums of this many draws.
+/// The number of batches.
 const BATCHES: usize = 40;
 
-/// Parameters without a pathwise derivative.
+/// Parameters with respect to which draws do not have a pathwise derivative.
 const CHOICES: &[(&str, &str)] = &[
-    // The choice of the component is not continuous.
+    // The choice of the component is not a continuous function of the weight.
     ("Mixture", "weight"),
 ];
 
-/// Returns the sum of the draws, or of their logarithms, as a function of the sampler's inputs.
+/// Returns a function with the inputs of the sampler. It computes the sum of the draws, or the sum
+/// of their logarithms.
 fn total(draw: &Function, logarithm: bool) -> Function {
     let mut builder = Builder::new("total");
     let params: Vec<_> = draw
@@ -44,8 +46,9 @@ fn slopes(function: &Function, result: &str, names: &[&str], inputs: &[Tensor]) 
     Ok(results[1..].iter().map(|slope| slope.data[0]).collect())
 }
 
-/// Returns the expectation that is compared: the mean of the logarithm, which has light tails, or the mean if the variance is finite. The
-/// second value is true if it is the mean of the logarithm.
+/// Returns the expectation whose derivative is compared: the mean of the logarithm if it is
+/// declared, because it has light tails. Otherwise, returns the mean if the variance is finite. The
+/// second value is true if the expectation is the mean of the logarithm.
 fn expected(probe: &Probe<'_>, instance: &Instance) -> Option<(Arc<Function>, bool)> {
     if let Some(log_mean) = &instance.log_mean {
         return Some((log_mean.clone(), true));
@@ -90,7 +93,7 @@ fn unbiased(probe: &Probe<'_>) -> Result<(), String> {
         let n = found.len() as f64;
         let mean = found.iter().sum::<f64>() / n;
         let spread = found.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
-        // Derivatives without noise are compared exactly.
+        // If a derivative does not vary between batches, it is compared up to rounding errors.
         let error = (spread / n).sqrt().max(1e-9 * expected.abs().max(1.0));
         if mean.is_nan() || (mean - expected).abs() > 5.5 * error {
             return Err(format!(
@@ -106,8 +109,9 @@ fn mean_slopes_are_slopes_of_means() {
     all(unbiased);
 }
 
-/// A wrong derivative is detected. The tested sampler chooses between two values, and its parameter is the probability of the choice. The
-/// derivative of the draws with respect to the parameter is therefore zero, which is wrong.
+/// This test checks that a wrong derivative is detected. The sampler chooses between two values,
+/// and its parameter is the probability of the choice. The derivative of the draws with respect to
+/// this parameter is zero, which is wrong for the expectation.
 #[test]
 fn a_hidden_slope_is_detected() {
     let module = module(

@@ -1,4 +1,5 @@
-//! A distribution of a checked module at given parameters. Its parts can be called as functions of numbers.
+//! A distribution of a checked module, at given values of its parameters. The parts of the
+//! distribution can be called as functions of numbers.
 
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
@@ -19,15 +20,15 @@ use bnnc_hir::types::{Elem, Ty};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The number of parameter settings.
+/// The number of settings: sets of parameter values at which each distribution is tested.
 pub const SETTINGS: usize = 3;
 
-/// The number of elements of a joint distribution.
+/// The number of elements of a joint distribution in these tests.
 pub const ELEMENTS: usize = 3;
-/// The rank of a low-rank factor.
+/// The rank of the factor of a low-rank distribution in these tests.
 const RANK: usize = 2;
 
-/// Returns the library with the distributions of `text`.
+/// Returns the checked library, together with the distributions that `text` declares.
 pub fn module(text: &str) -> Module {
     let program = program::load("program.bnn", text, &CompileOptions::default());
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
@@ -40,18 +41,19 @@ pub fn named(module: &Module, name: &str) -> DistId {
     found.unwrap_or_else(|| panic!("no `{name}`"))
 }
 
-/// A distribution at one setting of its parameters.
+/// A distribution at one set of parameter values.
 pub struct Probe<'a> {
     module: &'a Module,
     dist: DistId,
     setting: usize,
-    /// Values of the parameters that replace the values of the setting.
+    /// The given values of the parameters, if the values do not come from a setting.
     given: Option<Vec<Tensor>>,
     values: Vec<Tensor>,
 }
 
 impl<'a> Probe<'a> {
-    /// Creates a probe at one of the settings, which follow from the names and the types of the parameters.
+    /// Creates a probe at one of the settings. The values of a parameter in a setting follow from
+    /// its name and its type.
     pub fn new(module: &'a Module, dist: DistId, setting: usize) -> Probe<'a> {
         Probe {
             module,
@@ -63,7 +65,7 @@ impl<'a> Probe<'a> {
         .with_values()
     }
 
-    /// Creates a probe at given values of the parameters.
+    /// Creates a probe at the given values of the parameters.
     pub fn at(module: &'a Module, dist: DistId, values: Vec<Tensor>) -> Probe<'a> {
         Probe {
             module,
@@ -84,13 +86,13 @@ impl<'a> Probe<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Returns the name and the values, for messages.
+    /// Returns the name of the distribution and the values of its parameters, for messages.
     pub fn label(&self) -> String {
         let values: Vec<&[f64]> = self.values.iter().map(|value| value.data.as_slice()).collect();
         format!("{} at {values:?}", self.item().name)
     }
 
-    /// Returns the values of the scalar parameters: points at which the density may have a break.
+    /// Returns the values of the scalar parameters. The density may have a break at these points.
     pub fn breaks(&self) -> Vec<f64> {
         self.values
             .iter()
@@ -99,7 +101,7 @@ impl<'a> Probe<'a> {
             .collect()
     }
 
-    /// Returns the parameters in the order of the instance.
+    /// Returns the values of the parameters, in the order of the instance.
     pub fn parameters(&self) -> &[Tensor] {
         &self.values
     }
@@ -161,13 +163,15 @@ impl<'a> Probe<'a> {
         DistDatum { dist, args }
     }
 
-    /// Returns the value of a parameter. Later parameters have larger values, so that `high` is above `low`.
+    /// Returns the value of a parameter in the current setting. A parameter at a later position has
+    /// a larger value, so that `high` is above `low`.
     fn value(&self, name: &str, support: Support, (rank, square): (usize, bool), position: usize) -> Tensor {
         let at = |table: [f64; SETTINGS]| table[self.setting];
         let scalar = match (name, support) {
             ("df", _) => at([2.6, 3.5, 9.0]),
             ("shape" | "a", _) => at([2.6, 0.7, 4.5]),
-            // Quadrature is not accurate close to an infinite peak at one.
+            // If `b` is below one, the density has an infinite peak at one. Quadrature is not
+            // accurate near a strong peak, so no value is far below one.
             ("b", _) => at([1.9, 0.8, 3.0]),
             (_, Support::Real) => at([-0.7, 0.3, 1.1]) + 1.3 * position as f64,
             (_, Support::Interval(_, high)) if high < 2.0 => at([0.3, 0.5, 0.8]) * high,
@@ -188,17 +192,19 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Returns the instance for values of this shape.
+    /// Returns the instance of the distribution for values of this shape.
     pub fn instance(&self, shape: &[usize]) -> Instance {
         self.declared(shape, Support::Real)
     }
 
-    /// Returns the instance for a site whose declared type may be narrower than the support of the distribution.
+    /// Returns the instance for a site. The declared type of the site may be narrower than the
+    /// support of the distribution.
     pub fn declared(&self, shape: &[usize], declared: Support) -> Instance {
         self.made(shape, declared, CalledWith::Inside)
     }
 
-    /// Returns the instance for an output whose declared type may be narrower than the support of the distribution.
+    /// Returns the instance for an output. The declared type of the output may be narrower than the
+    /// support of the distribution.
     pub fn observed(&self, shape: &[usize], declared: Support) -> Instance {
         self.made(shape, declared, CalledWith::Any)
     }
@@ -214,23 +220,26 @@ impl<'a> Probe<'a> {
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }
 
-    /// Returns whether a function part is declared or follows from another part.
+    /// Returns whether the distribution has a function part: the part is declared, or follows from
+    /// another part.
     pub fn has(&self, part: &str) -> bool {
         self.item().has(known(part))
     }
 
-    /// Returns the cumulative distribution function at points, or `None` if the distribution does not have it.
+    /// Returns the cumulative distribution function at points. Returns `None` if the distribution
+    /// does not have this function.
     pub fn cdf(&self, points: &[f64]) -> Option<Vec<f64>> {
         self.part("cdf", points)
     }
 
-    /// Returns the values of a function part at any real points, or `None` if the distribution does not have this part.
+    /// Returns the values of a function part at points, which may be any reals. Returns `None` if
+    /// the distribution does not have this part.
     pub fn part(&self, part: &str, points: &[f64]) -> Option<Vec<f64>> {
         let function = self.part_function(part, points.len())?;
         Some(self.call(&function, &[vector(points)]).data)
     }
 
-    /// Returns the function `(parameters.., x) -> part` for this number of values.
+    /// Returns the function `(parameters.., x) -> part` for `count` values.
     pub fn part_function(&self, part: &str, count: usize) -> Option<Function> {
         if !self.has(part) {
             return None;
@@ -247,32 +256,33 @@ impl<'a> Probe<'a> {
         Some(elaborator.builder.finish(vec![(part.into(), result)]))
     }
 
-    /// Returns the log densities at points, for elementwise distributions.
+    /// Returns the log density at each point. The distribution must be elementwise.
     pub fn log_densities(&self, points: &[f64]) -> Option<Vec<f64>> {
         let elements = self.instance(&[points.len()]).log_density_elements?;
         Some(self.call(&elements, &[vector(points)]).data)
     }
 
-    /// Returns the scalar value of an optional part: `mean`, `variance`, `entropy`.
+    /// Returns the value of an optional scalar part: `mean`, `variance` or `entropy`.
     pub fn scalar(&self, part: fn(&Instance) -> &Option<Arc<Function>>) -> Option<f64> {
         part(&self.instance(&[]))
             .as_ref()
             .map(|function| self.call(function, &[]).data[0])
     }
 
-    /// Returns the mean of the power `order`, if it is declared.
+    /// Returns the mean of the power with exponent `order`; `None` if it is not declared.
     pub fn moment(&self, order: f64) -> Option<f64> {
         let moment = self.instance(&[]).moment?;
         Some(self.call(&moment, &[Tensor::scalar(order)]).data[0])
     }
 
-    /// Returns `count` independent draws, for elementwise distributions.
+    /// Returns `count` independent draws. The distribution must be elementwise.
     pub fn draws(&self, count: usize) -> Option<Vec<f64>> {
         let draw = self.instance(&[count]).draw?;
         Some(self.call(&draw, &coordinates(0)).data)
     }
 
-    /// Calls a function of the instance.
+    /// Calls a function of the instance. Its inputs are the values of the parameters, followed by
+    /// `extra`.
     pub fn call(&self, function: &Function, extra: &[Tensor]) -> Tensor {
         let mut inputs = self.values.clone();
         inputs.extend(extra.iter().cloned());
@@ -280,17 +290,17 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// Returns the coordinates draw, example and step of a sampler.
+/// Returns the three coordinates of a sampler: draw, example and step.
 pub fn coordinates(draw: usize) -> [Tensor; 3] {
     [draw as f64, 0.0, 0.0].map(Tensor::scalar)
 }
 
-/// Returns points as one tensor.
+/// Returns points as a tensor with one axis.
 pub fn vector(points: &[f64]) -> Tensor {
     Tensor::new(vec![points.len()], points.to_vec())
 }
 
-/// Returns the part with this name.
+/// Returns the part of distributions with this name.
 fn known(name: &str) -> DistributionPart {
     DistributionPart::named(name).unwrap_or_else(|| panic!("no part `{name}`"))
 }

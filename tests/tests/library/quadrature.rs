@@ -1,10 +1,12 @@
-//! Integrals by double-exponential quadrature, separately between the points where a density may have a break.
+//! Integrals by double-exponential quadrature. The range is divided at the points at which a
+//! density may have a break.
 
 use std::f64::consts::FRAC_PI_2;
 
 const STEP: f64 = 1.0 / 64.0;
 
-/// Points with weights. The integral of `f` is the sum of `weight * f(point)`.
+/// The points of a quadrature rule, and their weights. The integral of `f` is the sum over the
+/// points of `weight * f(point)`.
 #[derive(Default)]
 pub struct Rule {
     pub points: Vec<f64>,
@@ -12,7 +14,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the rule for an interval with break points inside it. The bounds of the interval may be infinite.
+    /// Returns the rule for an interval. The break points lie inside the interval. The bounds of
+    /// the interval may be infinite.
     pub fn new((low, high): (f64, f64), breaks: &[f64]) -> Rule {
         let mut ends: Vec<f64> = breaks
             .iter()
@@ -34,14 +37,14 @@ impl Rule {
 
     fn piece(&mut self, low: f64, high: f64) {
         if low.is_finite() && high.is_finite() {
-            // The tanh-sinh rule.
+            // The tanh-sinh rule, for a finite interval.
             self.nodes(3.0, |t| {
                 let share = 1.0 / (1.0 + (-2.0 * FRAC_PI_2 * t.sinh()).exp());
                 let slope = 2.0 * FRAC_PI_2 * t.cosh() * share * (1.0 - share);
                 (low + (high - low) * share, (high - low) * slope)
             });
         } else {
-            // The exp-sinh rule.
+            // The exp-sinh rule, for an interval with one finite bound.
             let (end, sign) = if low.is_finite() { (low, 1.0) } else { (high, -1.0) };
             self.nodes(4.0, |t| {
                 let distance = (FRAC_PI_2 * t.sinh()).exp();
@@ -59,7 +62,7 @@ impl Rule {
         }
     }
 
-    /// Returns the integral of `value`. Where the weighted value is not a number, the density counts as zero.
+    /// Returns the integral of `value` by this rule.
     pub fn sum(&self, value: impl Fn(usize, f64) -> f64) -> f64 {
         let terms = self.points.iter().zip(&self.weights).enumerate();
         terms
@@ -68,7 +71,8 @@ impl Rule {
     }
 }
 
-/// The integrals of the standard normal density and of a density with an infinite peak are known.
+/// The rule gives the known integrals of the standard normal density and of a density with an
+/// infinite peak.
 #[test]
 fn known_integrals_are_accurate() {
     let rule = Rule::new((f64::NEG_INFINITY, f64::INFINITY), &[0.7]);

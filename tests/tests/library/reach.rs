@@ -1,4 +1,5 @@
-//! The declared tails of distributions agree with the densities, and the finiteness of KL divergences follows from them.
+//! The tails that distributions declare agree with their densities. The tails determine whether a
+//! KL divergence is finite.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -17,12 +18,13 @@ use std::sync::Arc;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// Returns a number that a distribution declares.
+/// Returns the value of a declared number of a distribution.
 fn number(probe: &Probe<'_>, function: &Function) -> f64 {
     probe.call(function, &[]).data[0]
 }
 
-/// Checks that the density has the declared tail towards infinity with the sign `sign`, or towards a finite bound of the support.
+/// Checks that the density has the declared tail at one end of its support. The end is infinite
+/// with the sign `sign`, or is a finite bound.
 fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<(), String> {
     let tail = end.tail.as_ref().ok_or("a tail is not declared")?;
     let numbers: Vec<f64> = tail
@@ -30,7 +32,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
         .iter()
         .map(|function| number(probe, function))
         .collect();
-    // Close to a finite bound that is not zero, differences suffer from rounding.
+    // Near a finite bound that is not zero, differences have large rounding errors.
     let (place, far, tolerance): (&dyn Fn(f64) -> f64, f64, f64) = match at {
         at if at.is_infinite() => (&|t| sign * t, 30.0, 1e-6),
         0.0 => (&|t| 1.0 / t, 30.0, 1e-6),
@@ -43,7 +45,8 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
     match tail.kind {
         TailKind::Power => {
             let slope = (log(10f64.powf(1.3 * far)) - log(10f64.powf(far))) / (0.3 * far * LN_10);
-            // At a finite bound, the density is a function of the distance to it, which is `1 / t`.
+            // At a finite bound, the density is a function of the distance from the bound. This
+            // distance is `1 / t`.
             let expected = if at.is_infinite() {
                 -numbers[0] - 1.0
             } else {
@@ -51,7 +54,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
             };
             near("slope", slope, expected, tolerance)
         }
-        // Doubling the logarithm multiplies its square by four.
+        // If the logarithm is doubled, its square is multiplied by four.
         TailKind::LogNormal => near("ratio", log(1e160) / log(1e80), 4.0, 0.1),
         TailKind::Exponential => {
             let (rate, order) = (numbers[0], numbers[1]);
@@ -93,9 +96,11 @@ fn declared_tails_match_the_densities() {
     });
 }
 
-/// Facts about a distribution. The arrays have an entry for each bound of the support. `ends` has the bounds. Towards a bound, the negative log
-/// density grows like the distance to the power `order` (or like its logarithm if `order` is 0), and moments of the distance exist below the order
-/// `moments`. For a finite bound, the inverse of the distance takes the place of the distance.
+/// Known properties of a distribution. Each array has one entry for the lower and one for the upper
+/// bound of the support. The array `ends` contains the bounds. Towards an infinite bound, the
+/// negative log density grows like the distance to the power `order`, or like the logarithm of the
+/// distance if `order` is 0. Moments of the distance exist for orders below `moments`. For a finite
+/// bound, the distance is replaced by its inverse.
 struct Known {
     name: &'static str,
     values: &'static [f64],
@@ -127,7 +132,8 @@ const REALS: [f64; 2] = [-INFINITY, INFINITY];
 const POSITIVE: [f64; 2] = [0.0, INFINITY];
 const ALL: [f64; 2] = [INFINITY, INFINITY];
 
-/// The facts about each distribution. The negative log density of `LogGamma` grows like `exp(x)`, which counts as an infinite order.
+/// The known properties of each distribution. The negative log density of `LogGamma` grows like
+/// `exp(x)`. This counts as an infinite order.
 const KNOWN: [Known; 26] = [
     known("Normal", &[0.0, 1.0], REALS, ([2.0, 2.0], ALL), true),
     known("Laplace", &[0.0, 1.0], REALS, ([1.0, 1.0], ALL), false),
@@ -217,7 +223,8 @@ const KNOWN: [Known; 26] = [
     ),
 ];
 
-/// Returns whether the KL divergence is finite, from the facts about both distributions.
+/// Returns whether the KL divergence is finite. The result follows from the known properties of
+/// both distributions.
 fn is_finite(q: &Known, p: &Known) -> bool {
     let inside = p.ends[0] <= q.ends[0] && q.ends[1] <= p.ends[1];
     let exists = |side: usize| match p.order[side] {
@@ -278,7 +285,7 @@ fn kl_divergences_are_finite_where_the_moments_exist() {
     }
 }
 
-/// Returns a prior whose parameters are numbers.
+/// Returns a prior with constant parameters.
 fn constant(distribution: bnnc_graph::dist::Instance, values: &[f64]) -> SitePrior {
     let mut builder = Builder::new("arguments");
     let named = distribution.params.iter().zip(values);

@@ -1,4 +1,5 @@
-//! Distributions over scalars. Every part agrees with quadrature, sums and samples.
+//! Tests of distributions over scalars. Every part of a distribution agrees with quadrature, sums
+//! and samples.
 
 use super::probe::{Probe, SETTINGS, module, named, vector};
 use super::quadrature::Rule;
@@ -7,16 +8,18 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::dist::support;
 use bnnc_hir::types::Ty;
 
-/// The number of draws of a sample.
+/// The number of draws in a sample.
 const DRAWS: usize = 40_000;
 
-/// For the parameters of these tests, there is no mass above this count.
+/// The largest count in sums over counts. At the parameters of these tests, larger counts have a
+/// negligible probability.
 const COUNTS: usize = 3000;
 
-/// Distributions whose mass is infinite on purpose.
+/// Distributions that are improper on purpose: their density does not have a finite integral.
 const IMPROPER: &[&str] = &["Flat"];
 
-/// Checks that `found` is near `expected`. The tolerance is relative for values above one.
+/// Checks that `found` is near `expected`. The tolerance is relative if the expected value is above
+/// one.
 pub fn near(what: &str, found: f64, expected: f64, tolerance: f64) -> Result<(), String> {
     let close = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
     if close {
@@ -26,7 +29,8 @@ pub fn near(what: &str, found: f64, expected: f64, tolerance: f64) -> Result<(),
     }
 }
 
-/// Runs a check for every elementwise distribution with a density, with every setting.
+/// Runs a check for every elementwise distribution that has a density, at every setting of its
+/// parameters.
 pub fn all(check: impl Fn(&Probe<'_>) -> Result<(), String>) {
     let module = module("");
     let mut faults = Vec::new();
@@ -58,7 +62,7 @@ pub fn ends(probe: &Probe<'_>) -> Support {
     }
 }
 
-/// Returns points and weights that integrate (or sum) over the support.
+/// Returns points and weights with which a function is integrated (or summed) over the support.
 fn rule(probe: &Probe<'_>) -> Rule {
     match ends(probe) {
         Support::Real => Rule::new((f64::NEG_INFINITY, f64::INFINITY), &probe.breaks()),
@@ -74,7 +78,8 @@ fn rule(probe: &Probe<'_>) -> Rule {
     }
 }
 
-/// Returns the expectation of a function of the value and its log density.
+/// Returns the expectation of a function. Its arguments are the value and the log density of the
+/// value.
 fn expectation(probe: &Probe<'_>, f: impl Fn(f64, f64) -> f64) -> f64 {
     let rule = rule(probe);
     let log_density = probe.log_densities(&rule.points).unwrap_or_default();
@@ -123,7 +128,7 @@ fn entropies_are_expectations() {
     });
 }
 
-/// Returns points inside the support, away from the breaks.
+/// Returns points inside the support that are not near a break of the density.
 fn inside(probe: &Probe<'_>) -> Vec<f64> {
     let (low, high) = match ends(probe) {
         Support::Real => (-4.0, 4.0),
@@ -160,8 +165,9 @@ fn cumulative_functions_have_the_density_as_slope() {
     });
 }
 
-/// A site of a narrower type has the truncated distribution. The truncated density integrates to one on the interval, and parts that are not valid
-/// for it are removed.
+/// If the type of a site is narrower than the support, the site has the truncated distribution. The
+/// truncated density integrates to one over the interval. Parts that are not valid for the
+/// truncated distribution are removed.
 #[test]
 fn narrowed_densities_integrate_to_one() {
     all(|probe| {
@@ -187,8 +193,8 @@ fn narrowed_densities_integrate_to_one() {
     });
 }
 
-/// Checks that the sample mean is within five standard errors of the declared mean, and that the sample variance is within six standard errors of the
-/// declared variance.
+/// Compares a sample with the declared moments. The sample mean must be within five standard errors
+/// of the mean, and the sample variance within six standard errors of the variance.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     let mean = probe.scalar(|i| &i.mean).filter(|mean| mean.is_finite());
     let (Some(draws), Some(mean)) = (probe.draws(DRAWS), mean) else {
@@ -217,14 +223,15 @@ fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     }
 }
 
-/// Checks that the Kolmogorov-Smirnov distance of a sample is below its quantile for a probability of 0.0001.
+/// Checks the Kolmogorov-Smirnov distance between a sample and the distribution. A correct sampler
+/// exceeds the bound with a probability of 0.0001.
 fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
     let Some(mut draws) = probe.draws(DRAWS) else {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    // Only every fourth draw is used, because cumulative functions are slow. At the other draws, the distance is larger by at most the mass of three
-    // draws.
+    // Only every fourth draw is used, because cumulative functions are slow. The distance at the
+    // other draws is larger by at most three draws divided by the number of draws.
     let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
     let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
@@ -250,7 +257,8 @@ fn draws_follow_the_cumulative_function() {
     all(sample_distance);
 }
 
-/// Draws lie in the support. A declared sampler may be missing only if it needs gamma variates.
+/// Draws lie within the support. A declared sampler may be missing only if it needs gamma
+/// variables.
 #[test]
 fn draws_lie_in_the_support() {
     all(|probe| {
@@ -269,7 +277,7 @@ fn draws_lie_in_the_support() {
     });
 }
 
-/// A sampler whose scale is a tenth too small fails the checks above.
+/// A sampler whose scale is too small by a tenth fails these checks.
 #[test]
 fn a_wrong_sampler_is_detected() {
     let module = module(
@@ -296,7 +304,8 @@ fn a_wrong_sampler_is_detected() {
     );
 }
 
-/// The derivatives of the log density with respect to every parameter and the value are finite, inside the support and far out.
+/// The derivatives of the log density are finite, both inside the support and far out. They are
+/// taken with respect to every parameter and the value.
 #[test]
 fn gradients_are_finite() {
     all(|probe| {
@@ -318,7 +327,7 @@ fn gradients_are_finite() {
             let mut inputs = probe.parameters().to_vec();
             inputs.push(Tensor::scalar(x));
             let results = bnnc_graph::eval::evaluate(&gradient, &inputs, &Default::default());
-            // Where the density is zero, the gradient has no meaning.
+            // If the density is zero, its gradient has no meaning.
             if results[0].data[0].is_finite() && !results.iter().all(|result| result.data[0].is_finite()) {
                 return Err(format!("at {x}: {results:?}"));
             }
@@ -327,7 +336,7 @@ fn gradients_are_finite() {
     });
 }
 
-/// The log density of the improper prior and its derivative are zero everywhere.
+/// The log density of the improper prior is zero everywhere, and so is its derivative.
 #[test]
 fn improper_densities_are_constant() {
     let module = module("");

@@ -1,4 +1,5 @@
-//! Values outside the support, both tails of every cumulative function, quantiles, and truncation.
+//! Tests of values outside the support, both tails of every cumulative function, quantiles, and
+//! truncation.
 
 use super::probe::{Probe, module, named, vector};
 use super::quadrature::Rule;
@@ -10,7 +11,8 @@ use bnnc_rewrite::differentiate::gradient;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// The parts that are functions of a value, with the values that they have below and above the support.
+/// The parts that are functions of a value. Each has one value below the support, and one value
+/// above the support.
 const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_density", [-INFINITY, -INFINITY]),
     ("cdf", [0.0, 1.0]),
@@ -19,7 +21,7 @@ const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_survival", [0.0, -INFINITY]),
 ];
 
-/// The test covers every distribution of the library, at numbers below and above its support.
+/// The test covers every distribution of the library, at points below and above its support.
 #[test]
 fn parts_outside_the_support_are_those_of_a_zero_density() {
     all(|probe| {
@@ -43,7 +45,7 @@ fn parts_outside_the_support_are_those_of_a_zero_density() {
     });
 }
 
-/// The gradient at values outside the support is zero and not NaN.
+/// Outside the support, the gradient is zero instead of NaN.
 #[test]
 fn slopes_outside_the_support_are_numbers() {
     all(|probe| {
@@ -78,7 +80,7 @@ fn slopes_outside_the_support_are_numbers() {
     });
 }
 
-/// Both tails match quadrature of the density, and the log tails are the logarithms of the tails.
+/// Both tails agree with quadrature of the density. The log tails are the logarithms of the tails.
 #[test]
 fn both_tails_are_integrals_of_the_density() {
     all(|probe| {
@@ -110,7 +112,8 @@ fn both_tails_are_integrals_of_the_density() {
     });
 }
 
-/// A distribution with a cumulative function must also have a survival function, so that truncation far out does not suffer from cancellation.
+/// A distribution with a cumulative function must also have a survival function. Otherwise,
+/// truncation far out would suffer from cancellation.
 #[test]
 fn every_cumulative_function_has_a_survival_of_its_own() {
     use bnnc_hir::parts::DistributionPart;
@@ -126,7 +129,8 @@ fn every_cumulative_function_has_a_survival_of_its_own() {
     });
 }
 
-/// Every distribution on the reals has a cumulative function, except the horseshoe, whose integral has no closed form.
+/// Every distribution on the reals has a cumulative function. The horseshoe is an exception,
+/// because its integral does not have a closed form.
 #[test]
 fn distributions_of_reals_have_cumulative_functions() {
     all(|probe| {
@@ -151,7 +155,8 @@ fn quantiles_are_inverses() {
     });
 }
 
-/// The expected values come from SciPy 1.17, except that of the half-normal near zero, which comes from mpmath.
+/// The expected values were computed with SciPy 1.17. The value of the half-normal near zero was
+/// computed with mpmath.
 #[test]
 fn quantiles_of_the_normal_families_are_the_known_ones() {
     let module = module("");
@@ -184,8 +189,8 @@ fn quantiles_of_the_normal_families_are_the_known_ones() {
     }
 }
 
-/// The derivatives of the logarithms of both tails with respect to the value and every parameter, including shapes, match central differences of
-/// fourth order.
+/// The derivatives of the logarithms of both tails agree with central differences of fourth order.
+/// They are taken with respect to the value and every parameter, including shapes.
 #[test]
 fn slopes_of_both_tails_match_differences() {
     all(|probe| {
@@ -207,7 +212,7 @@ fn slopes_of_both_tails_match_differences() {
                 .collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             if names.len() != inputs.len() {
-                // The function does not use this parameter.
+                // The function does not depend on this parameter.
                 continue;
             }
             let mut b = bnnc_graph::builder::Builder::new("sum");
@@ -228,7 +233,7 @@ fn slopes_of_both_tails_match_differences() {
                     evaluate(&sum, &moved, &Default::default())[0].data[0]
                 };
                 if !value(0.0).is_finite() {
-                    // There is no mass below the smallest value of a Pareto or a uniform variate.
+                    // A Pareto or a uniform variable has no probability below its smallest value.
                     continue;
                 }
                 let h = 1e-3;
@@ -241,7 +246,8 @@ fn slopes_of_both_tails_match_differences() {
     });
 }
 
-/// Logarithms of both tails, which were computed with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`) and rounded.
+/// The logarithms of both tails. They were computed with 60 digits (mpmath 1.3: `gammainc`,
+/// `betainc`, `erfc`) and then rounded.
 const TAILS: &[(&str, &[f64], f64, f64, f64)] = &[
     (
         "Gamma",
@@ -522,7 +528,7 @@ fn both_tails_have_the_known_logarithms() {
         let probe = Probe::at(&module, named(&module, name), values);
         for (part, expected) in [("log_cdf", log_cdf), ("log_survival", log_survival)] {
             let found = probe.part(part, &[*x]).unwrap_or_default()[0];
-            // The complement of a probability near one is only as accurate as the rounding of this probability.
+            // The complement of a probability near one has the rounding error of this probability.
             let bound = 5e-12 * expected.abs() + 1e-15;
             assert!(
                 (found - expected).abs() <= bound.max(3e-16 / expected.exp().max(1e-3)),
@@ -533,7 +539,9 @@ fn both_tails_have_the_known_logarithms() {
     }
 }
 
-/// Far below the median, the arctangent would round to a quarter turn. The expected probabilities are `atan(1 / z) / pi`, computed with 60 digits.
+/// Far below the median, the arctangent rounds to a quarter turn. A formula that adds the
+/// arctangent to a quarter turn would lose all digits. The expected probabilities are
+/// `atan(1 / z) / pi`, computed with 60 digits.
 #[test]
 fn far_cauchy_tails_keep_their_digits() {
     let module = module("");
@@ -551,7 +559,8 @@ fn far_cauchy_tails_keep_their_digits() {
     }
 }
 
-/// The expected values contain differences of log gamma functions of large arguments. The values were computed with 60 digits.
+/// The formulas of the expected values contain differences between log gamma functions of large
+/// arguments. The expected values were therefore computed with 60 digits.
 #[test]
 fn large_parameters_keep_their_digits() {
     let module = module("");
@@ -586,8 +595,8 @@ fn large_parameters_keep_their_digits() {
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
 
-/// A density that is truncated to an interval far out still integrates to one, even where the difference of two cumulative functions is zero or
-/// consists of rounding errors.
+/// A density that is truncated to an interval far out still integrates to one. There, the
+/// difference of two cumulative functions may be zero or consist of rounding errors.
 #[test]
 fn densities_truncated_far_out_integrate_to_one() {
     let module = module("");
@@ -626,8 +635,9 @@ fn densities_truncated_far_out_integrate_to_one() {
     }
 }
 
-/// The location is far outside the interval. The derivative of the normalisation with respect to the location, `d/dm -log Phi(m)` at -30, is the
-/// negative inverse Mills ratio, `-(30 + 1 / 30 - ..)`.
+/// The location is far outside the interval. The derivative of the normalisation with respect to
+/// the location is `d/dm -log Phi(m)` at -30. It is the negative inverse Mills ratio,
+/// `-(30 + 1 / 30 - ..)`.
 #[test]
 fn truncated_densities_have_slopes_far_out() {
     let module = module("");
@@ -641,6 +651,6 @@ fn truncated_densities_have_slopes_far_out() {
     let mut inputs = probe.parameters().to_vec();
     inputs.push(Tensor::scalar(0.5));
     let found = evaluate(&slope, &inputs, &Default::default()).pop().unwrap().data[0];
-    // The expected value is (x - loc) - phi(30) / Phi(-30), computed with mpmath.
+    // The expected derivative is (x - loc) - phi(30) / Phi(-30), computed with mpmath.
     assert_eq!(near("slope", found, 30.5 - 30.033_259_667_433_68, 1e-10), Ok(()));
 }

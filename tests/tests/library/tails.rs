@@ -1,4 +1,5 @@
-//! Far tails and known numbers. No density is NaN anywhere. Densities with special functions agree with values that were computed with many digits.
+//! Tests of far tails, and of values that are known. A log density is never NaN. Densities that use
+//! special functions agree with values that were computed with many digits.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -8,14 +9,15 @@ use std::f64::consts::{LN_2, PI};
 
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// Runs a check for a distribution with these parameters.
+/// Runs a check for a distribution at these parameters.
 fn at(name: &str, values: &[f64], check: impl Fn(&Probe<'_>)) {
     let module = module("");
     let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
     check(&Probe::at(&module, named(&module, name), values));
 }
 
-/// The values are from `1e-40` to `1e40`, on both sides of zero if both belong to the support.
+/// The tested values range from `1e-40` to `1e40`. They are on both sides of zero if both sides
+/// belong to the support.
 #[test]
 fn densities_are_numbers_in_the_far_tails() {
     all(|probe| {
@@ -34,7 +36,7 @@ fn densities_are_numbers_in_the_far_tails() {
     });
 }
 
-/// Where the squared value is far above one, tails that fall like a power have the exact power.
+/// Some tails fall like a power. If the squared value is far above one, they have the exact power.
 #[test]
 fn power_laws_have_their_orders() {
     let laws: [(&str, &[f64], f64); 7] = [
@@ -55,11 +57,12 @@ fn power_laws_have_their_orders() {
     }
 }
 
-/// The entropies have closed forms. Shapes are integers, so that gamma functions are factorials.
+/// The expected entropies have closed forms. Shapes are integers, so gamma functions are
+/// factorials.
 #[test]
 fn entropies_are_the_known_ones() {
     let (log, scale) = (0.4f64.ln(), 0.4);
-    // The logarithm of the gamma function, and the digamma function, at three.
+    // The logarithm of the gamma function at three, and the digamma function at three.
     let (gamma, digamma) = (LN_2, 1.5 - EULER);
     let known: [(&str, &[f64], f64); 14] = [
         ("Exponential", &[scale], 1.0 + log),
@@ -97,7 +100,9 @@ fn entropies_are_the_known_ones() {
     });
 }
 
-/// The standard log density was computed with fifty digits and rounded: near the peak, around the boundary between its two formulas, and far out.
+/// The expected log densities of the standard horseshoe were computed with fifty digits and
+/// rounded. The points are near the peak, around the boundary between the two formulas, and far
+/// out.
 #[test]
 fn horseshoe_densities_are_the_known_ones() {
     let known = [
@@ -123,7 +128,8 @@ fn horseshoe_densities_are_the_known_ones() {
     });
 }
 
-/// The expected values are `Phi(a) + exp(2 shape) Phi(-b)`, computed with fifty digits and rounded.
+/// The expected values are `Phi(a) + exp(2 shape) Phi(-b)`. They were computed with fifty digits
+/// and rounded.
 #[test]
 fn inverse_gaussian_probabilities_are_the_known_ones() {
     let known = [
@@ -141,8 +147,9 @@ fn inverse_gaussian_probabilities_are_the_known_ones() {
     }
 }
 
-/// The probabilities far in the tail were computed with fifty digits and rounded. A relative rounding error `e` of an argument `z` changes these
-/// probabilities by the fraction `z^2 e`.
+/// The expected probabilities far in the tail were computed with fifty digits and rounded. If an
+/// argument `z` has the relative rounding error `e`, such a probability changes by the fraction
+/// `z^2 e`.
 #[test]
 fn small_probabilities_keep_their_digits() {
     let normal = [
@@ -176,7 +183,7 @@ fn small_probabilities_keep_their_digits() {
         let probe = Probe::at(&module, named(&module, "Bent"), vec![Tensor::scalar(0.0)]);
         relative(probe.cdf(&[z]), z, z * expected, bound);
     }
-    // For these arguments, both terms of the probability are small.
+    // At these arguments, both terms of the probability are small.
     for (x, shape, expected) in [
         (0.01, 2.0, 1.527_989_256_759_566_6e-44),
         (0.05, 3.0, 1.771_692_817_533_797_3e-13),

@@ -1,4 +1,4 @@
-//! Draws and means of distributions that the type of an output truncates.
+//! Draws and means of distributions that are truncated by the type of an output.
 
 use super::probe::{Probe, coordinates, module, named};
 use super::scalars::near;
@@ -14,11 +14,12 @@ use std::f64::consts::PI;
 const INFINITY: f64 = f64::INFINITY;
 const DRAWS: usize = 1000;
 
-/// A distribution, an interval, and the mean in this interval. The mean is NaN if the density has a jump, so that quadrature is not accurate enough.
+/// A distribution, an interval, and the mean of the distribution truncated to this interval. The
+/// mean is NaN if the density has a jump, because quadrature is then not accurate enough.
 type Case = (&'static str, &'static [f64], (f64, f64), f64);
 
-/// Returns the cases. The means have closed forms, except for `Gamma` and `StudentT` in bounded intervals, whose means were computed by
-/// quadrature (mpmath).
+/// Returns the tested cases. The expected means have closed forms. The means of `Gamma` and
+/// `StudentT` in bounded intervals are exceptions, which were computed by quadrature (mpmath).
 fn cases() -> Vec<Case> {
     let exponential =
         |scale: f64, low: f64, high: f64| low + scale - (high - low) / ((high - low) / scale).exp_m1();
@@ -69,7 +70,7 @@ fn truncated_means_are_the_known_ones() {
             assert_eq!(found, mean, "{label}");
             continue;
         }
-        // The error is relative to the distance from the nearer bound.
+        // The error is measured relative to the distance of the mean from the nearer bound.
         let end = if low.is_finite() && (high.is_infinite() || mean - low < high - mean) {
             low
         } else {
@@ -79,8 +80,9 @@ fn truncated_means_are_the_known_ones() {
     }
 }
 
-/// Families and intervals in which quantiles are hard to find: peaks that are narrow or far from both bounds, tails without moments, densities that
-/// are infinite at a bound, and far tails.
+/// Families and intervals in which quantiles are hard to find. Peaks may be narrow or far from both
+/// bounds, and densities may be infinite at a bound. Some tails do not have moments, and some
+/// intervals lie far in a tail.
 const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
     ("StudentT", &[3.0, 2.5, 1.0], (0.0, 5.0)),
     ("StudentT", &[3.0, 0.0, 1.0], (3.0, 4.0)),
@@ -114,7 +116,7 @@ const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
     ("Pareto", &[1.0, 0.6], (3.0, INFINITY)),
 ];
 
-/// Each draw is the quantile of its uniform variate.
+/// Each draw is the quantile that belongs to its uniform random number.
 #[test]
 fn truncated_draws_are_quantiles_of_their_noise() {
     let module = module("");
@@ -161,7 +163,8 @@ fn truncated_draws_are_quantiles_of_their_noise() {
         let logs = probe.part(part, &draws).unwrap_or_default();
         for ((x, log), uniform) in draws.iter().zip(logs).zip(uniform) {
             let found = (log - whole).exp_m1() / rest.exp_m1();
-            // The probability between a draw and the neighbouring 64-bit number bounds the attainable accuracy.
+            // The attainable accuracy is limited by the probability between a draw and the next
+            // 64-bit number.
             let spacing = at("log_density", *x).exp() * x.abs() * f64::EPSILON / whole.exp();
             let room = 1e-6 + if spacing.is_finite() { 4.0 * spacing } else { 0.0 };
             assert!(
@@ -172,7 +175,8 @@ fn truncated_draws_are_quantiles_of_their_noise() {
     }
 }
 
-/// Draws follow the cumulative function inside the interval, by Kolmogorov's bound for a probability of 4e-7.
+/// Inside the interval, draws follow the cumulative function of the truncated distribution. A
+/// correct sampler exceeds Kolmogorov's bound with a probability of 4e-7.
 #[test]
 fn truncated_draws_have_their_cumulative_functions() {
     let module = module("");
@@ -186,7 +190,8 @@ fn truncated_draws_have_their_cumulative_functions() {
         let mut draws = probe.call(&draw, &coordinates(0)).data;
         draws.sort_by(f64::total_cmp);
         assert!(low <= draws[0] && draws[DRAWS - 1] <= high, "{label}");
-        // Uses the tail with less probability beyond the interval, so that differences are accurate.
+        // Uses the tail that has less probability beyond the interval, because its differences are
+        // more accurate.
         let at = |part: &str, x: f64| probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]);
         let is_upper =
             high.is_finite() && (low.is_infinite() || at("log_cdf", high) < at("log_survival", low));

@@ -1,5 +1,6 @@
-//! The log densities of the models in plain arithmetic, constants included, according to the descriptions beside the reference draws. A
-//! distribution that is restricted to one half of the reals has twice its density on this half.
+//! The log densities of the models of `examples/posteriors`, written in plain arithmetic and
+//! including constants. They follow the descriptions that come with the reference draws. If a
+//! distribution is restricted to one half of the reals, its density there is doubled.
 
 use serde_json::Value;
 use std::f64::consts::{LN_2, PI};
@@ -25,12 +26,13 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// Returns the sum of the normal log densities around predictions.
+/// Returns the sum of normal log densities of `y`. Each is centred at the predicted mean of its
+/// row.
 fn regression(y: &[f64], sd: f64, mean: impl Fn(usize) -> f64) -> f64 {
     y.iter().enumerate().map(|(i, y)| normal(*y, mean(i), sd)).sum()
 }
 
-/// Returns the log density at `q`: alpha, beta[1..5], sigma.
+/// Returns the log density of a model at `q`, which contains alpha, beta[1..5] and sigma.
 pub fn ar5(data: &Value, q: &[f64]) -> f64 {
     let y = numbers(data, "y");
     let (alpha, beta, sigma) = (q[0], &q[1..6], q[6]);
@@ -39,7 +41,7 @@ pub fn ar5(data: &Value, q: &[f64]) -> f64 {
     series + q[..6].iter().map(|b| normal(*b, 0.0, 10.0)).sum::<f64>() + half_cauchy(sigma, 2.5)
 }
 
-/// Returns the log density at `q`: beta[1..5], sigma.
+/// Returns the log density of a model at `q`, which contains beta[1..5] and sigma.
 pub fn blr(data: &Value, q: &[f64]) -> f64 {
     let y = numbers(data, "y");
     let rows = data["X"].as_array().unwrap();
@@ -52,7 +54,8 @@ pub fn blr(data: &Value, q: &[f64]) -> f64 {
     regression(&y, sigma, |i| dot(&row(i), beta)) + prior + half_normal(sigma, 10.0)
 }
 
-/// Returns the log density at `q`: theta[1..8], mu, tau. The log density includes the density of theta given mu and tau.
+/// Returns the log density of a model at `q`, which contains theta[1..8], mu and tau. It includes
+/// the density of theta given mu and tau.
 pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (theta, mu, tau) = (&q[..8], q[8], q[9]);
@@ -61,7 +64,7 @@ pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     likelihood + prior + normal(mu, 0.0, 5.0) + half_cauchy(tau, 5.0)
 }
 
-/// Returns the log density at `q`: eta[1..8], mu, tau.
+/// Returns the log density of a model at `q`, which contains eta[1..8], mu and tau.
 pub fn schools(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (eta, mu, tau) = (&q[..8], q[8], q[9]);
@@ -70,14 +73,15 @@ pub fn schools(data: &Value, q: &[f64]) -> f64 {
     likelihood + prior + normal(mu, 0.0, 5.0) + half_cauchy(tau, 5.0)
 }
 
-/// The data of a linear regression: one row of inputs per case, and the outputs.
+/// The data of a linear regression: for each case, a row of inputs and an output.
 pub struct Cases {
     pub inputs: Vec<Vec<f64>>,
     pub outputs: Vec<f64>,
 }
 
 impl Cases {
-    /// Returns the log density at `q`: the coefficients, then sigma. All have flat priors.
+    /// Returns the log density at `q`, which contains the coefficients, followed by sigma. The
+    /// coefficients and sigma have flat priors.
     fn log_density(&self, q: &[f64]) -> f64 {
         let (sigma, beta) = q.split_last().unwrap();
         regression(&self.outputs, *sigma, |i| dot(&self.inputs[i], beta))
@@ -124,22 +128,22 @@ pub fn mesquite_cases(data: &Value) -> Cases {
     }
 }
 
-/// Returns the log density at `q`: beta[1..2], sigma.
+/// Returns the log density of a model at `q`, which contains beta[1..2] and sigma.
 pub fn kidscore(data: &Value, q: &[f64]) -> f64 {
     kidscore_cases(data).log_density(q) + half_cauchy(q[2], 2.5)
 }
 
-/// Returns the log density at `q`: beta[1..4], sigma.
+/// Returns the log density of a model at `q`, which contains beta[1..4] and sigma.
 pub fn earnings(data: &Value, q: &[f64]) -> f64 {
     earnings_cases(data).log_density(q)
 }
 
-/// Returns the log density at `q`: beta[1..7], sigma.
+/// Returns the log density of a model at `q`, which contains beta[1..7] and sigma.
 pub fn mesquite(data: &Value, q: &[f64]) -> f64 {
     mesquite_cases(data).log_density(q)
 }
 
-/// Returns the log density at `q`: alpha, beta.
+/// Returns the log density of a model at `q`, which contains alpha and beta.
 pub fn votes(data: &Value, q: &[f64]) -> f64 {
     let (vote, income) = (numbers(data, "vote"), numbers(data, "income"));
     let term = |(vote, income): (&f64, &f64)| {

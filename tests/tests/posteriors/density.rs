@@ -1,4 +1,5 @@
-//! At published draws, the compiler's log densities match the log densities in `by_hand`.
+//! At published draws, the log densities of compiled models agree with the log densities in
+//! `by_hand`.
 
 use super::by_hand;
 use bnnc_abi::data::DataSpec;
@@ -21,7 +22,7 @@ fn folder() -> PathBuf {
     bnnc_tests::root().join("examples/posteriors")
 }
 
-/// The density functions of an example, with its data.
+/// The density functions of an example program, and its data.
 struct Posterior {
     densities: Densities,
     bindings: Vec<Binding>,
@@ -51,7 +52,7 @@ impl Posterior {
         }
     }
 
-    /// Returns the value of a port for an example.
+    /// Returns the value of a port for one row of data.
     fn datum(&self, port: &str, row: usize) -> Option<Tensor> {
         let rows = &self.dataset.train;
         let binding = self.bindings.iter().find(|binding| binding.port == port)?;
@@ -106,7 +107,8 @@ impl Posterior {
     }
 }
 
-/// Sites with their numbers of elements (`None` for a scalar), in the order of the columns.
+/// The names of sites, each with its number of elements (`None` for a scalar). The order is that of
+/// the columns of the draws.
 type Sites = [(&'static str, Option<usize>)];
 
 fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {
@@ -121,7 +123,7 @@ fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {
     tensors
 }
 
-/// Checks that both densities agree up to rounding, relative to their size.
+/// Checks that both log densities agree up to rounding errors, relative to their size.
 fn check(name: &str, sites: &Sites, by_hand: fn(&Value, &[f64]) -> f64, points: &[&[f64]]) {
     let posterior = Posterior::load(name);
     for point in points {
@@ -190,7 +192,7 @@ fn independent_coefficients() {
     );
 }
 
-/// Points in the order theta[1..8], mu, tau.
+/// Three points. The order of the elements is theta[1..8], mu, tau.
 const SCHOOLS: [[f64; 10]; 3] = [
     [
         10.6802773011458,
@@ -320,7 +322,7 @@ fn mesquite() {
     );
 }
 
-/// The likelihood at the mode is also compared with its published value.
+/// The test also compares the likelihood at the mode with its published value.
 #[test]
 fn votes() {
     let mode = [-1.4021299127132363, 0.3259947055405652];

@@ -1,6 +1,8 @@
-//! Linear regressions with flat priors have known posteriors. With `n` cases, `p` coefficients and a flat prior of sigma, the coefficients
-//! have a Student's t distribution with `nu = n - p - 1` degrees of freedom around least squares, and `sum of squared residuals / sigma^2`
-//! is chi-squared with `nu` degrees of freedom.
+//! The posterior of a linear regression is known exactly if the priors are flat. Let there be `n`
+//! cases and `p` coefficients. The coefficients have a Student's t distribution around the
+//! least-squares solution, with `nu = n - p - 1` degrees of freedom, and
+//! `sum of squared residuals / sigma^2` has a chi-squared distribution with `nu` degrees of
+//! freedom.
 
 use super::by_hand::Cases;
 use super::sampled::Reference;
@@ -19,7 +21,7 @@ fn cholesky(a: &[Vec<f64>]) -> Vec<Vec<f64>> {
     l
 }
 
-/// Returns the solution of `l transpose(l) x = b`.
+/// Returns the solution `x` of `l transpose(l) x = b`.
 fn solve(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
     let mut x = b.to_vec();
     for i in 0..x.len() {
@@ -33,7 +35,7 @@ fn solve(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Returns the moments of `beta` and `sigma`.
+/// Returns the moments of `beta` and `sigma` under the posterior.
 pub fn posterior(cases: &Cases) -> Vec<Reference> {
     let (x, y) = (&cases.inputs, &cases.outputs);
     let count = x[0].len();
@@ -63,7 +65,8 @@ pub fn posterior(cases: &Cases) -> Vec<Reference> {
         let variance = squares / (nu - 2.0) * solve(&factor, &unit)[i];
         exact(format!("beta[{i}]"), beta[i], variance, 3.0 + 6.0 / (nu - 4.0))
     };
-    // The moments are E[sigma^k] = (squares / 2)^(k / 2) gamma((nu - k) / 2) / gamma(nu / 2).
+    // The moments of sigma are E[sigma^k] = (squares / 2)^(k / 2) gamma((nu - k) / 2) / gamma(nu /
+    // 2).
     let power = |k: f64| (0.5 * k * (0.5 * squares).ln() + lgamma(0.5 * (nu - k)) - lgamma(0.5 * nu)).exp();
     let [m1, m2, m3, m4] = [1.0, 2.0, 3.0, 4.0].map(power);
     let variance = m2 - m1 * m1;

@@ -1,4 +1,5 @@
-//! The models of `examples/posteriors` have the densities of the published models, and samplers find their posteriors.
+//! The models of `examples/posteriors` have the densities of the published models. Samplers find
+//! their posteriors.
 #![allow(clippy::unwrap_used)]
 
 mod by_hand;

@@ -1,8 +1,11 @@
-//! The unchanged programs of `examples/posteriors`, from source to draws, find the published posteriors.
+//! The programs of `examples/posteriors` find the published posteriors. They run unchanged, from
+//! the source to the draws.
 //!
-//! The mean of every quantity must be within four combined standard errors of the reference. The logarithm of the ratio of the two standard
-//! deviations (ours to the reference's) must be within four standard errors of zero. Its standard error is `sqrt((kurtosis - 1) / 4 * (1 / ess + 1 /
-//! 10000))`, with the kurtosis of the reference and, for a published reference, its 10000 draws.
+//! The mean of every quantity must be within four combined standard errors of the reference. The
+//! test also compares our standard deviation of every quantity with that of the reference. The
+//! logarithm of their ratio must be within four standard errors of zero. This standard error is
+//! `sqrt((kurtosis - 1) / 4 * (1 / ess + 1 / 10000))`. The kurtosis is that of the reference, and
+//! 10000 is the number of draws of a published reference.
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser};
@@ -11,23 +14,24 @@ use bnnc_tests::compile;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The largest allowed difference, in standard errors.
+/// The largest allowed difference from the reference, in standard errors.
 const BOUND: f64 = 4.0;
 
-/// The number of draws of the published posteriors.
+/// The number of draws of each published posterior.
 const PUBLISHED: f64 = 10_000.0;
 
-/// The reference for one quantity.
+/// The reference values for one quantity.
 pub struct Reference {
-    /// The name of the quantity. Elements are numbered as in the language, so `beta[0]` is the first element.
+    /// The name of the quantity. Elements are numbered as in the language: the first element is
+    /// `beta[0]`.
     pub name: String,
     pub mean: f64,
     pub sd: f64,
-    /// The standard error of the mean; zero if it is exact.
+    /// The standard error of the reference mean; zero if the mean is exact.
     pub mcse_mean: f64,
-    /// `(kurtosis - 1) / 4`.
+    /// The value `(kurtosis - 1) / 4` of the reference.
     pub spread: f64,
-    /// One over the number of draws.
+    /// One divided by the number of reference draws; zero if the reference is exact.
     pub per_draw: f64,
 }
 
@@ -40,7 +44,7 @@ fn data(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Reads `reference/NAME.csv`.
+/// Reads the reference values from `reference/NAME.csv`.
 fn published(name: &str) -> Vec<Reference> {
     let text = std::fs::read_to_string(folder().join(format!("reference/{name}.csv"))).unwrap();
     let mut lines = text.lines();
@@ -53,7 +57,8 @@ fn published(name: &str) -> Vec<Reference> {
         let cells: Vec<&str> = line.split(',').collect();
         let of = |name| column(&cells, name);
         let (mean, sd) = (of("mean").unwrap(), of("sd").unwrap());
-        // An exact reference lacks these columns. The posterior is then close to a normal distribution, whose kurtosis is three.
+        // An exact reference does not have these columns. Its posterior is close to a normal
+        // distribution, so the kurtosis is taken as three.
         let spread = of("mcse_sd")
             .zip(of("ess_bulk"))
             .map_or(0.5, |(error, size)| (error / sd).powi(2) * size.min(PUBLISHED));
@@ -73,7 +78,7 @@ fn published(name: &str) -> Vec<Reference> {
     lines.map(reference).collect()
 }
 
-/// Returns `beta[0]` for `beta[1]`.
+/// Converts a name with indices from 1 to the name in the language: `beta[1]` becomes `beta[0]`.
 fn numbered(name: &str) -> String {
     match name.split_once('[') {
         Some((site, rest)) => {
@@ -84,7 +89,7 @@ fn numbered(name: &str) -> String {
     }
 }
 
-/// Runs a program, whose text `edit` may change.
+/// Runs a program. The function `edit` may change the text of the program first.
 fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, InferenceOutcome)> {
     let path = folder().join(format!("{name}.bnn"));
     let text = edit(std::fs::read_to_string(&path).unwrap());
@@ -94,7 +99,7 @@ fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Inferen
     names.zip(result.outcomes).collect()
 }
 
-/// Returns the summary of the draws of a quantity in all chains.
+/// Returns the summary of a quantity, computed from its draws in all chains.
 fn summary(outcome: &InferenceOutcome, name: &str) -> QuantitySummary {
     let found = outcome.quantities.iter().find(|quantity| quantity.name == name);
     let quantity = found.unwrap_or_else(|| panic!("no `{name}`"));
@@ -109,7 +114,7 @@ fn divergences(outcome: &InferenceOutcome) -> f64 {
     diverging.iter().flatten().sum()
 }
 
-/// Returns the differences from the reference, one sentence each.
+/// Returns the differences from the reference that are too large, as one sentence each.
 fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<String> {
     let mut faults = Vec::new();
     for reference in references {
@@ -122,7 +127,8 @@ fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<Stri
                 reference.name
             ));
         }
-        // Draws that alternate around the mean determine the mean better than the spread, so the ESS of the tails is used too.
+        // If draws alternate around the mean, they determine the mean better than the spread. The
+        // smaller of the bulk and tail ESS is therefore used.
         let size = found.ess_bulk.min(found.ess_tail);
         let error = (reference.spread * (1.0 / size + reference.per_draw)).sqrt();
         let z = (found.sd / reference.sd).ln() / error;
@@ -139,7 +145,8 @@ fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<Stri
     faults
 }
 
-/// Checks that the inference `gold` of a program finds the posterior of every list of references, without divergent transitions.
+/// Checks the inference block `gold` of a program. It must find the posterior of every list of
+/// references, without divergent transitions.
 fn check(name: &str, references: &[Vec<Reference>]) {
     let outcomes = outcomes(name, |text| text);
     let (_, gold) = outcomes.iter().find(|(infer, _)| infer == "gold").unwrap();
@@ -168,8 +175,8 @@ fn eight_schools() {
     check("eight-schools", &[published("eight-schools")]);
 }
 
-/// For any prior of the noise, the posterior of the coefficients is symmetric around the least-squares solution. This solution is therefore the exact
-/// mean.
+/// For every prior of the noise, the posterior of the coefficients is symmetric around the
+/// least-squares solution. This solution is therefore the exact posterior mean.
 #[test]
 fn kidscore() {
     let data = data("kidscore-momiq");
@@ -177,7 +184,8 @@ fn kidscore() {
     exact.truncate(2);
     let published = published("kidscore-momiq");
     for (exact, published) in exact.iter_mut().zip(&published) {
-        // The spread depends on the prior of the noise, so the published spread is used.
+        // The posterior spread depends on the prior of the noise, so the published spread is used
+        // for it.
         (exact.sd, exact.spread, exact.per_draw) = (published.sd, published.spread, published.per_draw);
     }
     check("kidscore-momiq", &[published, exact]);
@@ -199,7 +207,8 @@ fn mesquite() {
 fn votes() {
     let mut references = published("nes-logit");
     for reference in &mut references {
-        // The published draws number the coefficients, but the program names them after their columns.
+        // The published draws number the coefficients. The program names them after their columns
+        // instead.
         if reference.name == "beta[0]" {
             reference.name = "beta[income]".to_owned();
         }
@@ -207,8 +216,9 @@ fn votes() {
     check("nes-logit", &[references]);
 }
 
-/// In the centred parameterisation, the sampler misses the neck of the funnel and reports divergent transitions. In the compiler's non-centred
-/// parameterisation, the sampler reaches the neck without divergent transitions.
+/// In the centred parameterisation, the sampler does not reach the neck of the funnel, and reports
+/// divergent transitions. In the non-centred parameterisation, which the compiler generates, the
+/// sampler reaches the neck without divergent transitions.
 #[test]
 fn eight_schools_centred() {
     check("eight-schools-centred", &[published("eight-schools")]);
@@ -217,7 +227,8 @@ fn eight_schools_centred() {
     assert!(divergences(centred) > 0.0);
 }
 
-/// The bounds are narrow enough to distinguish the published prior of tau from a prior of half its width.
+/// The test is strict enough: it fails if the prior of tau has half the width of the published
+/// prior.
 #[test]
 fn another_prior_is_distinguished() {
     let edit = |text: String| {

@@ -1,4 +1,4 @@
-//! The rendered form of every diagnostic whose explanation shows a wrong program.
+//! The rendered text of every diagnostic whose explanation contains a wrong program.
 
 use super::{folder, options};
 use bnnc_driver::{diagnostics, program, render};

@@ -1,4 +1,5 @@
-//! The stages of small programs: the texts of the stages, the order of the passes, and texts that are read back.
+//! Tests of the stages of small programs: the texts of the stages, the order of the passes, and
+//! texts that are parsed again.
 #![allow(clippy::unwrap_used)]
 
 mod diagnostics;
@@ -15,12 +16,13 @@ use bnnc_tests::root;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Returns the folder of the small programs. The first line of each names the stages with a snapshot.
+/// Returns the folder that contains the small programs. The first line of each program names the
+/// stages that have a snapshot.
 fn folder() -> PathBuf {
     root().join("tests/stages")
 }
 
-/// Returns the files with this extension, sorted.
+/// Returns the files of this folder that have the given extension, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());

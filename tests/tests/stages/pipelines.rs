@@ -1,4 +1,4 @@
-//! The passes of each method run in the order of its pipeline.
+//! For each method, the passes run in the order of its pipeline.
 
 use super::{files, folder, load, options, schemas};
 use bnnc_driver::backends;
@@ -8,8 +8,9 @@ use bnnc_rewrite::pass::{Pass, PassRun};
 use bnnc_rewrite::pipelines;
 use std::collections::BTreeSet;
 
-/// The pipeline of variational inference, `map`, and training with dropout. Masks are added before the search for layers in the log-likelihood. The
-/// loss is differentiated once both of its terms are known.
+/// The pipeline for variational inference, `map`, and training with dropout. Dropout masks are
+/// added before the search for layers in the log likelihood. The loss is differentiated after both
+/// of its terms have been computed.
 static TRAINING: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -26,7 +27,8 @@ static TRAINING: &[&Pass] = &[
     &pipelines::PRUNE,
 ];
 
-/// The pipeline of samplers. Constant computations are hoisted before differentiation, so that only the rest is differentiated.
+/// The pipeline for samplers. Constant computations are hoisted before differentiation, so that
+/// only the remaining computations are differentiated.
 static SAMPLING: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -41,8 +43,8 @@ static SAMPLING: &[&Pass] = &[
     &pipelines::LOCKSTEP,
 ];
 
-/// The pipeline of ensembles and averages of iterates: the predictions at several positions, then the
-/// training that finds the positions.
+/// The pipeline for ensembles and averages of iterates. Predictions at several positions come
+/// first, followed by the training that finds these positions.
 static ITERATES: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -57,7 +59,8 @@ static ITERATES: &[&Pass] = &[
     &pipelines::GRADIENT,
 ];
 
-/// The pipeline of the Laplace approximation: a training, then derivatives at the optimum.
+/// The pipeline for the Laplace approximation. The training comes first, followed by derivatives at
+/// the maximum.
 static LAPLACE: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -74,7 +77,7 @@ static LAPLACE: &[&Pass] = &[
     &pipelines::CURVATURE,
 ];
 
-/// The pipeline of collapsed inference. The kinks of the location are found before anything is trained.
+/// The pipeline for collapsed inference. The kinks of the location are found before the training.
 static COLLAPSED: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -101,7 +104,8 @@ fn pipeline(method: &str) -> &'static [&'static Pass] {
     }
 }
 
-/// Returns each method with the passes that the inferences of the small programs run, without repetitions.
+/// Returns the passes of each method that run for the inference blocks of the small programs.
+/// Repetitions are removed.
 fn ran() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all = Vec::new();
     for path in files("bnn") {
@@ -147,11 +151,13 @@ fn passes_run_in_the_order_of_their_pipeline() {
         .map(|pass| pass.name)
         .filter(|name| !run.contains(name))
         .collect();
-    // The pass `kl` only runs for `emit density` and `bnnc explore`, which need only the KL divergence.
+    // The pass `kl` runs only for `emit density` and `bnnc explore`, because only these two need
+    // the KL divergence alone.
     assert_eq!(never, ["kl"], "no small program runs them");
 }
 
-/// A release build verifies passes only if the option is set. A debug build always verifies them.
+/// A release build verifies the result of each pass only if an option is set. A debug build always
+/// verifies it.
 #[test]
 fn verification_is_turned_on_by_an_option() {
     let path = folder().join("map.bnn");

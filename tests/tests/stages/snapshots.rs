@@ -1,23 +1,25 @@
-//! Snapshots of a program's source and of each stage that its first line names, in `tests/stages/snapshots`.
+//! Snapshots of the source of a program, and of each stage that its first line names. They are in
+//! `tests/stages/snapshots`.
 //!
-//! `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` rewrites them.
+//! The command `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` rewrites them.
 
 use super::{emitted, files, folder};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The limit on the lines of a snapshot, so that it can be read as a whole.
+/// The largest number of lines of a snapshot. A reader can read a snapshot of this size as a whole.
 const LONGEST: usize = 40;
 
-/// Returns the stages of a program from its first line: `// graph, loss`.
+/// Returns the stages that the first line of a program names, such as `// graph, loss`.
 fn stages(text: &str) -> Vec<&str> {
     let first = text.lines().next().unwrap();
     let names = first.trim_start_matches(['/', '#', ' ']);
     names.split(", ").collect()
 }
 
-/// Returns the part of a stage's text that a snapshot shows: the density functions that have nodes, or the bodies of loops in code. The
-/// text around the loops is the same in all kernels.
+/// Returns the part of a stage's text that a snapshot shows. It consists of the density functions
+/// that have nodes, or of the bodies of loops in machine code. The text around these loops is the
+/// same in all kernels.
 fn excerpt(stage: &str, text: &str) -> String {
     match stage {
         "clif" => text
@@ -33,7 +35,7 @@ fn excerpt(stage: &str, text: &str) -> String {
                 .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)))
                 .collect()
         }
-        // Functions without nodes are omitted.
+        // Functions without nodes are left out.
         "density" | "split" => text
             .split_inclusive("\n}\n")
             .filter(|function| !function.ends_with("{\n}\n"))
@@ -42,7 +44,7 @@ fn excerpt(stage: &str, text: &str) -> String {
     }
 }
 
-/// Returns whether a block of Cranelift branches to itself.
+/// Returns whether a block of Cranelift code branches to itself.
 fn is_loop(block: &str) -> bool {
     let name = block.trim_start().split('(').next().unwrap_or_default();
     block
@@ -83,7 +85,7 @@ fn stages_match_their_snapshots() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// The snapshots of a program or stage that no longer exists must be deleted.
+/// If a program or a stage no longer exists, its snapshots must be deleted.
 #[test]
 fn every_snapshot_has_its_program() {
     let programs = all().into_iter().flat_map(|path| {

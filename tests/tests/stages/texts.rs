@@ -1,11 +1,12 @@
-//! The output of `bnnc emit` can be read back, and the later stages computed from it equal the stages of the program. Invalid texts are reported.
+//! The output of `bnnc emit` can be parsed again. The later stages that are computed from it equal
+//! the stages of the program. Invalid texts are reported as errors.
 
 use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
 use bnnc_driver::infer::CompileFailure;
 use std::path::Path;
 
-/// A linear congruential generator, for the random choices of the mutations below.
+/// A linear congruential generator for the random choices of mutations.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +19,8 @@ impl Random {
     }
 }
 
-/// Returns the programs with a training step, each with the texts of this step as a graph and as loops.
+/// Returns the programs that have a training step. For each, returns the text of the step as a
+/// graph and as loops.
 fn trained() -> Vec<(String, String, String)> {
     let texts = files("bnn").into_iter().filter_map(|path| {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -38,7 +40,8 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
         assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
         assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
         assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph does not have the name of the inference, which the plan contains, or the states that no step changes.
+        // The graph contains neither the name of the inference block, which the plan contains, nor
+        // states that steps do not change.
         let body = |text: &str| {
             text.split_once('\n')
                 .map(|(_, body)| body.replace(" state\n", " input\n"))
@@ -63,7 +66,8 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
     }
 }
 
-/// Every later stage can be computed from a `.graph` file, and the text of each stage can be read back.
+/// Every later stage can be computed from a `.graph` file. The text of each stage can be parsed
+/// again.
 #[test]
 fn passes_run_on_a_graph_file() {
     let file = Path::new("model.graph");
@@ -74,7 +78,7 @@ fn passes_run_on_a_graph_file() {
     let last = emitted(file, &softmax, "simplify-kernels").unwrap();
     assert_eq!(last, emitted(file, &softmax, "training").unwrap());
     assert_eq!(emitted(file, &last, "training").unwrap(), last);
-    // A pass of a method needs the model.
+    // A pass that belongs to a method needs the model, which a `.graph` file does not contain.
     assert_eq!(code(&emitted(file, &softmax, "loss").unwrap_err()), "E0604");
 }
 
@@ -85,7 +89,8 @@ fn code(failure: &CompileFailure) -> &'static str {
     }
 }
 
-/// E0615 names the line of the error. E0604 names the requested stage if it is earlier than the stage of the file.
+/// The error E0615 names the line of the mistake. If the requested stage is earlier than the stage
+/// of the file, the error E0604 names the requested stage.
 #[test]
 fn other_texts_are_reported_at_their_line() {
     let graph = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[5]\n}\n";
@@ -109,7 +114,7 @@ fn other_texts_are_reported_at_their_line() {
     assert_eq!(code(&unused.unwrap_err()), "E0604");
 }
 
-/// No text of these forms causes a panic, whatever it contains.
+/// Reading a text of these forms does not panic, whatever the text contains.
 #[test]
 fn damaged_texts_are_read_or_reported() {
     let words = [
