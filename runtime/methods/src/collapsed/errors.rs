@@ -108,7 +108,7 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// Returns the error of the mean of draws.
+/// Returns the error of a mean of draws.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error {
         size: 0.0,
@@ -146,7 +146,7 @@ fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Returns the relative error of the mean of densities. The arguments are the logarithms and the
+/// Returns the relative error of a mean of densities. The arguments are the logarithms and the
 /// relative errors of these densities.
 pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
     let largest = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -33,7 +33,7 @@ struct Row {
     aleatoric: Vec<f64>,
     quantiles: Vec<[f64; 3]>,
     log_likelihood: f64,
-    /// The integration error of the mean of each output.
+    /// The integration error of each mean.
     error: Vec<f64>,
     log_density_error: f64,
     cdf: Vec<f64>,
@@ -195,7 +195,7 @@ impl MarginalNormals {
     }
 }
 
-/// Returns the integration error of the mean, over the iterates, of one element.
+    /// Returns the integration error of one mean over the iterates.
 fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     let share = 1.0 / all.len().max(1) as f64;
     let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
