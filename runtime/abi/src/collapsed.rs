@@ -30,18 +30,23 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 
 /// The part of an inference block that integrates over some weights.
 ///
-/// `local` has, in addition to states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the
-/// column is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero,
-/// `local` also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs are evaluated at the
-/// resulting weights:
-/// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
-/// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
-/// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
-/// - `location/slope` `[batch, outputs, selected]`: the derivatives of `location` with respect to the collapsed weights.
-/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose
-///   signs separate the pieces, and their derivatives. On a line segment where no element of
-///   `kinks` changes its sign, `location` and `kinks` are affine functions of the collapsed
-///   weights.
+/// In addition to states and data ports, the program `local` has two inputs for each state in
+/// `weights`: `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real). Each column
+/// stands for one collapsed weight. If this weight is an element of the state, `STATE/chosen` is 1
+/// and `STATE/index` is the position of the element; otherwise, both are 0. If the location has
+/// kinks, `local` also has the input `moves` `[batch, selected]`. It is added to the collapsed
+/// weights, separately for each row. The program evaluates these outputs at the resulting weights:
+/// - `location` `[batch, outputs]` is the mean of a Normal observation, or the logits of classes.
+/// - `scale` `[batch, outputs]` is the standard deviation of a Normal observation at the iterate
+///   (with zero `moves`); absent for classes.
+/// - `target` `[batch, outputs]` is the observed value of a Normal observation, on the model's
+///   scale; absent for classes.
+/// - `location/slope` `[batch, outputs, selected]` contains the derivatives of `location` with
+///   respect to the collapsed weights.
+/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]` contain the functions
+///   whose signs separate the pieces, and the derivatives of these functions. On a line segment
+///   where no element of `kinks` changes its sign, `location` and `kinks` are affine functions of
+///   the collapsed weights.
 ///
 /// For each state that moves, [`crate::manifest::InferenceBlock::predict`] and
 /// [`crate::manifest::InferenceBlock::sites`] take the values at all iterates, `[draws, ..]`.
@@ -275,9 +280,9 @@ pub struct CollapsedSettings {
 }
 
 impl CollapsedSettings {
-    /// Returns whether the predictive density is defined as in the published code. If this is the
-    /// case, `units` selects the first units instead of the most influential units, and an element
-    /// of [`CollapsedSettings::always`] that has the same value at all iterates gets a narrow box.
+    /// Returns whether the predictive density is defined as in the published code. In this case,
+    /// `units` selects the first units instead of the most influential units. An element of
+    /// [`CollapsedSettings::always`] that has the same value at all iterates gets a narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, LikelihoodNoise::Published { .. })
     }

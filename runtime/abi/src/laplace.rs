@@ -24,35 +24,51 @@ use serde::{Deserialize, Serialize};
 ///
 /// The programs and their ports, apart from states and data ports, are listed below. Index `n` runs
 /// over the rows of a call (symbol `batch`), and `k` runs over cotangents (symbol `columns`):
-/// - `rows`: outputs `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope` `[batch, outputs]` (`d log p / d f`) and `curvature`
-///   `[batch, outputs, outputs]` (`- d2 log p / d f2`).
-/// - `gradient`: outputs `log_likelihood` (of all rows of the call) and its gradient, `STATE/gradient` `[elements]`.
-/// - `jacobian`: input `cotangents` `[batch, columns, outputs]`; outputs `cotangents . df/dw`: `STATE/jacobian` `[batch, columns, elements]` for
-///   each of `weights`.
-/// - `selected`: as `jacobian`, with the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column is an
-///   element of this state, else 0 with index 0); the only output is `jacobian` `[batch, columns, selected]`. Its memory does not depend
-///   on the number of weights.
-/// - `squares`: input `cotangents`; outputs `STATE/squares` `[elements]`: the sums over `n` and `k` of the squares of the Jacobian.
-/// - `spread`: inputs `cotangents` and `STATE/variance` `[elements]`; output `spread` `[batch, columns, columns]`: `J diag(variance) J'`, where
-///   `J` is the Jacobian.
-/// - `factors`: input `cotangents`; outputs `BLOCK/left` `[left, left]` and `BLOCK/right` `[right, right]`: sums over rows of `a a'`, and over rows and
-///   columns of `g g'`, where the Jacobian of a block is the outer product of `a` and `g`.
-/// - `turned`: inputs `cotangents`, and for each of the blocks `BLOCK/first` `[p, p]` and `BLOCK/second` `[q, q]`, whose rows are the eigenvectors of
-///   its factors in the order of [`WeightBlock::extents`], and `BLOCK/variance` `[p, q]` of the rotated coordinates; output `spread` as above.
-/// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum
-///   over rows of `log p`, times the vectors.
-/// - `prior`: inputs the states and the inputs that all rows share; outputs `log_prior` (with log Jacobians), its derivative `STATE/slope`
-///   `[elements]`, and `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal if the elements are
-///   independent. For the other states that move, `STATE/slope` is the derivative of `log_prior_of_all`, the log prior of all sites.
-/// - `prior_products`: as `products`, for the log prior.
-/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::InferenceBlock::predict`], and `variance`
-///   `[draws, batch, ..]`, the variance of the output given `f`, if its distribution states one.
-/// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for
-///   each real input of a row: the derivatives with respect to the input of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of
-///   the variance of `c . f` is twice `INPUT/bend` at the vector `P^-1 J' c'`, with the precision `P` and the Jacobian `J`.
-/// - the step of `train`, if the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state
-///   that moves.
-/// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each of `weights`.
+/// - `rows` returns `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope`
+///   `[batch, outputs]` (`d log p / d f`) and `curvature` `[batch, outputs, outputs]`
+///   (`- d2 log p / d f2`).
+/// - `gradient` returns `log_likelihood` (the sum over all rows of the call) and its gradient
+///   `STATE/gradient` `[elements]`.
+/// - `jacobian` takes `cotangents` `[batch, columns, outputs]`. For each state in `weights`, it
+///   returns `STATE/jacobian` `[batch, columns, elements]`: the products `cotangents . df/dw`.
+/// - `selected` returns the same products for selected weights only: `jacobian`
+///   `[batch, columns, selected]`. The inputs `STATE/index` `[selected]` (int) and `STATE/chosen`
+///   `[selected]` (real) select the weights. If column `s` stands for an element of a state,
+///   `STATE/chosen` is 1 there and `STATE/index` is the position of the element; otherwise, both
+///   are 0. The memory of this program does not depend on the number of weights.
+/// - `squares` takes `cotangents`. It returns `STATE/squares` `[elements]`: the squares of the
+///   elements of the Jacobian, summed over `n` and `k`.
+/// - `spread` takes `cotangents` and `STATE/variance` `[elements]`. It returns `spread`
+///   `[batch, columns, columns]`: the product `J diag(variance) J'`, where `J` is the Jacobian.
+/// - `factors` takes `cotangents`. It is used for blocks whose Jacobian is an outer product of `a`
+///   and `g`. It returns `BLOCK/left` `[left, left]`, the sum of `a a'` over rows, and
+///   `BLOCK/right` `[right, right]`, the sum of `g g'` over rows and columns.
+/// - `turned` takes `cotangents` and three inputs for each block. The rows of `BLOCK/first`
+///   `[p, p]` and `BLOCK/second` `[q, q]` are the eigenvectors of the factors of the block, in the
+///   order of [`WeightBlock::extents`]. The third input, `BLOCK/variance` `[p, q]`, contains the
+///   variances of the rotated coordinates. The output is `spread`, as for the program `spread`.
+/// - `products` takes `STATE/vector` `[columns, elements]`. It returns `STATE/product`
+///   `[columns, elements]`: the negative second derivative of the log likelihood, summed over rows,
+///   times the vectors.
+/// - `prior` takes the states and the inputs that all rows share. It returns `log_prior` (with log
+///   Jacobians), its derivative `STATE/slope` `[elements]`, and `STATE/precision` `[elements]`. The
+///   precision is the negative second derivative times a vector of ones, which is its diagonal if
+///   the elements are independent. For states that move but are not in `weights`, `STATE/slope` is
+///   the derivative of `log_prior_of_all`, the log prior of all sites.
+/// - `prior_products` has the ports of `products`, but uses the second derivative of the log prior.
+/// - `functions` takes `outputs` `[draws, batch, outputs]`, `draw0`, `row0` and `step`. It has the
+///   outputs of [`crate::manifest::InferenceBlock::predict`]. If the distribution of an output
+///   states its variance, it also returns `variance` `[draws, batch, ..]`, which is the variance of
+///   the output given `f`.
+/// - `inputs` takes `cotangents` and `STATE/vector` `[batch, columns, elements]`. For each real
+///   input of a row, it returns two derivatives with respect to this input, `[batch, columns, ..]`:
+///   `INPUT/slope` of `cotangent . f`, and `INPUT/bend` of `cotangent . df/dw . vector`. Let `P` be
+///   the precision and `J` the Jacobian. The derivative of the variance of `c . f` is twice
+///   `INPUT/bend` at the vector `P^-1 J' c'`.
+/// - If the search is `online`, the step of `train` takes `STATE/` [`PRIOR_FACTOR`] and `STATE/`
+///   [`EVIDENCE_SLOPE`] `[elements]` for each state that moves.
+/// - For each state in `weights`, [`crate::manifest::InferenceBlock::predict`] and
+///   [`crate::manifest::InferenceBlock::sites`] take one value per draw, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
     /// The search for the maximum. If `search` is false, it has no epochs.

@@ -206,18 +206,24 @@ impl Output {
 
 /// One compiled inference block.
 ///
-/// Programs and their ports, by name, without data ports and states:
-/// - [`Train::step`]: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
-///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: the negative ELBO of all rows),
-///   and, if parameters may select positions outside their axes, `outside` (real: the number of these positions).
-/// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
-///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
-///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
-///   `probabilities` `[draws, batch, classes]` for classes; quantities that do not exist are absent. If the model has several
-///   outputs, `log_likelihood` covers all of them, and each output has its own four quantities, named by [`InferenceBlock::said_of`]. The positions of
-///   [`InferenceBlock::reached`] are further outputs, named as in [`Positions`]. If the inference block
-///   samples, the states that move are `[draws, ..]`: one position per draw.
-/// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
+/// The programs and their ports, by name, are listed below. Data ports and states are left out:
+/// - [`Train::step`] takes `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale`
+///   (real) and `kl_weight` (real: [`KlWeight`]). The scale is the number of rows in the data
+///   divided by the number of rows in this step. The output is `loss` (real: the negative ELBO of
+///   all rows). If parameters may select positions outside their axes, a second output is `outside`
+///   (real: the number of these positions).
+/// - `predict` takes `draw0` (int), `row0` (int) and `step` (int): the numbers of the first draw,
+///   of the first row, and of the step. Because of `row0`, the noise of a row does not depend on
+///   the way in which rows are grouped. The symbols are `draws` and `batch`. The outputs are
+///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`,
+///   and `probabilities` `[draws, batch, classes]` for classes. Quantities that do not exist are
+///   absent. If the model has several outputs, `log_likelihood` covers all of them. In addition,
+///   each output then has its own four quantities, named by [`InferenceBlock::said_of`]. The
+///   positions in [`InferenceBlock::reached`] are further outputs, whose names are those in
+///   [`Positions`]. If the inference block samples, states that move have the shape `[draws, ..]`,
+///   with one position per draw.
+/// - `sites` takes `draw0` and `step`; its symbol is `draws`. It returns the values of each site on
+///   the declared scale, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct InferenceBlock {
     /// The name of the inference block.
@@ -246,8 +252,7 @@ pub struct InferenceBlock {
     pub bindings: Vec<Binding>,
     /// The positions that are checked before rows are used.
     pub positions: Option<Positions>,
-    /// The names of the outputs, such as `position/0`, in which `predict` returns positions that
-    /// depend on parameters.
+    /// The outputs of `predict`, such as `position/0`, for positions that depend on parameters.
     pub reached: Vec<PositionCheck>,
     /// The parameters in which the model is linear, with the columns that they multiply.
     pub design: Design,
@@ -311,8 +316,7 @@ pub struct StartSite {
     pub shape: Shape,
     /// The support of the values of the site.
     pub support: Support,
-    /// True if the inference run may change the state. If a posterior fixes the state, the file may
-    /// omit its site.
+    /// True if the run may change the state. If a posterior fixes it, the file may omit its site.
     pub moves: bool,
 }
 
@@ -325,8 +329,7 @@ impl Manifest {
             .collect()
     }
 
-    /// Changes the seed, and therefore the keys of all noise. The code of every program must be an
-    /// object.
+    /// Changes the seed, and so the keys of all noise. The code of every program must be an object.
     pub fn reseed(&mut self, seed: u64) {
         let from = std::mem::replace(&mut self.seed, seed);
         self.artifacts()
@@ -448,8 +451,7 @@ impl InferenceBlock {
         self.work.part().training()
     }
 
-    /// Returns the options that select iterates; `None` if the posterior does not consist of
-    /// iterates.
+    /// Returns the options that select iterates; `None` for a posterior without iterates.
     pub fn iterated(&self) -> Option<&Swag> {
         self.work.part().iterated()
     }

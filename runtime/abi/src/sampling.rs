@@ -24,18 +24,20 @@ use serde::{Deserialize, Serialize};
 
 /// The part of an inference block that samples.
 ///
-/// Programs and their ports. A position is one unconstrained tensor per site, stored in the states of the inference block:
-/// - `density`: inputs the states, the data ports and `scale` (real); symbol `batch`; outputs
-///   `log_density` (real: log prior + log Jacobian + `scale` times the sum over rows of
-///   `log p(row)`) and `STATE/gradient` for each state that moves. If [`Sampling::abreast`] is
-///   above 1, the states that move and all outputs have a leading axis `draws`, with one entry per
-///   chain: `[draws, ..]`.
-/// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
-///   `log_likelihood` `[batch]`.
+/// The programs and their ports are listed below. A position is one unconstrained tensor per site.
+/// It is stored in the states of the inference block:
+/// - `density` takes the states, the data ports and `scale` (real); its symbol is `batch`. It
+///   returns `log_density` (real) and `STATE/gradient` for each state that moves. The log density
+///   is the log prior plus the log Jacobian plus `scale` times the sum over rows of `log p(row)`.
+///   If [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis
+///   `draws`, with one entry per chain: `[draws, ..]`.
+/// - `rows` takes the states and the data ports; its symbol is `batch`. It returns `log_prior`
+///   (real: log prior plus log Jacobian) and `log_likelihood` `[batch]`.
 /// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. In this case,
 ///   data and states that only the program of [`Prepare`] reads are not inputs of `density` and
 ///   `rows`.
-/// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state that moves.
+/// - For each state that moves, [`crate::manifest::InferenceBlock::predict`] and
+///   [`crate::manifest::InferenceBlock::sites`] take one position per draw, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
     /// The program that computes, once before the chains start, the values that do not depend on
