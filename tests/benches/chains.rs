@@ -1,8 +1,9 @@
-//! A benchmark of chains in lockstep. It justifies the number of chains that bnnc runs in lockstep.
-//! The output is a Markdown table. It shows the nanoseconds per gradient for a single chain and for
-//! chains in lockstep. Run it with `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`.
-//! Without arguments, it measures the programs of `examples/posteriors`, the network of
-//! `tests/peers/mcmc`, and generated regressions of several sizes in a temporary folder.
+//! A benchmark of chains in lockstep. The benchmark justifies the number of chains that bnnc runs
+//! in lockstep. The output is a Markdown table. The table shows the nanoseconds per gradient for a
+//! single chain and for chains in lockstep. Run it with
+//! `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`. Without arguments, it measures
+//! the programs of `examples/posteriors`, the network of `tests/peers/mcmc`, and generated
+//! regressions of several sizes in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -98,7 +99,7 @@ impl Subject {
     }
 
     /// Returns the largest difference between an output of chains in lockstep and the same output
-    /// of a single chain. It is divided by the largest element of the output.
+    /// of a single chain. The difference is divided by the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
         abreast.run().unwrap();

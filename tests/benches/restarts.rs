@@ -1,9 +1,9 @@
-//! A benchmark of restarts in lockstep. Its results are the reason why restarts do not run in
-//! lockstep. It prints a Markdown table of the microseconds per step and restart on one thread. The
-//! table compares the training step with a step that advances several restarts. Run it with
-//! `cargo bench -p bnnc-tests --bench restarts [-- PROGRAM.bnn ...]`. Without arguments, it
-//! measures the programs of `examples`. The option `--steps` also prints the times of kernels and
-//! library calls.
+//! A benchmark of restarts in lockstep. The results of this benchmark are the reason why restarts
+//! do not run in lockstep. The benchmark prints a Markdown table of the microseconds per step and
+//! restart on one thread. The table compares the training step with a step that advances several
+//! restarts. Run it with `cargo bench -p bnnc-tests --bench restarts [-- PROGRAM.bnn ...]`. Without
+//! arguments, it measures the programs of `examples`. The option `--steps` also prints the times of
+//! kernels and library calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;

@@ -1,5 +1,5 @@
-//! A benchmark of training steps on one thread. It prints a Markdown table that compares the code
-//! of `cranelift` with the code of `mlir`, and the compile times of both. Run it with
+//! A benchmark of training steps on one thread. The benchmark prints a Markdown table that compares
+//! the code of `cranelift` with the code of `mlir`, and the compile times of both. Run it with
 //! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`. Without
 //! arguments, it measures the programs of `examples`. The measurements of the two backends
 //! alternate in one process, so that other work on the machine affects both.

@@ -1,8 +1,8 @@
-//! A benchmark of Cholesky factors and triangular systems on the device of this machine. It prints
-//! a Markdown table that compares bnnc's own kernels with cuBLAS. The table shows the sizes above
-//! which cuBLAS is faster. The files `factors.rs` and `systems.rs` in `runtime/cuda/src` contain
-//! estimates of these sizes. Below an estimated size, both columns of the table are times of bnnc's
-//! own kernels. Run it with
+//! A benchmark of Cholesky factors and triangular systems on the device of this machine. The
+//! benchmark prints a Markdown table that compares bnnc's own kernels with cuBLAS. The table shows
+//! the sizes above which cuBLAS is faster. The files `factors.rs` and `systems.rs` in
+//! `runtime/cuda/src` contain estimates of these sizes. Below an estimated size, both columns of
+//! the table are times of bnnc's own kernels. Run it with
 //! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --features cuda-tests --bench systems`.
 #![allow(clippy::unwrap_used)]
 

@@ -159,8 +159,8 @@ pub fn file(path: &Path, options: &CompileOptions) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs that tests of all examples leave out. Their data must be downloaded or are created at
-/// run time, or the programs have too many inference blocks.
+/// Programs that tests of all examples leave out. The data of these programs must be downloaded or
+/// are created at run time, or the programs have too many inference blocks.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",

@@ -1,7 +1,7 @@
 //! The crates of the workspace as their `Cargo.toml` files describe them: the name, the folder and
 //! the dependencies of each.
 //!
-//! These files are read line by line. They contain only tables, with one `key = value` or
+//! These files are read line by line. The files contain only tables, with one `key = value` or
 //! `key.workspace = true` per line.
 
 use crate::{files, root};

@@ -1,5 +1,5 @@
-//! A device that is emulated on the host. Its memory is a separate allocation on the host, and the
-//! host executes its kernels.
+//! A device that is emulated on the host. The memory of the emulated device is a separate
+//! allocation on the host, and the host executes the kernels.
 //!
 //! A machine must compute the same bits with and without the emulated device. All copies to and
 //! from the emulated device are recorded.

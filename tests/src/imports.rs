@@ -3,14 +3,14 @@
 use crate::files;
 use std::collections::BTreeSet;
 
-/// An import. Its module paths start at the root of the crate.
+/// An import. The module paths of an import start at the root of the crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
     /// The path of the importing file, relative to the root of the workspace.
     pub file: String,
     /// The module of the importing file.
     pub from: Vec<String>,
-    /// The imported path. It is a module, or an item of a module.
+    /// The imported path. The imported path leads to a module, or to an item of a module.
     pub to: Vec<String>,
 }
 

@@ -198,8 +198,8 @@ fn sampling_feed(
     rows
 }
 
-/// Returns the outputs of the two programs of an inference block that samples. They are evaluated
-/// at a position, on the first `rows` training rows.
+/// Returns the outputs of the two programs of an inference block that samples. The programs are
+/// evaluated at a position, on the first `rows` training rows.
 ///
 /// # Panics
 /// Panics if the inference block does not sample.

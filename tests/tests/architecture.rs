@@ -80,8 +80,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["bnnc-base"]),
 ];
 
-/// The pure crates. They compute values from values, and do not access files, the terminal or the
-/// network.
+/// The pure crates. Pure crates compute values from values, and do not access files, the terminal
+/// or the network.
 const PURE: &[&str] = &[
     "bnnc-base",
     "bnnc-grammar",
@@ -105,7 +105,8 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// The crate of these tests. It may import every other crate, and no other crate may import it.
+/// The crate of these tests. This crate may import every other crate, and no other crate may import
+/// it.
 const TESTS: &str = "bnnc-tests";
 
 #[test]
@@ -260,8 +261,8 @@ fn pure_crates_do_not_name_files_or_terminals() {
     );
 }
 
-/// The source folder of the crate with the inference methods. Its root has one module for each
-/// method. Methods that share an engine share a module.
+/// The source folder of the crate with the inference methods. The root of this crate has one module
+/// for each method. Methods that share an engine share a module.
 const METHODS: &str = "runtime/methods/src";
 
 #[test]

@@ -28,8 +28,8 @@ fn rounded(states: &StateValues, precision: Precision) -> StateValues {
 fn far(got: &StateValues, want: &StateValues, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
-    // The second moments of Adam are squares of gradients. Their relative error is therefore twice
-    // that of the gradients.
+    // The second moments of Adam are squares of gradients. The relative error of the second moments
+    // is therefore twice that of the gradients.
     let allowed = |name: &str| {
         if name.ends_with("/v") {
             2.0 * tolerance
@@ -150,9 +150,9 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// Returns the differences in the log density, its gradient and the log likelihoods of rows. They
-/// are evaluated at positions around the start. In single precision, the bound is wider: the data
-/// are rounded too, and this changes the results for large numbers.
+/// Returns the differences in the log density, its gradient and the log likelihoods of rows. The
+/// log densities are evaluated at positions around the start. In single precision, the bound is
+/// wider: the data are rounded too, and this changes the results for large numbers.
 fn compare_sampled(
     reference: &InferenceBlock,
     native: &InferenceBlock,

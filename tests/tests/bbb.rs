@@ -168,8 +168,8 @@ const POINTS: [(f64, f64); 8] = [
     (1.9, 1.7),
 ];
 
-/// The optimal factorised normal has the means of the posterior. Its variances are the reciprocals
-/// of the diagonal elements of the posterior precision.
+/// The optimal factorised normal has the means of the posterior. The variances of this normal are
+/// the reciprocals of the diagonal elements of the posterior precision.
 #[test]
 fn vi_finds_the_optimum_of_a_conjugate_model() {
     let compiled = compiled("conjugate", &POINTS, CONJUGATE, Precision::F64);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Creates a folder for one test. Its data file has rows with the columns `u`, `v`, `w` and `y`.
+/// Creates a folder for one test. The data file has rows with the columns `u`, `v`, `w` and `y`.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-tests-chains-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -62,7 +62,7 @@ model Plane(x: real[d]) -> y: real {
 }
 ";
 
-/// A network. Its products are matrix products even if there is only one chain.
+/// A network. The products of this network are matrix products even if there is only one chain.
 const NETWORK: &str = "
 use layers::Dense
 model Network(x: real[d]) -> y: real {
@@ -94,8 +94,8 @@ infer network = nuts(Network, rows) { chains = 12 }
     assert_eq!(abreast, [1, 2, 4, 1, 1]);
 }
 
-/// The outputs of a chain in lockstep equal those of a single chain up to rounding errors. They do
-/// not depend on the other chains at all.
+/// The outputs of a chain in lockstep equal those of a single chain up to rounding errors. The
+/// outputs do not depend on the other chains at all.
 #[test]
 fn chains_in_lockstep_do_not_affect_each_other() {
     let folder = folder("places");

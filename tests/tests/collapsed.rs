@@ -700,7 +700,8 @@ infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "samples the noise of `w`");
-    // A noise level is a site. It is not a weight, because the mean does not depend on it.
+    // A noise level is a site. The noise level is not a weight, because the mean does not depend on
+    // it.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
         .replace("0.5)", "s)");
@@ -1206,7 +1207,7 @@ fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) ->
     )
 }
 
-/// Returns a program whose model has three hidden units. Its rows are standardised.
+/// Returns a program whose model has three hidden units. The rows of this program are standardised.
 fn scored() -> String {
     let model = UNIT.replace("Dense(1, prior", "Dense(3, prior");
     format!("data std = csv(\"d.csv\") {{ standardise = [inputs, target] }}\n{model}")

@@ -1,6 +1,6 @@
 //! Models with convolutions, from the program to the posterior. One model is linear in its kernel.
-//! Its posterior is therefore known from the normal equations. The other model is a network, and
-//! every method fits it.
+//! The posterior of this model is therefore known from the normal equations. The other model is a
+//! network, and every method fits it.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -185,8 +185,8 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
     // The two chains have 2000 draws in total. The bound is four standard errors of 1000
-    // independent draws. It is wider than that for 2000 draws, because the draws of a chain are
-    // correlated.
+    // independent draws. The bound is wider than that for 2000 draws, because the draws of a chain
+    // are correlated.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();

@@ -20,7 +20,8 @@ fn port(sizes: &[usize], values: &[f64]) -> Tensor {
     Tensor::new(sizes.to_vec(), values.to_vec())
 }
 
-/// Returns the programs of the only inference block in `text`. Its data are the rows of `csv`.
+/// Returns the programs of the only inference block in `text`. The data of this inference block are
+/// the rows of `csv`.
 fn approximation(name: &str, text: &str, csv: &str) -> Approximation {
     match attempt(name, text, csv) {
         Ok(found) => found,

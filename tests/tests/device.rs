@@ -71,7 +71,7 @@ impl Arena {
 }
 
 /// From the third step on, a step gathers its rows on the device, uploads two counters, runs, and
-/// downloads the loss. It does nothing else.
+/// downloads the loss. A steady step does nothing else.
 #[test]
 fn a_steady_step_copies_only_what_changed() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! A sampler writes files of draws for other tools. Their values, order and units are correct, and
-//! every run writes the same bytes.
+//! A sampler writes files of draws for other tools. The values, order and units in these files are
+//! correct, and every run writes the same bytes.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_run::out;
@@ -250,8 +250,8 @@ fn the_same_run_writes_the_same_bytes_on_any_number_of_threads() {
     let compiled = folder.compile();
     let more = folder.compile_text(&PROGRAM.replace("chains = 2", "chains = 3"));
     let (one, other) = (folder.run(&compiled, "one", 1), folder.run(&more, "other", 3));
-    // A second run into the same folder replaces the files of the first run. It must also remove
-    // the files of chains that no longer exist.
+    // A second run into the same folder replaces the files of the first run. The second run must
+    // also remove the files of chains that no longer exist.
     assert!(other.join("stan/chains_3.csv").exists());
     folder.run(&compiled, "other", 2);
     for part in ["posterior.zarr", "stan"] {

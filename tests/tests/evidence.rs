@@ -1,7 +1,8 @@
 //! Tests of online tuning: prior factors and noise levels are tuned during the search for a
 //! maximum. For a linear model with Normal noise, the tuned values maximise the marginal likelihood
-//! of the rows. This marginal likelihood is a Normal density of all targets. Its covariance matrix
-//! has one row for each row of data. The tests compute this density without the weights.
+//! of the rows. This marginal likelihood is a Normal density of all targets. The covariance matrix
+//! of this density has one row for each row of data. The tests compute this density without the
+//! weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -88,8 +89,8 @@ fn combined(terms: &[(f64, &[f64])]) -> Vec<f64> {
     (0..ROWS).map(of).collect()
 }
 
-/// Returns the log density of `y` under a Normal distribution with mean zero. Its covariance is
-/// `noise I` plus `v x x'` for each `(v, x)` in `parts`.
+/// Returns the log density of `y` under a Normal distribution with mean zero. The covariance of
+/// this distribution is `noise I` plus `v x x'` for each `(v, x)` in `parts`.
 fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     let n = y.len();
     let mut factor = vec![vec![0.0; n]; n];
@@ -221,7 +222,7 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
         );
     }
     // In single precision, the derivative with respect to the noise is a finite difference with the
-    // step 0.02. Its error is of second order.
+    // step 0.02. The error of this finite difference is of second order.
     let single = compiled_in(Precision::F32, &folder, &format!("{model}{infers}"));
     let result = compile::run(&single.manifest, 1);
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);

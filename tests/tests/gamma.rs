@@ -8,7 +8,7 @@ use bnnc_tests::step::Steps;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Creates a folder for one test. Its data file has one column.
+/// Creates a folder for one test. The data file has one column.
 fn folder(name: &str, rows: &[f64]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-gamma-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");

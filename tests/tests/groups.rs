@@ -53,9 +53,9 @@ posterior Q of M {
 }
 ";
 
-/// At the coordinates of a group, the prior density is a product. Its factors are the prior
-/// densities of the members, and the Jacobians of `exp`, of the increments of an ordered vector,
-/// and of the sigmoid.
+/// At the coordinates of a group, the prior density is a product. The factors of this product are
+/// the prior densities of the members, and the Jacobians of `exp`, of the increments of an ordered
+/// vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let program = program::load("m.bnn", MIXED, &CompileOptions::default());
@@ -290,7 +290,7 @@ fn low_covariance(values: &StateValues, rank: usize) -> [[f64; 3]; 3] {
     of_factor(&(0..3).map(row).collect::<Vec<_>>())
 }
 
-/// With a full covariance, the optimum is the posterior. Its mean and covariance have the known
+/// With a full covariance, the optimum is the posterior. The mean and the covariance have the known
 /// values, and the bound equals the log evidence. The bound of the low-rank family is closer to the
 /// log evidence than that of independent normals. The best bound of independent normals is known
 /// too: their precisions are the diagonal elements of the posterior precision.

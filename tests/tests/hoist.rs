@@ -1,5 +1,6 @@
-//! Tests of the pass `hoist`. They check which values it moves out of the programs of samplers, and
-//! which values it leaves there. Hoisting does not change the results of the programs.
+//! Tests of the pass `hoist`. The tests check which values the pass moves out of the programs of
+//! samplers, and which values it leaves there. Hoisting does not change the results of the
+//! programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};

@@ -51,7 +51,7 @@ model Line(x: real[3]) -> y: real {
 }
 ";
 
-/// Creates a folder for one test. It contains the table of [`X`] and [`Y`].
+/// Creates a folder for one test. The folder contains the table of [`X`] and [`Y`].
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-iterates-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -140,8 +140,8 @@ fn the_mean_of_iterates_is_that_of_single_runs() {
 /// `a = rate (N + 1 / prior variance)`, and let `j` run over the rows in the order of the epoch,
 /// which is a random permutation. The weight at the end of the epoch is
 /// `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)`. The weights therefore form a first-order
-/// autoregression. Its stationary mean and variance are known: over random permutations, a sum
-/// `c_j y_(j)` has the variance `S^2 (sum c^2 - (sum c)^2 / N)`.
+/// autoregression. The stationary mean and variance of this autoregression are known: over random
+/// permutations, a sum `c_j y_(j)` has the variance `S^2 (sum c^2 - (sum c)^2 / N)`.
 #[test]
 fn iterates_have_the_stationary_variance() {
     const EPOCHS: usize = 4000;
@@ -600,7 +600,8 @@ fn dropout_trains_to_the_end() {
 
 // Tests of starts from files.
 
-/// Writes a safetensors file. It consists of the length of the header, the header, and the data.
+/// Writes a safetensors file. The file consists of the length of the header, the header, and the
+/// data.
 fn safetensors(path: &Path, tensors: &[(&str, &str, &[usize], Vec<u8>)]) {
     let mut at = 0;
     let mut header = Vec::new();

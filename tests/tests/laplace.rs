@@ -1,6 +1,6 @@
 //! Laplace approximations, from the program to the predictions. The tests cover the published
 //! results of a small network in every form, conjugate models whose approximation is the posterior,
-//! and links that agree with quadrature. They also cover subnetworks and rejected programs.
+//! and links that agree with quadrature. Other tests cover subnetworks and rejected programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
@@ -32,7 +32,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Creates a folder for one test. It contains these files.
+/// Creates a folder for one test. The folder contains these files.
 fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-laplace-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -43,8 +43,8 @@ fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     folder
 }
 
-/// Writes a safetensors file of doubles. It consists of the length of the header, the header, and
-/// the data.
+/// Writes a safetensors file of doubles. The file consists of the length of the header, the header,
+/// and the data.
 fn safetensors(path: &Path, tensors: &[(&str, &[usize], &[f64])]) {
     let (mut at, mut header) = (0, Vec::new());
     for (name, shape, values) in tensors {
@@ -146,8 +146,8 @@ fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
 
-/// A tanh network with one input, two hidden units and one output. Its Laplace approximation is
-/// published. Each test appends inference blocks to this text.
+/// A tanh network with one input, two hidden units and one output. The Laplace approximation of
+/// this network is published. Each test appends inference blocks to this text.
 const TANH: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = csv(\"new.csv\") }
 model Net(x: real) -> y: real {
@@ -159,7 +159,7 @@ model Net(x: real) -> y: real {
 }
 ";
 
-/// Creates the folder of [`TANH`]. It contains three rows, three new rows, and the weights.
+/// Creates the folder of [`TANH`]. The folder contains three rows, three new rows, and the weights.
 fn network(name: &str) -> PathBuf {
     let folder = folder(
         name,
@@ -390,8 +390,8 @@ model Chain(x: real) -> y: real {
     let result = compile::run(&compiled(&folder, &text).manifest, 1);
     let weight = 1.0 / 0.09;
     let (n, sx, sxx) = (8.0, 1.3, 9.19);
-    // The prior adds 1 + 1 / 0.25 to the precision of a, and 1 / 0.25 to the precision of b. It
-    // adds -1 / 0.25 to the off-diagonal element.
+    // The prior adds 1 + 1 / 0.25 to the precision of a, and 1 / 0.25 to the precision of b. The
+    // prior adds -1 / 0.25 to the off-diagonal element.
     let (aa, ab, bb) = (5.0 + weight * n, weight * sx - 4.0, 4.0 + weight * sxx);
     let determinant = aa * bb - ab * ab;
     let sites = &outcome(&result, "l").sites;
@@ -476,7 +476,7 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
     for (at, x) in [0.5, -3.0].into_iter().enumerate() {
         let probit = sigmoid(w * x / (1.0 + std::f64::consts::PI / 8.0 * (x * sd).powi(2)).sqrt());
         close(&[column(outcome(&result, "fit"), "p1")[at]], &[probit], 1e-5);
-        // The reference value is computed by the trapezoidal rule. It covers eight standard
+        // The reference value is computed by the trapezoidal rule. The rule covers eight standard
         // deviations on each side.
         let steps = 4000;
         let point = |step: usize| -8.0 + 16.0 * step as f64 / steps as f64;
@@ -924,8 +924,8 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert!(refusal.help[0].contains("no subnetwork is possible"));
 }
 
-/// Returns a network with 1761 weights, 41 of which are in its last layer. It is approximated with
-/// these options.
+/// Returns a network with 1761 weights, 41 of which are in its last layer. The network is
+/// approximated with these options.
 fn wide(options: &str) -> String {
     format!(
         "use layers::Dense
@@ -1051,8 +1051,8 @@ fn advice_on_memory_fits_the_memory() {
     assert!(offered >= 15, "{offered}");
 }
 
-/// If a kernel has too many rows, the error names the matrix that needs the memory. It advises the
-/// largest number of rows that fits.
+/// If a kernel has too many rows, the error names the matrix that needs the memory. The error
+/// advises the largest number of rows that fits.
 #[test]
 fn the_largest_kernel_that_fits_is_advised() {
     let rows: String = (0..600)
@@ -1462,8 +1462,8 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// A restored run gives the same predictions. It also restores properties of the approximation,
-/// such as the prior scale.
+/// A restored run gives the same predictions. The restored run also contains properties of the
+/// approximation, such as the prior scale.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");
@@ -1520,8 +1520,8 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     ] {
         let together = kept.joint(name, None).unwrap();
         assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
-        // Predictions from draws of the weights have Monte Carlo error. Their joint covariance is
-        // the one of the full matrix.
+        // Predictions from draws of the weights have Monte Carlo error. The joint covariance of
+        // such predictions is the one of the full matrix.
         let same = if name == "drawn" { "whole" } else { name };
         let ([_, variances], low, high) = (
             shifted(&kept, same, 0.0),
@@ -1615,8 +1615,8 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// A joint covariance cannot be computed without a Gaussian, or with too little memory. An error is
-/// then reported.
+/// A joint covariance cannot be computed without a Gaussian, or with too little memory. In both
+/// cases, an error is reported.
 #[test]
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
@@ -1782,8 +1782,8 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
     };
     for (variance, scale) in variances[..2].iter().zip(scale("w1")) {
         // The variance of a Laplace distribution is twice its squared scale. The variance is
-        // estimated from 1000 draws, and the kurtosis is 6. Its relative standard error is
-        // therefore the square root of 5 / 1000.
+        // estimated from 1000 draws, and the kurtosis is 6. The relative standard error of this
+        // variance is therefore the square root of 5 / 1000.
         let ratio = variance / (2.0 * scale * scale);
         assert!((ratio - 1.0).abs() < 4.5 * 0.0708, "{ratio}");
     }

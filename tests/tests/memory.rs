@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An allocator that passes every call to the system's allocator. It records the number of bytes in
-/// use, and the peak of this number.
+/// An allocator that passes every call to the system's allocator. The allocator records the number
+/// of bytes in use, and the peak of this number.
 struct Tracking;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -76,7 +76,8 @@ fn predicted(compiled: &Compiled) -> u64 {
     peaks.max().unwrap_or(0)
 }
 
-/// Returns a program for the data in `file`. Its model is a regression with one hidden layer.
+/// Returns a program for the data in `file`. The model of the program is a regression with one
+/// hidden layer.
 fn network(file: &str, hidden: usize, options: &str) -> String {
     format!(
         "use layers::Dense
@@ -321,8 +322,8 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     assert!(run(need).is_ok());
 }
 
-/// If restarts run on several threads, each thread has a machine for its restart. It depends on
-/// timing which restarts overlap, so the measured peak may be lower than the prediction.
+/// If restarts run on several threads, each thread has a machine for its restart. Timing determines
+/// which restarts overlap, so the measured peak may be lower than the prediction.
 #[test]
 fn restarts_at_a_time() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

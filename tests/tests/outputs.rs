@@ -22,7 +22,7 @@ const C: [i32; 8] = [0, 0, 1, 0, 1, 1, 1, 1];
 const N: [i32; 8] = [0, 1, 0, 1, 2, 1, 3, 6];
 const G: [i32; 8] = [2, 2, 0, 0, 0, 1, 0, 1];
 
-/// Creates a folder for one test. It contains a table of all outputs.
+/// Creates a folder for one test. The folder contains a table of all outputs.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-outputs-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

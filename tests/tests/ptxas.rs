@@ -63,8 +63,8 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// Returns the errors of a PTX text. They are the output of `ptxas`, and calls of functions that
-/// are not defined, which the driver could not link.
+/// Returns the errors of a PTX text. The errors are the output of `ptxas`, and calls of functions
+/// that are not defined, which the driver could not link.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")

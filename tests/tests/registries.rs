@@ -57,8 +57,8 @@ fn rules_are_complete_and_named_once() {
 }
 
 /// The files of rules that may have more than [`MOST`] lines outside of their entries. Each has a
-/// limit of its own. Each of these files contains an algorithm. Its rules state why they are not
-/// written as terms.
+/// limit of its own. Each of these files contains an algorithm. The rules in such a file state why
+/// they are not written as terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
     ("outer/product.rs", 105),

@@ -9,7 +9,7 @@ use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 
-/// Creates a folder for one test. Its data file has the columns `x` and `y`.
+/// Creates a folder for one test. The data file has the columns `x` and `y`.
 fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-sampling-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -141,8 +141,9 @@ fn every_exact_sampler_finds_the_line() {
     }
 }
 
-/// The predictive density of a left-out row is Normal. It follows from the normal equations of the
-/// other rows. The leave-one-out estimates use all draws, although predictions use only a few.
+/// The predictive density of a left-out row is Normal. This density follows from the normal
+/// equations of the other rows. The leave-one-out estimates use all draws, although predictions use
+/// only a few.
 #[test]
 fn left_out_rows_have_their_exact_densities() {
     let point = |at: usize| {

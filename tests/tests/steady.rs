@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An allocator that passes every call to the system's allocator. It counts the allocations.
+/// An allocator that passes every call to the system's allocator. The allocator counts the
+/// allocations.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);

@@ -37,7 +37,7 @@ fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: FaultyInput) {
     assert!(diagnostic.fault == fault);
 }
 
-/// Returns the path of a folder that does not exist. Its parent folder exists.
+/// Returns the path of a folder that does not exist. The parent folder exists.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bnnc-stops-{name}-{}", std::process::id()))
 }

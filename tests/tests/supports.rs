@@ -131,9 +131,9 @@ fn restrictions_of_unknown_mass_are_rejected() {
 
 const COUNTS: [usize; 4] = [23, 71, 66, 40];
 
-/// Runs a program whose data are categories, observed `COUNTS` times. Their probabilities have a
-/// Dirichlet prior. The posterior is a Dirichlet distribution, whose parameters are the sums of
-/// counts and prior concentrations.
+/// Runs a program whose data are categories, observed `COUNTS` times. The probabilities of the
+/// categories have a Dirichlet prior. The posterior is a Dirichlet distribution, whose parameters
+/// are the sums of counts and prior concentrations.
 fn categories(name: &str, program: &str) -> RunResult {
     let folder = std::env::temp_dir().join(format!("bnnc-supports-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

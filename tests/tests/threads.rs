@@ -25,7 +25,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
     json.to_string()
 }
 
-/// Compiles a run of a few epochs. They are enough to execute every stage of a run.
+/// Compiles a run of a few epochs. A few epochs are enough to execute every stage of a run.
 fn short(path: &Path) -> Compiled {
     let options = CompileOptions {
         settings: compile::short(path, 2, 10),
@@ -98,8 +98,8 @@ fn another_seed_gives_another_result() {
     assert_eq!(text(2), text(2));
 }
 
-/// Returns a program for the data of the yacht example. It has one network and one inference block
-/// with this method.
+/// Returns a program for the data of the yacht example. The program has one network and one
+/// inference block with this method.
 fn restarted(method: &str, options_of: &str) -> Compiled {
     let path = bnnc_tests::root().join("examples/yacht/restarts.bnn");
     let program = format!(

@@ -26,8 +26,8 @@ const EMPTY_NAMES: &[&str] = &[
     "common", "helper", "helpers", "manager", "misc", "shared", "stuff", "util", "utils",
 ];
 
-/// Texts that occur in unfinished Rust code. They are assembled here so that this file does not
-/// contain them.
+/// Texts that occur in unfinished Rust code. The texts are assembled here so that this file does
+/// not contain them.
 const UNFINISHED: &[&str] = &[
     concat!("todo", "!("),
     concat!("unimplemented", "!("),
@@ -112,8 +112,8 @@ fn nothing_is_unfinished() {
     }));
 }
 
-/// The error type of a function may be a diagnostic, a `Fault`, or an enum of its crate. It must
-/// not be a string.
+/// The error type of a function may be a diagnostic, a `Fault`, or an enum of its crate. The error
+/// type must not be a string.
 #[test]
 fn errors_have_types() {
     let mut faults = Vec::new();
@@ -232,8 +232,8 @@ fn is_used(snapshot: &File) -> bool {
         .trim_end_matches(|digit: char| digit.is_ascii_digit())
         .trim_end_matches('-');
     let text = std::fs::read_to_string(bnnc_tests::root().join(source.trim_matches('"'))).unwrap_or_default();
-    // A test with a table of cases names the folder of its snapshots. It checks itself that every
-    // snapshot has an entry in the table.
+    // A test with a table of cases names the folder of its snapshots. Such a test checks itself
+    // that every snapshot has an entry in the table.
     let folder = Path::new(&snapshot.path).parent().and_then(Path::file_name);
     let folder = folder
         .map(|folder| folder.to_string_lossy().into_owned())

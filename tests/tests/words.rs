@@ -1,5 +1,5 @@
 //! A check of the words in pages, comments and messages. Texts must not begin with a word that
-//! hides the subject. They must not use a term of our own if the field has a term.
+//! hides the subject. Texts must not use a term of our own if the field has a term.
 //!
 //! Some words are banned in pages (Markdown), in programs (`.bnn`), and in the comments and
 //! messages of Rust code. The exceptions are listed in [`ALLOWED`], each with a reason.

@@ -104,7 +104,7 @@ impl DataSource {
 }
 
 /// A program that computes positions along axes from the data, so that the runtime can check them.
-/// The positions depend on the rows. They are therefore checked at run time, when the rows are
+/// The positions depend on the rows. Such positions are checked at run time, when the rows are
 /// known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {

@@ -61,9 +61,9 @@ pub trait KernelCode: Send + Sync {
     }
 }
 
-/// Kernels that one process can store and another process can load. They are either a relocatable
-/// object, which calls the functions of the runtime by name ([`crate::symbols`]), or images for a
-/// device.
+/// Kernels that one process can store and another process can load. Stored kernels are either a
+/// relocatable object, which calls the functions of the runtime by name ([`crate::symbols`]), or
+/// images for a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
     /// The object file; empty if the kernels are linked into an executable or compiled for a device.

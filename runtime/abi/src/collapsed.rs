@@ -34,8 +34,9 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// `weights`: `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real). Each column
 /// stands for one collapsed weight. If this weight is an element of the state, `STATE/chosen` is 1
 /// and `STATE/index` is the position of the element; otherwise, both are 0. If the location has
-/// kinks, `local` also has the input `moves` `[batch, selected]`. It is added to the collapsed
-/// weights, separately for each row. The program evaluates these outputs at the resulting weights:
+/// kinks, `local` also has the input `moves` `[batch, selected]`. For each row, the values of
+/// `moves` are added to the collapsed weights. The program evaluates these outputs at the resulting
+/// weights:
 /// - `location` `[batch, outputs]` is the mean of a Normal observation, or the logits of classes.
 /// - `scale` `[batch, outputs]` is the standard deviation of a Normal observation at the iterate
 ///   (with zero `moves`); absent for classes.
@@ -52,15 +53,15 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// [`crate::manifest::InferenceBlock::sites`] take the values at all iterates, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
-    /// The training or the earlier inference block that provides the iterates. Its covariance
-    /// option is [`crate::iterates::Covariance::Snapshots`].
+    /// The training or the earlier inference block that provides the iterates. The covariance
+    /// option of this [`Swag`] is [`crate::iterates::Covariance::Snapshots`].
     pub iterates: Swag,
     /// The sites whose elements may be collapsed.
     pub weights: Vec<Weights>,
     /// The number of elements of `location`.
     pub outputs: usize,
-    /// The distribution of the observation given `location`. It is [`Likelihood::Other`] if `form`
-    /// is [`LocationForm::Sampled`].
+    /// The distribution of the observation given `location`. The distribution is
+    /// [`Likelihood::Other`] if `form` is [`LocationForm::Sampled`].
     pub likelihood: Likelihood,
     /// The dependence of the location on the collapsed weights.
     pub form: LocationForm,
@@ -133,14 +134,14 @@ impl MethodPart for Collapsed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocationForm {
     /// The location is an affine function of the collapsed weights, and so a sum of independent
-    /// uniforms. Its integrals have closed forms.
+    /// uniforms. Integrals over such a sum have closed forms.
     Affine,
     /// The location is piecewise affine: affine wherever no kink changes its sign.
     Piecewise {
         /// The number of kinks.
         kinks: usize,
         /// The number of kinks that do not depend on other kinks. Each of them is an affine
-        /// function on the whole box. They come first in the output `kinks`.
+        /// function on the whole box. The direct kinks come first in the output `kinks`.
         direct: usize,
     },
     /// Any other form. The integrals are estimated by draws of the weights from the box. The text
@@ -260,8 +261,8 @@ pub struct CollapsedSettings {
     /// The number of weights to integrate over per row and output, most influential first; 0 takes all weights. All other weights have the values of
     /// the iterate.
     pub weights: usize,
-    /// Sites whose elements are all integrated over in every row, in addition to `weights`. Each is
-    /// a position in [`Collapsed::weights`].
+    /// Sites whose elements are all integrated over in every row, in addition to `weights`. Each
+    /// site is given by its position in [`Collapsed::weights`].
     pub always: Vec<usize>,
     /// The number of units whose incoming weights may be collapsed; 0 allows all units. A unit is a
     /// kink that does not depend on other kinks.
@@ -273,7 +274,7 @@ pub struct CollapsedSettings {
     pub noise: LikelihoodNoise,
     /// The function from the logit of a class to its probability.
     pub sigmoid: Sigmoid,
-    /// The number of draws from the box per iterate. They are used for all rows if the form is
+    /// The number of draws from the box per iterate. Draws are used for all rows if the form is
     /// [`LocationForm::Sampled`]. Otherwise, they are used only for rows whose box has too many
     /// pieces.
     pub draws: usize,
@@ -313,8 +314,8 @@ pub enum LikelihoodNoise {
         /// The weight of the Normal in the mixture.
         floor: f64,
     },
-    /// The density of the published code at a known target. It is a triangle, truncated to the
-    /// range of the scored targets, plus a uniform density on that range.
+    /// The density of the published code at a known target. The published density is a triangle,
+    /// truncated to the range of the scored targets, plus a uniform density on that range.
     Published {
         /// The radius in standard deviations.
         alpha: f64,

@@ -339,8 +339,8 @@ pub struct InputEntry {
     pub span: Span,
     /// The position of the first element of the entry among the elements of all inputs.
     pub first: usize,
-    /// The number of elements of the entry. It is 0 for a renamed column of text, which is not part
-    /// of the vector of reals.
+    /// The number of elements of the entry. The number is 0 for a renamed column of text, because
+    /// such a column is not part of the vector of reals.
     pub elements: usize,
 }
 

@@ -54,8 +54,8 @@ pub struct Routine {
     pub primitive: Primitive,
     /// The number of integers of these calls. For example, matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
-    /// The work to run. Its buffer slots are the operands and the result of the call, its integer
-    /// slots are the integers of the call, and `Outer` is 1.
+    /// The work to run. The buffer slots of a routine are the operands and the result of the call,
+    /// the integer slots are the integers of the call, and `Outer` is 1.
     pub work: LaunchSequence,
     /// A blocked form of the same computation, for a runtime with a library of matrix products;
     /// `None` if this routine does not have such a form.
@@ -70,11 +70,11 @@ pub struct Routine {
 pub struct Blocked {
     /// The number of rows of each diagonal block except the last one.
     pub rows: u32,
-    /// The entry that factors the diagonal block. It also clears the elements above the diagonal of
-    /// this block.
+    /// The entry that factors the diagonal block. The entry also clears the elements above the
+    /// diagonal of this block.
     pub diagonal: KernelEntry,
-    /// The entry that solves for the rows below the diagonal block. It also clears the mirror image
-    /// of these rows above the diagonal.
+    /// The entry that solves for the rows below the diagonal block. The entry also clears the
+    /// mirror image of these rows above the diagonal.
     pub panel: KernelEntry,
 }
 

@@ -161,8 +161,8 @@ pub struct Ensemble {
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that apply to its training. They have no effect if the iterates come
-/// from an earlier inference block.
+/// The options of [`Swag`] that apply to its training. These options have no effect if the iterates
+/// come from an earlier inference block.
 const OF_TRAINING: [OptionName; 10] = [
     Training::epochs(),
     Training::steps(),

@@ -80,7 +80,7 @@ pub struct Laplace {
     /// The free states that affect the likelihood of a row given `f`, but not `f` itself, such as a noise level.
     pub noise: Vec<String>,
     /// The number of scalars in all sites on which the outputs depend, including sites that are not
-    /// approximated. It is the `D` in the scale of the prior of a subnetwork.
+    /// approximated. This number is the `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,
     /// The number of elements of `f`.
     pub outputs: usize,
@@ -265,8 +265,8 @@ pub struct WeightBlock {
     pub name: String,
     /// The site that contains the block, by its index in [`Laplace::weights`].
     pub weights: usize,
-    /// The number of rows of the left factor. It is 1 if the right factor is the whole block; the
-    /// output `BLOCK/left` then does not exist.
+    /// The number of rows of the left factor. The number of rows is 1 if the right factor is the
+    /// whole block; the output `BLOCK/left` then does not exist.
     pub left: usize,
     /// The number of rows of the right factor.
     pub right: usize,

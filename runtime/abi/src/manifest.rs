@@ -241,8 +241,8 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// The program that computes draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, or the reason why it does not exist. Its ports are those
-    /// of `predict`, without the states.
+    /// The program of prior predictions, or the reason why it does not exist. The ports of this
+    /// program are those of `predict`, without the states.
     pub prior: Result<Artifact, NoPrior>,
     /// The states: parameters and the optimiser's own tensors.
     pub states: Vec<State>,
@@ -295,8 +295,8 @@ pub enum Start {
     File(StartFile),
 }
 
-/// A safetensors file. It contains sites by name on the declared scale, or states under their names
-/// in [`InferenceBlock::states`].
+/// A safetensors file. The file contains sites by name on the declared scale, or states under their
+/// names in [`InferenceBlock::states`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// The path of the file.

@@ -70,8 +70,8 @@ ports! {
     LogLikelihood = "log_likelihood";
     /// The log prior of the sites.
     LogPrior = "log_prior";
-    /// The log prior of all sites. It is used if another result is the log prior of some sites
-    /// only.
+    /// The log prior of all sites. This port is used if another result is the log prior of some
+    /// sites only.
     LogPriorOfAll = "log_prior_of_all";
     /// The loss of a training step.
     Loss = "loss";

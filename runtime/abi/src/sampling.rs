@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 /// The part of an inference block that samples.
 ///
 /// The programs and their ports are listed below. A position is one unconstrained tensor per site.
-/// It is stored in the states of the inference block:
+/// The position is stored in the states of the inference block:
 /// - `density` takes the states, the data ports and `scale` (real); its symbol is `batch`. It
 ///   returns `log_density` (real) and `STATE/gradient` for each state that moves. The log density
 ///   is the log prior plus the log Jacobian plus `scale` times the sum over rows of `log p(row)`.
@@ -54,7 +54,7 @@ pub struct Sampling {
     /// The sampled states. Concatenated in this order, they form a position. All other states keep
     /// their initial values.
     pub moved: Vec<String>,
-    /// The sites in the non-centred parameterisation. Each is an index in
+    /// The sites in the non-centred parameterisation. Each site is given by its index in
     /// [`crate::manifest::InferenceBlock::reports`].
     pub noncentred: Vec<usize>,
     /// The sampled sites that the model compares or rounds. The likelihood may be a discontinuous
@@ -73,8 +73,8 @@ pub struct Sampling {
 /// The program that computes the values that depend only on data and on states that are not sampled.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
-    /// The program. Its inputs are the states that are not sampled and the data ports (symbol
-    /// `batch`); its outputs are the columns.
+    /// The program. The inputs are the states that are not sampled and the data ports (symbol
+    /// `batch`); the outputs are the columns.
     pub program: Artifact,
     /// The outputs of the program.
     pub columns: Vec<PreparedColumn>,

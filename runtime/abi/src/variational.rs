@@ -84,8 +84,8 @@ pub enum KlWeight {
     #[default]
     Exact,
     /// Graves (2011): the objective of each batch is `1/M` of the KL divergence plus the loss of
-    /// the rows of the batch. The weight is therefore `N / (M n)`. It is 1 if all batches have the
-    /// same size, and larger for a smaller last batch.
+    /// the rows of the batch. The weight is therefore `N / (M n)`. The weight is 1 if all batches
+    /// have the same size, and larger for a smaller last batch.
     Graves,
     /// Blundell et al. (2015), equation 9: the objective of batch `i`, counted from 1, contains the
     /// fraction `2^(M - i) / (2^M - 1)` of the KL divergence. The weight of the batch is this

@@ -58,13 +58,15 @@ works! {
 pub struct DataExtent<'a> {
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
-    /// The number of training examples. It is one if the model takes the whole file as one example.
+    /// The number of training examples. This number is one if the model takes the whole file as one
+    /// example.
     pub examples: usize,
 }
 
 /// The interface by which the compiler, the runtime and built executables access the part of an inference block that belongs to its method.
 pub trait MethodPart {
-    /// Returns the programs that only this method has. Their order depends on this part alone.
+    /// Returns the programs that only this method has. The order of the programs depends on this
+    /// part alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact>;
 
     /// Returns the number of draws over which predictions average.
@@ -123,8 +125,8 @@ pub trait MethodPart {
         None
     }
 
-    /// Returns the sites in the non-centred parameterisation. Each is an index in the reports of
-    /// the inference block.
+    /// Returns the sites in the non-centred parameterisation. Each site is given by its index in
+    /// the reports of the inference block.
     fn noncentred(&self) -> &[usize] {
         &[]
     }

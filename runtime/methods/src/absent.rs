@@ -1,5 +1,5 @@
-//! A stand-in for a method that this build does not include. It is needed to read programs that
-//! another build compiled.
+//! A stand-in for a method that this build does not include. The stand-in is needed to read
+//! programs that another build compiled.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};

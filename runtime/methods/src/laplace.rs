@@ -268,7 +268,7 @@ impl Around<'_> {
 
     /// Returns an error if the options need a marginal likelihood but the prior is not Normal. The
     /// marginal likelihood is known only for Normal priors. The check uses the weights at the
-    /// start. Its result does not depend on the values of the weights.
+    /// start. The result of the check does not depend on the values of the weights.
     fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -383,8 +383,8 @@ impl Around<'_> {
         let piled_up = bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
         member.facts.piled_up = piled_up;
         // The Gaussian of the subnetwork can be compared with the Gaussian of all weights only if
-        // both have the same prior factor. They have the same factor if the options give the factor
-        // and no search has tuned it.
+        // both have the same prior factor. Both Gaussians have the same factor if the options give
+        // the factor and no search has tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

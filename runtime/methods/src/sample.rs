@@ -200,10 +200,10 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
 }
 
 /// Returns the number of bytes that dense metrics need. During adaptation, a chain stores sums of
-/// products of its positions, the matrix that is factored, and the factor. It stores two such sums
-/// if gradients determine when old draws are forgotten. While the state of a chain is saved, memory
-/// contains a second copy of these matrices, with spare capacity. In addition, every chain has its
-/// metric.
+/// products of its positions, the matrix that is factored, and the factor. The chain stores two
+/// such sums if gradients determine when old draws are forgotten. While the state of a chain is
+/// saved, memory contains a second copy of these matrices, with spare capacity. In addition, every
+/// chain has its metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition

@@ -1,5 +1,5 @@
-//! Every program of the book is formatted. It compiles, or fails with the code that its fence
-//! states.
+//! Every program of the book is formatted. Such a program compiles, or fails with the code that its
+//! fence states.
 
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;

@@ -275,7 +275,7 @@ fn optimisers() -> String {
 }
 
 /// Lists the functions that programs are meant to call. The file also contains functions that only
-/// distributions need. They are left out.
+/// distributions need. Functions that only distributions need are left out.
 fn functions() -> String {
     let rows = library(|path, item, header| {
         let is_public = path == "functions.bnn" && matches!(item.kind, ItemKind::Fn(_));

@@ -48,9 +48,9 @@ fn machine(text: &str) -> Machine {
     Machine::new(&artifact, Sizes::default(), Arc::new(Pool::new(1))).unwrap()
 }
 
-/// The matrices have the number two on the diagonal and small numbers elsewhere. Their condition
-/// number is therefore below four. The relative error of a solution is at most four times its
-/// backward error, which is `n` roundings (Higham 2002, "Accuracy and stability of numerical
+/// The matrices have the number two on the diagonal and small numbers elsewhere. The condition
+/// number of such a matrix is below four. The relative error of a solution is at most four times
+/// its backward error, which is `n` roundings (Higham 2002, "Accuracy and stability of numerical
 /// algorithms", theorem 8.5).
 #[test]
 fn large_triangular_systems_match_the_reference() {

@@ -145,7 +145,7 @@ impl Table {
 /// The reason why the KL divergence of a pair cannot be compiled.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The code of the diagnostic. It is empty if the reason is not a diagnostic.
+    /// The code of the diagnostic. The code is empty if the reason is not a diagnostic.
     pub code: &'static str,
     pub text: String,
 }
@@ -225,8 +225,8 @@ impl Subject<'_> {
     }
 }
 
-/// Returns a name for a result. It differs from the names of states, because the results and states
-/// of a program must have different names.
+/// Returns a name for a result. The name differs from the names of states, because the results and
+/// states of a program must have different names.
 fn result_name(name: &str) -> String {
     format!("result {name}")
 }
@@ -258,8 +258,8 @@ impl Estimate {
     }
 }
 
-/// Returns values for the states of a KL divergence. They are the initial values of the program,
-/// but the elements of states that move are changed so that they differ from each other.
+/// Returns values for the states of a KL divergence. The values are the initial values of the
+/// program, but the elements of states that move are changed so that they differ from each other.
 pub fn states(divergence: &Divergence) -> StateValues {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();

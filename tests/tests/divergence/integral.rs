@@ -111,8 +111,8 @@ fn log_radial(p: &[[f64; 2]], x: [f64; 2]) -> f64 {
     radial(&z) - log_scales(p)
 }
 
-/// Returns the log density of log shares. Each is the logarithm of a share divided by the last
-/// share. The Jacobian is the product of the shares.
+/// Returns the log density of log shares. A log share is the logarithm of a share divided by the
+/// last share. The Jacobian is the product of the shares.
 fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     let largest = u[0].max(u[1]).max(0.0);
     let total = largest + ((u[0] - largest).exp() + (u[1] - largest).exp() + (-largest).exp()).ln();

@@ -169,7 +169,7 @@ dist Square() on real {
 }
 ";
 
-/// Returns the mean log prior, and its derivatives with respect to the location and the scale. They
+/// Returns the mean log prior, and its derivatives with respect to the location and the scale. Both
 /// are computed from a KL divergence and its gradient.
 fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let of = |name: &str| results[name].values[0];

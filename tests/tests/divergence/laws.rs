@@ -1,5 +1,5 @@
-//! Densities of distributions, written out from their definitions. They do not use the files of the
-//! library.
+//! Densities of distributions, written out from their definitions. The densities do not use the
+//! files of the library.
 
 use super::special::{e1_scaled, log_gamma};
 use std::f64::consts::PI;
@@ -209,8 +209,9 @@ pub fn radial_element(z: f64) -> f64 {
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()
 }
 
-/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. It
-/// is the constant term in the KL divergence from the radial distribution to a normal distribution.
+/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. The
+/// negative entropy is the constant term in the KL divergence from the radial distribution to a
+/// normal distribution.
 pub fn radial_constant(n: usize) -> f64 {
     let n = n as f64;
     let sphere = 2f64.ln() + 0.5 * n * PI.ln() - log_gamma(0.5 * n);

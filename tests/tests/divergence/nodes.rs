@@ -1,5 +1,5 @@
-//! The graph of a KL divergence does not grow with the number of draws. Its method is at least as
-//! good as the method in the table.
+//! The graph of a KL divergence does not grow with the number of draws. The method of every KL
+//! divergence is at least as good as the method in the table.
 
 use super::estimate::{BEST, SUMS, Table, method};
 use super::finite;

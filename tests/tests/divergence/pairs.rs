@@ -301,7 +301,8 @@ impl Pair {
         format!("{} || {}", self.family.name, self.prior.name)
     }
 
-    /// Returns the items of the program for this pair. Their names contain the index `at`.
+    /// Returns the items of the program for this pair. The names of these items contain the index
+    /// `at`.
     pub fn program(&self, at: usize) -> String {
         let (prior, family) = (self.prior, self.family);
         format!(

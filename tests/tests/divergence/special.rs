@@ -1,4 +1,5 @@
-//! The special functions in the densities. They are implemented here independently of the compiler.
+//! The special functions in the densities. The special functions are implemented here independently
+//! of the compiler.
 
 use super::laws::EULER;
 

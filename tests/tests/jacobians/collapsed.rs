@@ -1,6 +1,6 @@
 //! Tests of the programs of collapsed inference. The location of the observation is an affine
-//! function of the chosen weights, is affine between kinks, or is neither. Its derivatives agree
-//! with finite differences.
+//! function of the chosen weights, is affine between kinks, or is neither. The derivatives of the
+//! location agree with finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::LocationForm;
@@ -218,8 +218,8 @@ fn slopes_match_differences() {
     }
 }
 
-/// The port `moves` changes the weights separately for each row. It does not change the noise and
-/// the target.
+/// The port `moves` changes the weights separately for each row. The port `moves` does not change
+/// the noise and the target.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

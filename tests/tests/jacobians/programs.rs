@@ -37,13 +37,14 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a network with these sites, whose mean is `f`. Its input is an image of 3 x 4 pixels.
+/// Returns a network with these sites, whose mean is `f`. The input of this network is an image of
+/// 3 x 4 pixels.
 fn images(sites: &str, f: &str) -> String {
     let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
     shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
 }
 
-/// Returns the networks. Each is a name, a text, and the number of inputs.
+/// Returns the networks. A network is a name, a text, and the number of inputs.
 fn networks() -> Vec<(&'static str, String, usize)> {
     vec![
         (

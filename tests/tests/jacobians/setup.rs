@@ -34,8 +34,9 @@ pub const ALL: OptionalPrograms = OptionalPrograms {
     smaller: false,
 };
 
-/// Returns the programs of the inference block `fit` in a text. Its table has `width` inputs, and a
-/// target `y` that is 0 or 1. If there is only one input, its values are whole numbers below 3.
+/// Returns the programs of the inference block `fit` in a text. The table of the inference block
+/// has `width` inputs, and a target `y` that is 0 or 1. If there is only one input, its values are
+/// whole numbers below 3.
 pub fn approximated(name: &str, text: &str, width: usize, wanted: OptionalPrograms) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }

@@ -155,8 +155,8 @@ fn draws_of_counts_have_their_cumulative_functions() {
     }
 }
 
-/// The number of draws of each class is binomial. It must be within five standard deviations of its
-/// mean.
+/// The number of draws of each class is binomial. This number must be within five standard
+/// deviations of its mean.
 #[test]
 fn classes_are_drawn_with_their_probabilities() {
     let module = module("");

@@ -1,4 +1,4 @@
-//! Means of powers and of logarithms agree with quadrature on the logarithmic scale. They are
+//! Means of powers and of logarithms agree with quadrature on the logarithmic scale. The means are
 //! infinite only where the integral diverges.
 
 use super::probe::{Probe, module, named};
@@ -122,8 +122,8 @@ fn means_of_logarithms_are_integrals() {
     });
 }
 
-/// Moments are infinite for orders beyond a boundary. Their derivatives are finite for orders on
-/// both sides of this boundary.
+/// Moments are infinite for orders beyond a boundary. The derivatives of moments are finite for
+/// orders on both sides of this boundary.
 #[test]
 fn slopes_of_moments_are_finite() {
     all(|probe| {

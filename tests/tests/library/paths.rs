@@ -22,8 +22,8 @@ const CHOICES: &[(&str, &str)] = &[
     ("Mixture", "weight"),
 ];
 
-/// Returns a function with the inputs of the sampler. It computes the sum of the draws, or the sum
-/// of their logarithms.
+/// Returns a function with the inputs of the sampler. The function computes the sum of the draws,
+/// or the sum of their logarithms.
 fn total(draw: &Function, logarithm: bool) -> Function {
     let mut builder = Builder::new("total");
     let params: Vec<_> = draw

@@ -281,8 +281,8 @@ impl<'a> Probe<'a> {
         Some(self.call(&draw, &coordinates(0)).data)
     }
 
-    /// Calls a function of the instance. Its inputs are the values of the parameters, followed by
-    /// `extra`.
+    /// Calls a function of the instance. The inputs of the function are the values of the
+    /// parameters, followed by `extra`.
     pub fn call(&self, function: &Function, extra: &[Tensor]) -> Tensor {
         let mut inputs = self.values.clone();
         inputs.extend(extra.iter().cloned());

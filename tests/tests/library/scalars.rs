@@ -78,8 +78,8 @@ fn rule(probe: &Probe<'_>) -> Rule {
     }
 }
 
-/// Returns the expectation of a function. Its arguments are the value and the log density of the
-/// value.
+/// Returns the expectation of a function. The arguments of this function are the value and the log
+/// density of the value.
 fn expectation(probe: &Probe<'_>, f: impl Fn(f64, f64) -> f64) -> f64 {
     let rule = rule(probe);
     let log_density = probe.log_densities(&rule.points).unwrap_or_default();
@@ -304,8 +304,8 @@ fn a_wrong_sampler_is_detected() {
     );
 }
 
-/// The derivatives of the log density are finite, both inside the support and far out. They are
-/// taken with respect to every parameter and the value.
+/// The derivatives of the log density are finite, both inside the support and far out. The
+/// derivatives are taken with respect to every parameter and the value.
 #[test]
 fn gradients_are_finite() {
     all(|probe| {

@@ -190,7 +190,7 @@ fn quantiles_of_the_normal_families_are_the_known_ones() {
 }
 
 /// The derivatives of the logarithms of both tails agree with central differences of fourth order.
-/// They are taken with respect to the value and every parameter, including shapes.
+/// The derivatives are taken with respect to the value and every parameter, including shapes.
 #[test]
 fn slopes_of_both_tails_match_differences() {
     all(|probe| {
@@ -246,8 +246,8 @@ fn slopes_of_both_tails_match_differences() {
     });
 }
 
-/// The logarithms of both tails. They were computed with 60 digits (mpmath 1.3: `gammainc`,
-/// `betainc`, `erfc`) and then rounded.
+/// The logarithms of both tails. The logarithms were computed with 60 digits (mpmath 1.3:
+/// `gammainc`, `betainc`, `erfc`) and then rounded.
 const TAILS: &[(&str, &[f64], f64, f64, f64)] = &[
     (
         "Gamma",
@@ -636,7 +636,7 @@ fn densities_truncated_far_out_integrate_to_one() {
 }
 
 /// The location is far outside the interval. The derivative of the normalisation with respect to
-/// the location is `d/dm -log Phi(m)` at -30. It is the negative inverse Mills ratio,
+/// the location is `d/dm -log Phi(m)` at -30. This derivative is the negative inverse Mills ratio,
 /// `-(30 + 1 / 30 - ..)`.
 #[test]
 fn truncated_densities_have_slopes_far_out() {

@@ -16,8 +16,8 @@ fn at(name: &str, values: &[f64], check: impl Fn(&Probe<'_>)) {
     check(&Probe::at(&module, named(&module, name), values));
 }
 
-/// The tested values range from `1e-40` to `1e40`. They are on both sides of zero if both sides
-/// belong to the support.
+/// The tested values range from `1e-40` to `1e40`. The values are on both sides of zero if both
+/// sides belong to the support.
 #[test]
 fn densities_are_numbers_in_the_far_tails() {
     all(|probe| {
@@ -128,8 +128,8 @@ fn horseshoe_densities_are_the_known_ones() {
     });
 }
 
-/// The expected values are `Phi(a) + exp(2 shape) Phi(-b)`. They were computed with fifty digits
-/// and rounded.
+/// The expected values are `Phi(a) + exp(2 shape) Phi(-b)`. The expected values were computed with
+/// fifty digits and rounded.
 #[test]
 fn inverse_gaussian_probabilities_are_the_known_ones() {
     let known = [

@@ -1,6 +1,6 @@
 //! The log densities of the models of `examples/posteriors`, written in plain arithmetic and
-//! including constants. They follow the descriptions that come with the reference draws. If a
-//! distribution is restricted to one half of the reals, its density there is doubled.
+//! including constants. The formulas follow the descriptions that come with the reference draws. If
+//! a distribution is restricted to one half of the reals, its density there is doubled.
 
 use serde_json::Value;
 use std::f64::consts::{LN_2, PI};
@@ -26,8 +26,8 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// Returns the sum of normal log densities of `y`. Each is centred at the predicted mean of its
-/// row.
+/// Returns the sum of normal log densities of `y`. Each density is centred at the predicted mean of
+/// its row.
 fn regression(y: &[f64], sd: f64, mean: impl Fn(usize) -> f64) -> f64 {
     y.iter().enumerate().map(|(i, y)| normal(*y, mean(i), sd)).sum()
 }
@@ -54,8 +54,8 @@ pub fn blr(data: &Value, q: &[f64]) -> f64 {
     regression(&y, sigma, |i| dot(&row(i), beta)) + prior + half_normal(sigma, 10.0)
 }
 
-/// Returns the log density of a model at `q`, which contains theta[1..8], mu and tau. It includes
-/// the density of theta given mu and tau.
+/// Returns the log density of a model at `q`, which contains theta[1..8], mu and tau. The log
+/// density includes the density of theta given mu and tau.
 pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (theta, mu, tau) = (&q[..8], q[8], q[9]);

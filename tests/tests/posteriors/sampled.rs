@@ -1,5 +1,5 @@
-//! The programs of `examples/posteriors` find the published posteriors. They run unchanged, from
-//! the source to the draws.
+//! The programs of `examples/posteriors` find the published posteriors. The programs run unchanged,
+//! from the source to the draws.
 //!
 //! The mean of every quantity must be within four combined standard errors of the reference. The
 //! test also compares our standard deviation of every quantity with that of the reference. The
@@ -57,7 +57,7 @@ fn published(name: &str) -> Vec<Reference> {
         let cells: Vec<&str> = line.split(',').collect();
         let of = |name| column(&cells, name);
         let (mean, sd) = (of("mean").unwrap(), of("sd").unwrap());
-        // An exact reference does not have these columns. Its posterior is close to a normal
+        // An exact reference does not have these columns. The posterior is then close to a normal
         // distribution, so the kurtosis is taken as three.
         let spread = of("mcse_sd")
             .zip(of("ess_bulk"))
@@ -145,8 +145,8 @@ fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<Stri
     faults
 }
 
-/// Checks the inference block `gold` of a program. It must find the posterior of every list of
-/// references, without divergent transitions.
+/// Checks the inference block `gold` of a program. The inference block must find the posterior of
+/// every list of references, without divergent transitions.
 fn check(name: &str, references: &[Vec<Reference>]) {
     let outcomes = outcomes(name, |text| text);
     let (_, gold) = outcomes.iter().find(|(infer, _)| infer == "gold").unwrap();

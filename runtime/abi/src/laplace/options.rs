@@ -97,8 +97,8 @@ forms!(Structure {
 /// The approximation of the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CurvatureKind {
-    /// The generalised Gauss-Newton matrix. It uses second derivatives with respect to the outputs,
-    /// and first derivatives of the outputs with respect to the weights.
+    /// The generalised Gauss-Newton matrix. The matrix uses second derivatives with respect to the
+    /// outputs, and first derivatives of the outputs with respect to the weights.
     Ggn,
     /// The empirical Fisher matrix: the sum over rows of `g g'`, where `g` is the gradient of the
     /// log likelihood of the row.

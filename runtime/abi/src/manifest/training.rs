@@ -26,9 +26,10 @@ pub(crate) const MAP: MethodDef = MethodDef {
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The program that computes the loss and its gradient in double precision. It exists if the
-    /// optimiser updates few numbers. Its inputs are those of [`Train::step`]. Its outputs are
-    /// `loss`, and `STATE/gradient` for the states that the optimiser moves.
+    /// The program that computes the loss and its gradient in double precision. This program exists
+    /// if the optimiser updates few numbers. The inputs of this program are those of
+    /// [`Train::step`]. The outputs of this program are `loss`, and `STATE/gradient` for the states
+    /// that the optimiser moves.
     pub gradient: Option<Artifact>,
     /// True if the loss of given rows is random: it depends on draws from a posterior or on random
     /// masks. The step number then selects the random numbers.
@@ -93,7 +94,8 @@ impl MethodPart for Train {
 
 /// The programs and weights of a pruning table.
 ///
-/// The weights are the elements of `sites`. They are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
+/// The weights are the elements of `sites`. The weights are ranked by their signal-to-noise ratio,
+/// abs(mean) over standard deviation.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Pruning {
     /// The fractions of the weights to remove.

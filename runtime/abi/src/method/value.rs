@@ -31,7 +31,7 @@ impl fmt::Display for OptionName {
 }
 
 /// The error for a name that is not an option of the method, or for a value that does not have the
-/// type of its option. It shows a bug of the checker or of a record.
+/// type of its option. Such an error shows a bug of the checker or of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 

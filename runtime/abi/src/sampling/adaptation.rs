@@ -32,14 +32,14 @@ pub enum MetricKind {
     Automatic,
     /// The identity matrix, which is not adapted.
     Unit,
-    /// A diagonal matrix. It is estimated from positions and, if the transition computes gradients,
-    /// also from gradients.
+    /// A diagonal matrix. The matrix is estimated from positions and, if the transition computes
+    /// gradients, also from gradients.
     Diagonal,
-    /// A diagonal matrix. It is estimated from positions only, in the windows of Stan.
+    /// A diagonal matrix. The matrix is estimated from positions only, in the windows of Stan.
     Windowed,
-    /// A full matrix. It is estimated in the same way as `Diagonal`.
+    /// A full matrix. The matrix is estimated in the same way as `Diagonal`.
     Dense,
-    /// A full matrix. It is estimated from positions only, in the windows of Stan.
+    /// A full matrix. The matrix is estimated from positions only, in the windows of Stan.
     WindowedDense,
 }
 

@@ -1,4 +1,4 @@
-//! The box of the weights that may be integrated over. It is computed from the values of the
+//! The box of the weights that may be integrated over. The box is computed from the values of the
 //! weights at the iterates.
 
 use bnnc_abi::collapsed::{BoxExtent, Collapsed};

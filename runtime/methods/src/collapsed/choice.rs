@@ -1,4 +1,4 @@
-//! The choice of the weights to integrate over. It contains all weights that differ between
+//! The choice of the weights to integrate over. The choice contains all weights that differ between
 //! iterates, or the incoming weights of some units, or the weights that change the outputs most.
 
 use crate::collapsed::boxes::Boxes;
@@ -13,8 +13,8 @@ use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
-/// The weights that are integrated over. Each is an index among the elements of all sites that may
-/// be collapsed.
+/// The weights that are integrated over. Each weight is given by its index among the elements of
+/// all sites that may be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The weights among which each row chooses, in ascending order.
@@ -202,8 +202,8 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
 /// Returns the incoming weights of the kinks with the highest scores. The score of a kink is the
 /// width of its range of values over the box, times the change of the outputs per unit of its
 /// value. Scores are summed over the training rows and the iterates. Only kinks that do not depend
-/// on other kinks are scored. A kink may be affected by kinks of earlier layers. Its incoming
-/// weights then include theirs.
+/// on other kinks are scored. A kink may be affected by kinks of earlier layers. The incoming
+/// weights of such a kink include the incoming weights of those earlier kinks.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,

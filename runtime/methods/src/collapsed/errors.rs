@@ -3,8 +3,9 @@
 use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
 
-/// The error of a number that is an average over iterates. It consists of a deterministic part and
-/// of the variance that independent draws cause. Deterministic parts of several numbers add up.
+/// The error of a number that is an average over iterates. The error consists of a deterministic
+/// part and of the variance that independent draws cause. Deterministic parts of several numbers
+/// add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
     /// The sum of the bounds or estimates of deterministic errors. These errors do not average out.
@@ -208,8 +209,8 @@ mod tests {
         );
     }
 
-    /// The error is infinite for a single draw. It is also infinite for a density without a floor
-    /// at a point that no draw is near.
+    /// The error is infinite for a single draw. The error is also infinite for a density without a
+    /// floor at a point that no draw is near.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };

@@ -345,8 +345,9 @@ impl Integrals<'_> {
     }
 }
 
-/// Returns the distribution of a location if two evaluations do not determine the location. It is
-/// computed from the pieces of the location, or from draws if there are too many pieces.
+/// Returns the distribution of a location if two evaluations do not determine the location. The
+/// distribution is computed from the pieces of the location, or from draws if there are too many
+/// pieces.
 fn bent(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

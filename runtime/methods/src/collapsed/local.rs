@@ -51,8 +51,8 @@ struct Program {
     still: Vec<f64>,
 }
 
-/// The results of the program for a block of rows. They are computed at an iterate or at a point
-/// near it.
+/// The results of the program for a block of rows. The results are computed at an iterate or at a
+/// point near it.
 #[derive(Clone, Debug, Default)]
 pub struct LocationBlock {
     /// The number of rows.
@@ -157,8 +157,8 @@ impl<'a> LocalProgram<'a> {
         self.ids.len()
     }
 
-    /// Selects the columns for which the program computes slopes. They must be among the original
-    /// columns. Returns the previous selection.
+    /// Selects the columns for which the program computes slopes. The new columns must be among the
+    /// original columns. Returns the previous selection.
     pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);

@@ -62,8 +62,8 @@ impl Mixture {
         )
     }
 
-    /// Returns the quantiles for ascending probabilities. They are interpolated between points of
-    /// the distribution function, and so not exact.
+    /// Returns the quantiles for ascending probabilities. The quantiles are interpolated between
+    /// points of the distribution function, and so not exact.
     pub fn quantiles(&self, probabilities: &[f64]) -> QuantileTable {
         let mut table = QuantileTable {
             quantiles: vec![self.mean; probabilities.len()],
@@ -117,7 +117,7 @@ impl Mixture {
     }
 
     /// Returns a quantile that is exact up to rounding. `knots` are ascending points with their
-    /// probabilities. They bracket the quantile.
+    /// probabilities. The knots bracket the quantile.
     pub fn quantile(&self, probability: f64, knots: &[(f64, f64)]) -> f64 {
         if self.sd <= 0.0 {
             return self.mean;

@@ -1,5 +1,5 @@
-//! The distribution of a location whose kinks depend on each other or share weights. It is computed
-//! from the pieces of the box on which the location is affine.
+//! The distribution of a location whose kinks depend on each other or share weights. The
+//! distribution is computed from the pieces of the box on which the location is affine.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -121,8 +121,8 @@ pub fn law(
                     .kinks_of(0)
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
-            // These kinks are affine on the whole box. Their values are computed from the values at
-            // the base, and so do not have larger rounding errors elsewhere.
+            // These kinks are affine on the whole box. The values of these kinks are computed from
+            // the values at the base, and so do not have larger rounding errors elsewhere.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));

@@ -1,5 +1,5 @@
-//! Predictions from draws from the box. They are used if the integral does not have an exact form,
-//! or if the exact form is too expensive for a row.
+//! Predictions from draws from the box. Such draws are used if the integral does not have an exact
+//! form, or if the exact form is too expensive for a row.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use crate::collapsed::errors::{self, Error};

@@ -33,9 +33,9 @@ const MOST: f64 = 4.0;
 
 /// Compares two variances of each weight near an end of its support: without the term, and with it.
 /// Finds the weight with the largest ratio of these variances, if this ratio is above `MOST`. If
-/// the curvature contains the term, returns this weight. Its posterior is nearly exponential at the
-/// end of the support, so a Gaussian is a poor approximation. `gradient` is the derivative of the
-/// log likelihood with respect to the random weights.
+/// the curvature contains the term, returns this weight. The posterior of such a weight is nearly
+/// exponential at the end of the support, so a Gaussian is a poor approximation. `gradient` is the
+/// derivative of the log likelihood with respect to the random weights.
 ///
 /// # Errors
 /// If the curvature omits the term, returns an error that names this weight.

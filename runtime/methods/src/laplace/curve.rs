@@ -27,8 +27,8 @@ pub struct Curved {
     pub is_empty: bool,
 }
 
-/// Returns the kind of cotangents by which Jacobians are multiplied. It depends on the kind of
-/// curvature in the options.
+/// Returns the kind of cotangents by which Jacobians are multiplied. The kind depends on the
+/// curvature that the options select.
 pub fn pulled(evaluation: &Evaluator) -> Pulled {
     match evaluation.laplace.options.curvature {
         laplace::CurvatureKind::Ggn | laplace::CurvatureKind::Hessian => Pulled::Roots,

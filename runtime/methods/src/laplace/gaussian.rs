@@ -54,8 +54,8 @@ pub struct GaussianFacts {
     /// The factors on the precision of the prior, each with a name: a single factor, one factor per
     /// site, or the lowest and the highest factor.
     pub prior_precision: Vec<(String, f64)>,
-    /// An additional factor on the precision of the prior. It is the fraction of the weights that
-    /// are random, or 1.
+    /// An additional factor on the precision of the prior. This factor is the fraction of the
+    /// weights that are random, or 1.
     pub prior_scale: f64,
     /// The log likelihood of all training rows at the maximum.
     pub log_likelihood: f64,
@@ -69,17 +69,17 @@ pub struct GaussianFacts {
     /// `None` if the slope is not known.
     pub rise: Option<f64>,
     /// The predicted increase, from the centre to the maximum, of the log density that the Gaussian
-    /// approximates. It is present only if the prior factors or the temperature differ from those
-    /// of the search.
+    /// approximates. The increase is present only if the prior factors or the temperature differ
+    /// from those of the search.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
     /// The predicted increase of the log posterior if the states other than the weights were moved
     /// to their maximum; `None` if the increase is negligible.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. It
-    /// is `None` if the factor on the prior was tuned, because the two Gaussians would have
-    /// different factors.
+    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights.
+    /// The distance is `None` if the factor on the prior was tuned, because the two Gaussians would
+    /// have different factors.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank precision, as a fraction of the largest
     /// eigenvalue.
@@ -98,8 +98,8 @@ pub struct GaussianFacts {
     /// True if the prior precision varies within a block that has the Kronecker structure. The
     /// precision of the block then uses the mean prior precision in the eigenbasis of the block.
     pub prior_averaged: bool,
-    /// The parameter whose standard deviation is too small by the largest factor. It is too small
-    /// because the curvature omits a part of the second derivative.
+    /// The parameter whose standard deviation is too small by the largest factor. The standard
+    /// deviation is too small because the curvature omits a part of the second derivative.
     #[serde(default)]
     pub narrow: Option<NarrowParameter>,
     /// A parameter whose posterior is nearly exponential at an end of its support, if there is one.
@@ -300,8 +300,8 @@ fn restored(
     })
 }
 
-/// Returns a training result for a posterior that was not trained in this run. Its statistics are
-/// placeholders.
+/// Returns a training result for a posterior that was not trained in this run. The statistics of
+/// this result are placeholders.
 pub fn found(values: Arc<StateValues>) -> TrainingResult {
     TrainingResult {
         values,

@@ -273,7 +273,8 @@ impl Blocks<'_> {
         self.advance_to(self.size)
     }
 
-    /// Returns the next block. It has at most `size` rows, and at most [`Blocks::size`] rows.
+    /// Returns the next block. The block has at most `size` rows, and at most [`Blocks::size`]
+    /// rows.
     ///
     /// # Errors
     /// Fails in the same cases as [`Blocks::advance`].
@@ -352,7 +353,7 @@ pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Resu
     })
 }
 
-/// The elements of a port. They are read in place, without a copy.
+/// The elements of a port. The elements are read in place, without a copy.
 #[derive(Clone, Copy, Debug)]
 pub enum Reals<'a> {
     /// The elements are in single precision.

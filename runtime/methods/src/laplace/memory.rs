@@ -191,8 +191,8 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between the two Gaussians is computed last. It needs the covariances of both
-    // Gaussians, one after the other, and the matrices that rotate one of them.
+    // The distance between the two Gaussians is computed last. The distance needs the covariances
+    // of both Gaussians, one after the other, and the matrices that rotate one of them.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));

@@ -25,8 +25,8 @@ pub struct OutputMoments<'a> {
 enum Source<'a> {
     /// Jacobians are multiplied by a root of the covariance of the weights.
     Jacobians(Box<Jacobians<'a>>),
-    /// A program computes the covariances from the variances of the weights. It does not store a
-    /// Jacobian.
+    /// A program computes the covariances from the variances of the weights. The program does not
+    /// store a Jacobian.
     Spread {
         machine: Box<Machine>,
         blocks: Box<Blocks<'a>>,

@@ -7,10 +7,10 @@
 //! the log of a ratio of determinants: that of the posterior precision divided by that of the prior
 //! precision. The optimiser maximises the log joint density. The term with the determinants depends
 //! on the noise level too. Therefore, the derivative of this term with respect to the noise level
-//! is added to the gradient of the optimiser. It stays constant until the next tuning. For a Normal
-//! likelihood, the derivative with respect to the log of the noise is the effective number of
-//! parameters `gamma`. The fixed point of the search is therefore the one in MacKay (1992,
-//! "Bayesian interpolation"): the noise variance is the residual sum of squares divided by
+//! is added to the gradient of the optimiser. This derivative stays constant until the next tuning.
+//! For a Normal likelihood, the derivative with respect to the log of the noise is the effective
+//! number of parameters `gamma`. The fixed point of the search is therefore the one in MacKay
+//! (1992, "Bayesian interpolation"): the noise variance is the residual sum of squares divided by
 //! `N - gamma`.
 
 use super::{Around, Before};
@@ -54,10 +54,10 @@ struct Point {
     epoch: usize,
     values: StateValues,
     chosen: Chosen,
-    /// The log marginal likelihood plus the log prior of the parameters other than weights. It is
-    /// minus infinity for a subnetwork, because its points cannot be compared. Each point has a
-    /// different subnetwork, and the marginal likelihood does not include the prior factors of
-    /// weights outside the subnetwork.
+    /// The log marginal likelihood plus the log prior of the parameters other than weights. The
+    /// value is minus infinity for a subnetwork, because its points cannot be compared. Each point
+    /// has a different subnetwork, and the marginal likelihood does not include the prior factors
+    /// of weights outside the subnetwork.
     log_evidence: f64,
 }
 

@@ -10,8 +10,9 @@ use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 use bnnc_laplace::matrix::dot;
 
-/// The limit on the predicted increase of the log posterior at a maximum. It is the first number
-/// times the number of elements of the states, plus the second number times the number of rows.
+/// The limit on the predicted increase of the log posterior at a maximum. The limit is the first
+/// number times the number of elements of the states, plus the second number times the number of
+/// rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
 /// The largest number of elements of these states that are also checked one at a time.

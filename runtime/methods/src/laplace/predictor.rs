@@ -17,7 +17,8 @@ use bnnc_data::{Dataset, Rows};
 /// The computation of predictions from linearised outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The predictive distribution is Normal, and includes the noise. It has a closed form.
+    /// The predictive distribution is Normal, and includes the noise. The distribution has a closed
+    /// form.
     Normal,
     /// Class probabilities are computed from Gaussian logits.
     Classes(closed::ClassLink),

@@ -107,8 +107,8 @@ pub fn block(laplace: &Laplace, rows: usize) -> usize {
     blocks::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
 }
 
-/// Writes vectors `[batch * columns, random weights]` to the program. They are first expanded to
-/// all weights, and are written state by state.
+/// Writes vectors `[batch * columns, random weights]` to the program. The vectors are first
+/// expanded to all weights, and are written state by state.
 fn write_vectors(
     evaluation: &Evaluator,
     machine: &mut Machine,

@@ -1,5 +1,5 @@
-//! The factors on the precision of the prior. They are given, or they are tuned by the marginal
-//! likelihood or by validation rows.
+//! The factors on the precision of the prior. The factors are given, or they are tuned by the
+//! marginal likelihood or by validation rows.
 
 use crate::laplace::diagnostics;
 use crate::laplace::gaussian::{Gaussian, GaussianFacts};
@@ -37,8 +37,8 @@ pub struct TuningProblem<'a> {
     pub slope: Vec<f64>,
     /// The log likelihood of all training rows.
     pub log_likelihood: f64,
-    /// The log prior density. It is absent if the weights are a subnetwork or if the prior is
-    /// scaled.
+    /// The log prior density. The log prior is absent if the weights are a subnetwork or if the
+    /// prior is scaled.
     pub log_prior: Option<f64>,
     /// True if the prior of all weights is Normal.
     pub is_normal: bool,
@@ -137,8 +137,8 @@ impl TuningProblem<'_> {
     }
 
     /// Returns the predicted increase of the log density, from the centre to its maximum, for these
-    /// factors and the temperature of the options. The prior scale of a subnetwork is left out. It
-    /// compensates for the weights that are not random, and does not move the maximum.
+    /// factors and the temperature of the options. The prior scale of a subnetwork is left out. The
+    /// prior scale compensates for the weights that are not random, and does not move the maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],

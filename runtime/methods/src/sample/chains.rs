@@ -1,6 +1,7 @@
-//! Runs chains on threads. A worker is a thread. It runs each of its chains to the end, from the
-//! start of the chain or from the point that an earlier run saved. A worker may run several chains
-//! in lockstep. It then evaluates their densities in the same calls.
+//! Runs chains on threads. A worker is a thread. The worker runs each of its chains to the end,
+//! from the start of the chain or from the point that an earlier run saved. A worker may run
+//! several chains in lockstep. The worker then evaluates the densities of these chains in the same
+//! calls.
 
 use super::member::{Patience, RunningChain};
 use super::target::{DensityMachines, Shared};

@@ -80,8 +80,9 @@ fn by_norm(site: &SiteReport) -> bool {
     layer_of(&site.name).is_some() || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed. They are diagnosed if the model has a large site or a
-/// layer, because the norms of such sites may not show whether predictions have converged.
+/// Returns whether predictions are diagnosed. Predictions are diagnosed if the model has a large
+/// site or a layer, because the norms of such sites may not show whether predictions have
+/// converged.
 pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }

@@ -271,7 +271,7 @@ pub struct DensityMachines<'a> {
 }
 
 impl<'a> DensityMachines<'a> {
-    /// Prepares the machines. They run on the threads of a pool.
+    /// Prepares the machines. The machines run on the threads of a pool.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -323,7 +323,7 @@ impl<'a> DensityMachines<'a> {
     }
 
     /// Writes the position of a chain to its place in the next call of the program. `rows` and
-    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. They are the same for all chains
+    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. Both are the same for all chains
     /// that share a call.
     ///
     /// # Errors

@@ -66,9 +66,11 @@ pub enum Loss {
 /// The estimator of the difference between the losses at the proposal and at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Estimator {
-    /// The difference on one batch. Its variance is estimated from further batches.
+    /// The difference on one batch. The variance of this difference is estimated from further
+    /// batches.
     Single,
-    /// The mean of the differences on all batches. Its variance is estimated from the same batches.
+    /// The mean of the differences on all batches. The variance of this mean is estimated from the
+    /// same batches.
     Mean,
 }
 
@@ -100,8 +102,8 @@ pub enum Proposal {
 }
 
 impl Penalty {
-    /// Returns whether a batch contains all `rows` rows. Its losses are then exact and need no
-    /// correction.
+    /// Returns whether a batch contains all `rows` rows. The losses of such a batch are exact and
+    /// need no correction.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
