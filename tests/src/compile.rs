@@ -264,8 +264,8 @@ const DENSE: usize = 1000;
 /// Returns the size of a small subnetwork for a Laplace approximation. In a network that was
 /// trained for a few steps only, few weights affect an output. Large subnetworks therefore do not
 /// exist. Only the first inference block of a program selects weights by their marginal variances
-/// among many weights. This needs the dense covariance. Further inference blocks would repeat the
-/// same computation, because all subnetworks have the same size.
+/// among many weights. Marginal variances need the dense covariance. Further inference blocks would
+/// repeat the same computation, because all subnetworks have the same size.
 fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;

@@ -140,8 +140,8 @@ mod tests {
                     pub function f<'a, T: Fn(u8) -> u8>(x: &'a T, (a, b, // one\n c): (u8, u8, u8)) -> u8 {}\n\
                     function nested(&self, (a, (b, c)): (u8, (u8, u8)), map: Map<u8, u8>) {}\n\
                     function closure(f: &dyn Fn((u8, u8, u8)) -> u8) {}\n";
-        // The keyword `fn` is inserted here. Otherwise, the text of this file itself would contain
-        // such a function.
+        // The keyword `fn` is inserted here. Without the replacement, the text of this file itself
+        // would contain such a function.
         let text = text.replace("function ", "fn ");
         let found: Vec<String> = wide_patterns(&text)
             .into_iter()

@@ -253,7 +253,7 @@ fn batches_sum_to_the_loss_of_all_rows() {
 
 /// The data of this program do not contain information about `w`. A step with learning rate `r`
 /// therefore changes the mean by `-r` times the weight of the KL divergence times the gradient of
-/// the KL divergence. This gradient equals the mean.
+/// the KL divergence. The gradient of the KL divergence equals the mean.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -306,7 +306,7 @@ fn steps_apply_the_weight_of_the_kl() {
 }
 
 /// If the steps of an epoch do not change the parameters, the losses of the epoch add up to the
-/// loss of all rows. This holds for all weights of the KL divergence.
+/// loss of all rows. The sum does not depend on the weights of the KL divergence.
 #[test]
 fn an_epoch_sums_to_the_bound() {
     let losses = ["exact", "graves", "blundell"].map(|how| {

@@ -364,8 +364,8 @@ fn all_weights_of_a_line_match_brute_force() {
     }
 }
 
-/// Returns the density and the mean of a network with one input. Both are averaged over the weights
-/// of the first layer by brute force.
+/// Returns the density and the mean of a network with one input. The density and the mean are
+/// averaged over the weights of the first layer by brute force.
 fn brute(done: &Done, row: usize, location: &dyn Fn(usize, f64) -> f64) -> (f64, f64) {
     let weights = midpoints(done.range("hidden.w", 0), 700);
     let biases = midpoints(done.range("hidden.b", 0), 700);
@@ -990,8 +990,8 @@ fn smooth_weights_are_drawn_from_the_box() {
     }
 }
 
-/// A run folder restores the choice of weights. This includes a choice that all rows share, and a
-/// choice of units.
+/// A run folder restores the choice of weights. The restored choice may be one that all rows share,
+/// or a choice of units.
 #[test]
 fn a_saved_run_predicts_the_same_values() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");

@@ -92,8 +92,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         executable
     }
 
-    /// Returns whether a C compiler is installed. If it is not, prints a note that the test is
-    /// skipped.
+    /// Returns whether a C compiler is installed. If no C compiler is installed, prints a note that
+    /// the test is skipped.
     fn compiles() -> bool {
         let compiles = Command::new("cc").arg("--version").output().is_ok();
         if !compiles {

@@ -1499,7 +1499,8 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
 }
 
 /// The joint covariance contains the published variances. Derivatives with respect to the inputs
-/// agree with central differences. This holds for every form of the precision, and for a mixture.
+/// agree with central differences. The derivatives are tested for every form of the precision, and
+/// for a mixture.
 #[test]
 fn joint_covariances_and_slopes_match_their_definitions() {
     let kept = Kept::new("together");
@@ -2036,7 +2037,7 @@ model Line(x: real) -> y: real {{
             .filter(|warning| warning.message.contains(&quoted));
         let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
         // If the noise level is less than a third of the size of the residuals, most rows are
-        // outside their 90 % intervals. This is reported too.
+        // outside their 90 % intervals. Rows outside their intervals are reported too.
         let expected: &[&str] = match name {
             "near" => &[],
             "low" => &["E0546", "E0586"],

@@ -150,8 +150,8 @@ fn several_splits_are_a_mean_and_a_standard_error() {
     }
 }
 
-/// The table in the terminal and the report page show every step of the pruning. Both also show the
-/// site that cannot be pruned.
+/// The table in the terminal and the report page show every step of the pruning. The table and the
+/// page also show the site that cannot be pruned.
 #[test]
 fn tables_and_pages_show_the_pruning() {
     let compiled = compiled("shown", LINEAR);

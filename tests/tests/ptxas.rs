@@ -19,9 +19,10 @@ use std::thread;
 
 /// The GPUs for which the default PTX text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// A GPU for which the compiler generates a PTX text of its own. This text differs from the default
-/// text only in the PTX version, in the header, and in the notation for the unused half of a
-/// register. For this GPU, it is therefore enough to assemble the largest program of each example.
+/// A GPU for which the compiler generates a PTX text of its own. The PTX text of this GPU differs
+/// from the default text only in the PTX version, in the header, and in the notation for the unused
+/// half of a register. For this GPU, it is therefore enough to assemble the largest program of each
+/// example.
 const OWN: &str = "sm_90";
 
 thread_local! {

@@ -292,7 +292,7 @@ fn is_allowed(rule: &Rule, line: &Line) -> bool {
 fn all() -> Vec<Line> {
     let mut lines = pages();
     lines.extend(under("", &["bnn"]).iter().flat_map(comments));
-    // This file is left out, because it contains the banned words.
+    // The file `words.rs` is left out, because it contains the banned words.
     let rust = under("", &["rs"]);
     for file in rust.iter().filter(|file| file.path != "tests/tests/words.rs") {
         lines.extend(comments(file));

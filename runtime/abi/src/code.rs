@@ -37,7 +37,7 @@ pub trait KernelCode: Send + Sync {
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
     /// Returns whether library calls must use the naive reference implementations of the primitives
-    /// instead of the fast versions. This is true only for the reference interpreter.
+    /// instead of the fast versions. The result is true only for the reference interpreter.
     fn is_reference(&self) -> bool;
 
     /// Returns the generated code as text, for `bnnc emit`.
@@ -49,8 +49,8 @@ pub trait KernelCode: Send + Sync {
         None
     }
 
-    /// Returns the device on which the kernels run, if there is one. Otherwise,
-    /// [`KernelCode::launch`] runs them.
+    /// Returns the device on which the kernels run, if there is one. If this returns `None`,
+    /// [`KernelCode::launch`] runs the kernels.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }

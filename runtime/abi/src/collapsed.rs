@@ -275,15 +275,16 @@ pub struct CollapsedSettings {
     /// The function from the logit of a class to its probability.
     pub sigmoid: Sigmoid,
     /// The number of draws from the box per iterate. Draws are used for all rows if the form is
-    /// [`LocationForm::Sampled`]. Otherwise, they are used only for rows whose box has too many
-    /// pieces.
+    /// [`LocationForm::Sampled`]. If the form is another one, draws are used only for rows whose
+    /// box has too many pieces.
     pub draws: usize,
 }
 
 impl CollapsedSettings {
-    /// Returns whether the predictive density is defined as in the published code. In this case,
-    /// `units` selects the first units instead of the most influential units. An element of
-    /// [`CollapsedSettings::always`] that has the same value at all iterates gets a narrow box.
+    /// Returns whether the predictive density is defined as in the published code. With the
+    /// published density, `units` selects the first units instead of the most influential units. An
+    /// element of [`CollapsedSettings::always`] that has the same value at all iterates gets a
+    /// narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, LikelihoodNoise::Published { .. })
     }

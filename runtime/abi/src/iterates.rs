@@ -132,10 +132,10 @@ pub enum Covariance {
     Point,
     /// The variances alone (a diagonal covariance).
     Diagonal,
-    /// Half the variances plus half the covariance of the last deviations. This covariance is the
-    /// sum of the outer products of the last deviations, divided by their number minus one. The
-    /// argument of the variant is the number of deviations. The deviation of an iterate is its
-    /// difference from the mean of all iterates up to and including this iterate.
+    /// Half the variances plus half the covariance of the last deviations. The covariance in this
+    /// sum is the sum of the outer products of the last deviations, divided by their number minus
+    /// one. The argument of the variant is the number of deviations. The deviation of an iterate is
+    /// its difference from the mean of all iterates up to and including this iterate.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,

@@ -396,7 +396,8 @@ impl InferenceBlock {
             .collect()
     }
 
-    /// Returns whether the optimiser maximises an evidence lower bound. Otherwise, the optimiser maximises the log density of the posterior.
+    /// Returns whether the optimiser maximises an evidence lower bound. If it does not, it
+    /// maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }

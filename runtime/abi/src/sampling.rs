@@ -33,9 +33,8 @@ use serde::{Deserialize, Serialize};
 ///   `draws`, with one entry per chain: `[draws, ..]`.
 /// - `rows` takes the states and the data ports; its symbol is `batch`. It returns `log_prior`
 ///   (real: log prior plus log Jacobian) and `log_likelihood` `[batch]`.
-/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. In this case,
-///   data and states that only the program of [`Prepare`] reads are not inputs of `density` and
-///   `rows`.
+/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and
+///   states that only the program of [`Prepare`] reads are then not inputs of `density` and `rows`.
 /// - For each state that moves, [`crate::manifest::InferenceBlock::predict`] and
 ///   [`crate::manifest::InferenceBlock::sites`] take one position per draw, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]

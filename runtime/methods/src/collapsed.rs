@@ -41,8 +41,8 @@ use integrals::Integrals;
 pub use posterior::CollapsedPosterior;
 use sampled::SampledPredictions;
 
-/// Returns whether the integrals have exact forms. If they do not, the weights are drawn from the
-/// box.
+/// Returns whether the integrals have exact forms. If the integrals do not have exact forms, the
+/// weights are drawn from the box.
 pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
     let Some(output) = infer.only_output() else {
         return false;

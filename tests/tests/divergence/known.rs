@@ -169,8 +169,8 @@ dist Square() on real {
 }
 ";
 
-/// Returns the mean log prior, and its derivatives with respect to the location and the scale. Both
-/// are computed from a KL divergence and its gradient.
+/// Returns the mean log prior, and its derivatives with respect to the location and the scale. The
+/// mean and its derivatives are computed from a KL divergence and its gradient.
 fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let of = |name: &str| results[name].values[0];
     let entropy = scale.ln() + 1.418_938_533_204_672_7;

@@ -79,9 +79,10 @@ fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
 }
 
 /// Returns the largest distance between two cumulative functions, times the square root of the
-/// number of draws. One is the empirical function of the draws, and the other belongs to the
-/// distribution. If the sampler is correct and the distribution is continuous, the result exceeds
-/// 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
+/// number of draws. One cumulative function is the empirical function of the draws, and the other
+/// belongs to the distribution. If the sampler is correct and the distribution is continuous, the
+/// result exceeds 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is
+/// even lower.
 fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     draws.sort_by(f64::total_cmp);
     let count = draws.len() as f64;

@@ -34,8 +34,8 @@ fn files_parse_and_are_formatted() {
     }
 }
 
-/// The library compiles without errors and warnings. This also holds together with a program that
-/// reuses one of its names.
+/// The library compiles without errors and warnings. The library also compiles together with a
+/// program that reuses one of its names.
 #[test]
 fn the_library_has_no_diagnostics() {
     let program = bnnc_driver::program::load("empty.bnn", "", &Default::default());

@@ -47,8 +47,9 @@ fn slopes(function: &Function, result: &str, names: &[&str], inputs: &[Tensor]) 
 }
 
 /// Returns the expectation whose derivative is compared: the mean of the logarithm if it is
-/// declared, because it has light tails. Otherwise, returns the mean if the variance is finite. The
-/// second value is true if the expectation is the mean of the logarithm.
+/// declared, because it has light tails. If the mean of the logarithm is not declared, returns the
+/// mean if the variance is finite. The second value is true if the expectation is the mean of the
+/// logarithm.
 fn expected(probe: &Probe<'_>, instance: &Instance) -> Option<(Arc<Function>, bool)> {
     if let Some(log_mean) = &instance.log_mean {
         return Some((log_mean.clone(), true));

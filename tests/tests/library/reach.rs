@@ -45,8 +45,8 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
     match tail.kind {
         TailKind::Power => {
             let slope = (log(10f64.powf(1.3 * far)) - log(10f64.powf(far))) / (0.3 * far * LN_10);
-            // At a finite bound, the density is a function of the distance from the bound. This
-            // distance is `1 / t`.
+            // At a finite bound, the density is a function of the distance from the bound. The
+            // distance from a finite bound is `1 / t`.
             let expected = if at.is_infinite() {
                 -numbers[0] - 1.0
             } else {
@@ -133,7 +133,7 @@ const POSITIVE: [f64; 2] = [0.0, INFINITY];
 const ALL: [f64; 2] = [INFINITY, INFINITY];
 
 /// The known properties of each distribution. The negative log density of `LogGamma` grows like
-/// `exp(x)`. This counts as an infinite order.
+/// `exp(x)`. A growth like `exp(x)` counts as an infinite order.
 const KNOWN: [Known; 26] = [
     known("Normal", &[0.0, 1.0], REALS, ([2.0, 2.0], ALL), true),
     known("Laplace", &[0.0, 1.0], REALS, ([1.0, 1.0], ALL), false),

@@ -112,8 +112,8 @@ fn both_tails_are_integrals_of_the_density() {
     });
 }
 
-/// A distribution with a cumulative function must also have a survival function. Otherwise,
-/// truncation far out would suffer from cancellation.
+/// A distribution with a cumulative function must also have a survival function. Without a survival
+/// function, truncation far out would suffer from cancellation.
 #[test]
 fn every_cumulative_function_has_a_survival_of_its_own() {
     use bnnc_hir::parts::DistributionPart;
@@ -595,7 +595,7 @@ fn large_parameters_keep_their_digits() {
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
 
-/// A density that is truncated to an interval far out still integrates to one. There, the
+/// A density that is truncated to an interval far out still integrates to one. Far out, the
 /// difference of two cumulative functions may be zero or consist of rounding errors.
 #[test]
 fn densities_truncated_far_out_integrate_to_one() {

@@ -37,14 +37,14 @@ pub trait OptionGroup: Sized {
     /// their defaults.
     ///
     /// # Errors
-    /// Fails if a value does not have the type of its option. This is a bug of the checker or of a
+    /// Fails if a value does not have the type of its option, which is a bug of the checker or of a
     /// record.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>;
 
     /// Returns the defaults of all options.
     ///
     /// # Errors
-    /// Fails if a default does not have the type of its option. This is a bug of the record.
+    /// Fails if a default does not have the type of its option, which is a bug of the record.
     fn defaults() -> Result<Self, Mismatch> {
         Self::read(&OptionSource {
             records: Self::OPTIONS,

@@ -36,7 +36,7 @@ macro_rules! samplers {
             /// Reads the options of a sampler.
             ///
             /// # Errors
-            /// Fails if a value does not have the type of its option. This is a bug of the checker
+            /// Fails if a value does not have the type of its option, which is a bug of the checker
             /// or of a record.
             pub fn read(sampler: SamplerKind, source: &OptionSource<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 pub struct Choice {
     /// The weights among which each row chooses, in ascending order.
     pub columns: Vec<u32>,
-    /// The weights to integrate over for each output, if all rows share one choice. Otherwise, the
-    /// list is empty.
+    /// The weights to integrate over for each output, if all rows share one choice. If each row has
+    /// its own choice, the list is empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
@@ -169,9 +169,9 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the places, within the box, of the weights to integrate over, in ascending order. These
-/// are all weights that are integrated over in every row, and those of the other weights that have
-/// the highest scores. Weights with score 0 are left out.
+/// Returns the places, within the box, of the weights to integrate over, in ascending order. The
+/// chosen weights are all weights that are integrated over in every row, and those of the other
+/// weights that have the highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {

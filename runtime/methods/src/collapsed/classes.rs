@@ -165,8 +165,8 @@ fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Ve
     found.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// Returns, for each class, the mean over the iterates of the class's sigmoid. These probabilities
-/// are not normalised.
+/// Returns, for each class, the mean over the iterates of the class's sigmoid. The probabilities of
+/// the classes are not normalised.
 fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
     let mut sums = vec![0.0; classes];
     for around in all {
@@ -352,7 +352,7 @@ impl Ord for Panel {
 }
 
 /// Returns the integral of a function over panels. Repeatedly halves the panel with the largest
-/// error. This ends when the sum of the errors is at most [`ACCURACY`] times the sum of the
+/// error. The loop ends when the sum of the errors is at most [`ACCURACY`] times the sum of the
 /// integral and `least`. If rounding errors of the function keep the sum above this limit, the loop
 /// ends after [`HALVINGS`] halvings.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {

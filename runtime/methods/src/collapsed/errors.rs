@@ -8,7 +8,8 @@ use bnnc_piecewise::{Law, ObservationNoise};
 /// add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
-    /// The sum of the bounds or estimates of deterministic errors. These errors do not average out.
+    /// The sum of the bounds or estimates of deterministic errors. Deterministic errors do not
+    /// average out.
     pub size: f64,
     /// The variance that draws cause.
     pub variance: f64,

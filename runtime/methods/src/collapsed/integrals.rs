@@ -396,7 +396,8 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// Adds all weights of a row. This is used if the pieces of the row are not known.
+    /// Adds all weights of a row. All weights of a row are added if the pieces of the row are not
+    /// known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();

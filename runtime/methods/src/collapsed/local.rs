@@ -94,7 +94,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
 /// Returns the program of the location. The integrals of the inference block must be exact.
 ///
 /// # Errors
-/// Fails if the inference block does not have such a program. This is a bug.
+/// Fails if the inference block does not have such a program, which is a bug.
 pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
@@ -169,8 +169,7 @@ impl<'a> LocalProgram<'a> {
     /// weights.
     ///
     /// # Errors
-    /// Fails if the states have the wrong size. This happens if they come from the folder of
-    /// another run.
+    /// Fails if the states have the wrong size, because they come from the folder of another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,

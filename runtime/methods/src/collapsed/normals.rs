@@ -195,7 +195,7 @@ impl MarginalNormals {
     }
 }
 
-    /// Returns the integration error of one mean over the iterates.
+/// Returns the integration error of one mean over the iterates.
 fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     let share = 1.0 / all.len().max(1) as f64;
     let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));

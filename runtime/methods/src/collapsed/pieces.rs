@@ -146,8 +146,9 @@ pub fn law(
     })
 }
 
-/// Adds the terms of weights in which the location is affine. These weights are independent of the
-/// other weights. `measure` was computed with these weights fixed at the base of the box.
+/// Adds the terms of weights in which the location is affine. Weights in which the location is
+/// affine are independent of the other weights. `measure` was computed with these weights fixed at
+/// the base of the box.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

@@ -179,8 +179,8 @@ pub fn drawn(
     drawn
 }
 
-/// Returns the location of one output of one row at each draw of the weights. This is used if the
-/// box of the row has too many pieces.
+/// Returns the location of one output of one row at each draw of the weights. Such draws are used
+/// if the box of the row has too many pieces.
 ///
 /// # Errors
 /// Fails only because of a bug of the machine.

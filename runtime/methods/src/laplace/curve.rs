@@ -22,8 +22,8 @@ pub struct Curved {
     pub curvature: Curvature,
     /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// True if clipping set the second derivative of every row to zero. This happens if the log
-    /// likelihood is not concave in any row.
+    /// True if the log likelihood is not concave in any row, so that clipping set the second
+    /// derivative of every row to zero.
     pub is_empty: bool,
 }
 

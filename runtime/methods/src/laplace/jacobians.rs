@@ -46,7 +46,7 @@ pub fn weights(evaluation: &Evaluator) -> usize {
 /// Returns a program that the compiler generates only if the options need it.
 ///
 /// # Errors
-/// Fails if the program is absent. This is a bug.
+/// Fails if the program is absent, which is a bug.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()

@@ -179,8 +179,7 @@ impl<'a> Evaluator<'a> {
     /// per draw are left out.
     ///
     /// # Errors
-    /// Fails if the states have the wrong size. This happens if they come from the folder of
-    /// another run.
+    /// Fails if the states have the wrong size, because they come from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {
@@ -208,7 +207,7 @@ impl<'a> Evaluator<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// Fails if the sizes exceed the capacity of the machine. This is a bug.
+    /// Fails if the sizes exceed the capacity of the machine, which is a bug.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -284,7 +283,7 @@ impl Blocks<'_> {
             return Ok(None);
         }
         // After an interruption, predictions are still computed, so that the work done so far is
-        // reported. All other evaluations end.
+        // reported. All evaluations other than predictions end after an interruption.
         if self.pulled != Pulled::Identity {
             self.evaluation.heed()?;
         }
@@ -345,7 +344,7 @@ impl Evaluator<'_> {
 /// Returns the reals of a port in the precision of the program.
 ///
 /// # Errors
-/// Fails if the program does not have the port. This is a bug.
+/// Fails if the program does not have the port, which is a bug.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),

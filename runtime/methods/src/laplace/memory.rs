@@ -179,8 +179,8 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
     };
-    // First, the diagonal of the curvature is computed. Then the weights are ranked. This needs the
-    // scores of the weights and their order.
+    // First, the diagonal of the curvature is computed. Then the weights are ranked. The ranking
+    // needs the scores of the weights and their order.
     let squares = called(laplace, &laplace.programs.squares, (0, rows));
     let squares = vectors(5, all(laplace)).saturating_add(squares);
     let ranking = squares.max(vectors(8, all(laplace)));

@@ -161,8 +161,8 @@ impl Around<'_> {
     }
 
     /// Tunes the factors of all weights at one point of the search. The factors stay unchanged if
-    /// the posterior precision is not positive definite. This may happen at points that are not
-    /// maxima.
+    /// the posterior precision is not positive definite. A precision that is not positive definite
+    /// is possible at points that are not maxima.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {

@@ -31,7 +31,8 @@ pub struct LocalPrior {
 
 impl LocalPrior {
     /// Evaluates the prior at a maximum. If the elements depend on each other and `dense` is set,
-    /// computes the full second derivative. Otherwise, computes only its diagonal.
+    /// computes the full second derivative. If one of these conditions does not hold, computes only
+    /// the diagonal of the second derivative.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -103,7 +104,7 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
 /// vectors.
 ///
 /// # Errors
-/// Fails if the program does not have these inputs. This is a bug.
+/// Fails if the program does not have these inputs, which is a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -122,7 +123,7 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
 /// row `row`.
 ///
 /// # Errors
-/// Fails if the program does not have these outputs. This is a bug.
+/// Fails if the program does not have these outputs, which is a bug.
 pub fn add_products(
     evaluation: &Evaluator,
     machine: &Machine,

@@ -210,8 +210,8 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
 }
 
 /// Returns the summaries of all small sites. The summary of a weight with real support is exact.
-/// Other summaries are computed from draws. A site that stays at the maximum does not have a
-/// standard deviation.
+/// Summaries of other sites are computed from draws. A site that stays at the maximum does not have
+/// a standard deviation.
 ///
 /// # Errors
 /// Fails if there is too little memory.

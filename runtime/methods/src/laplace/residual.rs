@@ -38,8 +38,8 @@ const LEAST: f64 = 0.64;
 const MOST: usize = 32;
 
 /// The distances from the maximum, in standard deviations, at which gradients are compared. The
-/// second distance confirms the result of the first. Otherwise, rounding errors of single precision
-/// could be reported.
+/// second distance confirms the result of the first. Without a second distance, rounding errors of
+/// single precision could be reported.
 fn distances(precision: Precision) -> [f64; 2] {
     match precision {
         Precision::F32 => [0.1, 0.2],
@@ -99,7 +99,7 @@ impl CheckedGaussian<'_> {
     }
 
     /// Returns the index, among the random weights, of each weight that is checked. Also returns
-    /// its name.
+    /// the name of each of these weights.
     fn checked(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let mut first = 0;

@@ -286,7 +286,7 @@ impl TuningProblem<'_> {
         };
         facts.unsettled = !found.converged;
         // If each weight has its own factor, most factors end at a bound, which removes their
-        // weights. This is not reported.
+        // weights. Factors at a bound are not reported in this case.
         if options.prior_structure != PriorStructure::Diagonal {
             facts.at_end = found.at_bounds().next();
         }

@@ -95,10 +95,10 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     }
 }
 
-/// Diagnoses the quantities that the `report` option of an inference block selects. These are each
-/// element of the named sites, each element of small sites outside layers, and the norm of each
-/// large site and of each site in a layer. If norms are diagnosed, predictions are diagnosed too.
-/// The quantity `lp` is the log density of the position.
+/// Diagnoses the quantities that the `report` option of an inference block selects. The selected
+/// quantities are each element of the named sites, each element of small sites outside layers, and
+/// the norm of each large site and of each site in a layer. If norms are diagnosed, predictions are
+/// diagnosed too. The quantity `lp` is the log density of the position.
 ///
 /// # Errors
 /// Fails if a file cannot be read, or if there is too little memory.

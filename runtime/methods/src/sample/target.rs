@@ -305,9 +305,9 @@ impl<'a> DensityMachines<'a> {
         })
     }
 
-    /// Returns the log density at a position, and writes its gradient. Both are computed from all
-    /// rows or, if one call cannot take all rows, from as many rows as it can take. If one run
-    /// evaluates several positions, all of them are set to this position.
+    /// Returns the log density at a position, and writes its gradient. The density and its gradient
+    /// are computed from all rows or, if one call cannot take all rows, from as many rows as it can
+    /// take. If one run evaluates several positions, all of them are set to this position.
     ///
     /// # Errors
     /// Fails only because of a bug of the machine.
@@ -323,8 +323,8 @@ impl<'a> DensityMachines<'a> {
     }
 
     /// Writes the position of a chain to its place in the next call of the program. `rows` and
-    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. Both are the same for all chains
-    /// that share a call.
+    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. `rows` and `scale` are the same for
+    /// all chains that share a call.
     ///
     /// # Errors
     /// Fails only because of a bug of the machine.
