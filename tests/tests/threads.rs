@@ -77,8 +77,8 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
     }
 }
 
-/// The text of the result depends on the seed. If it did not, the comparisons in this file would
-/// always pass.
+/// The text of the result depends on the seed. If all seeds gave the same
+/// result, the comparisons in this file would always pass.
 #[test]
 fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");

@@ -14,8 +14,8 @@ pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8,
 
 /// A function that writes elements `first .. first + n` of a noise stream:
 /// `(out, shapes, n, key, first, draw, example, step)`. If the distribution has a shape parameter,
-/// `shapes` points to one number for each element, and may equal `out`. If it does not have one,
-/// `shapes` is not read.
+/// `shapes` points to one number for each element, and may equal `out`. For a distribution without
+/// a shape parameter, `shapes` is not read.
 pub type NoiseFn = unsafe extern "C" fn(
     out: *mut u8,
     shapes: *const u8,

@@ -144,8 +144,8 @@ fn drawn_statistics_have_the_distribution_of_sums() {
     none(&faults, count);
 }
 
-/// The comparison in this file detects small shifts and stretches of a distribution. If it did not,
-/// the tests that use it would always pass.
+/// The comparison in this file detects small shifts and stretches of a distribution. A
+/// comparison that accepts any two samples would show nothing.
 #[test]
 fn different_distributions_are_distinguished() {
     use bnnc_math::philox::{key, normal};

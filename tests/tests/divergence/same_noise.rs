@@ -78,8 +78,8 @@ fn sums_match_the_plain_mean_for_a_thousand_draws() {
     finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
 }
 
-/// The comparison in this file detects results from different noise. If it did not, the tests that
-/// use it would always pass.
+/// The comparison in this file detects results from different noise. A comparison that
+/// accepts any noise would show nothing.
 #[test]
 fn other_noise_is_distinguished() {
     let known = |pair: &Pair| pair.label() == "Normal || Normal";

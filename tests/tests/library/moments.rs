@@ -181,8 +181,8 @@ fn programs_declare_moments() {
     }
 }
 
-/// Declarations of wrong moments fail the check in this file. If they did not, the tests that use
-/// the check would always pass.
+/// Declarations of wrong moments fail the check in this file. A check that accepts every
+/// declaration would show nothing.
 #[test]
 fn wrong_moments_are_detected() {
     let module = module(

@@ -396,8 +396,7 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// Adds all weights of a row. All weights of a row are added if the pieces of the row are not
-    /// known.
+    /// Adds all weights of a row. This function is for rows whose pieces are not known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();
