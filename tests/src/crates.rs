@@ -7,7 +7,7 @@
 use crate::{files, root};
 use std::path::Path;
 
-/// One crate.
+/// A crate of the workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Crate {
     /// The name of the package.

@@ -110,7 +110,7 @@ impl<'a> Steps<'a> {
         self.rows
     }
 
-    /// Writes all states.
+    /// Writes all states to the machine.
     pub fn set(&mut self, states: &StateValues) {
         for (name, values) in states {
             valid(ports::real(&mut self.machine, name, values));

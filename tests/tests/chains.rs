@@ -62,7 +62,8 @@ model Plane(x: real[d]) -> y: real {
 }
 ";
 
-/// A network. The products of this network are matrix products even if there is only one chain.
+/// A model that is a network. The products of this network are matrix products even if there is
+/// only one chain.
 const NETWORK: &str = "
 use layers::Dense
 model Network(x: real[d]) -> y: real {

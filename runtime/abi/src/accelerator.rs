@@ -130,7 +130,7 @@ pub struct CopiedRanges<'a> {
 pub struct CachedRows<'a> {
     /// An identifier of the rows. Different rows for the same place in an arena must have different identifiers.
     pub stamp: u64,
-    /// All rows, concatenated.
+    /// The bytes of all rows, concatenated.
     pub bytes: &'a [u8],
     /// Bytes of one row, a multiple of 4.
     pub width: usize,

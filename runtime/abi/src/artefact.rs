@@ -59,8 +59,8 @@ pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 /// A compiled file, and the program and options that it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// The manifest. The code of each program in it is an object. An object that is linked into the
-    /// executable has no bytes here.
+    /// The manifest of the compiled file. The code of each program in it is an object. An object
+    /// that is linked into the executable has no bytes here.
     pub manifest: Manifest,
     /// The program and options that it was compiled from.
     pub origin: Origin,
@@ -69,7 +69,7 @@ pub struct Built {
 /// The program and options that a file was compiled from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The program's file.
+    /// The path of the program's file.
     pub file: PathBuf,
     /// The text of the program.
     pub text: String,

@@ -79,7 +79,7 @@ pub enum DataSource {
     Field(String),
     /// One entry of the data item's inputs. The number is the position of the entry's first element among the elements of all inputs.
     Input(usize),
-    /// The row number.
+    /// The number of the row in the data.
     Row,
     /// An array from the files of the data item. All examples share this array.
     Whole(String),
@@ -111,7 +111,7 @@ pub struct Positions {
     /// The program `(data..) -> position/0, ..`. Each output is `[batch, ..]` and has the positions of one check. If check `k` depends on elements of
     /// whole columns, there is a further output `row/k` of the same shape, with the rows of these elements.
     pub program: Artifact,
-    /// The checked axes.
+    /// The axes along which positions are checked.
     pub checks: Vec<PositionCheck>,
 }
 

@@ -133,7 +133,7 @@ pub type Attach = fn(Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault>;
 /// A plan and its code.
 #[derive(Clone)]
 pub struct Artifact {
-    /// The plan.
+    /// The plan that the code implements.
     pub plan: Arc<Plan>,
     /// The code of the kernels.
     pub code: Arc<dyn KernelCode>,

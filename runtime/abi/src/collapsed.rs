@@ -144,8 +144,8 @@ pub enum LocationForm {
         /// function on the whole box. The direct kinks come first in the output `kinks`.
         direct: usize,
     },
-    /// Any other form. The integrals are estimated by draws of the weights from the box. The text
-    /// is the reason why they have no exact form.
+    /// The location has any other form. The integrals are estimated by draws of the weights from
+    /// the box. The text is the reason why they have no exact form.
     Sampled(String),
 }
 
@@ -212,9 +212,9 @@ words!(Selection { "row" => Row, "fixed" => Fixed });
 /// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoiseForm {
-    /// Normal.
+    /// The noise is Normal.
     Normal,
-    /// Triangular.
+    /// The noise is triangular.
     Triangular,
 }
 
@@ -223,7 +223,7 @@ words!(NoiseForm { "normal" => Normal, "triangular" => Triangular });
 /// The definition of the predictive density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compat {
-    /// The documented density.
+    /// The density that the documentation describes.
     None,
     /// The density of the authors' published code.
     Published,
@@ -305,7 +305,7 @@ words!(BoxExtent { "range" => Range, "moments" => Moments });
 /// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LikelihoodNoise {
-    /// Normal.
+    /// The noise is Normal.
     Normal,
     /// A triangle whose radius is `alpha` standard deviations. The distribution of the observation
     /// is mixed with the Normal that has the same mean and variance.
@@ -329,7 +329,7 @@ pub enum LikelihoodNoise {
 /// of the other classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sigmoid {
-    /// The logistic function.
+    /// The exact logistic function.
     Exact,
     /// The cubic polynomial that, among those with a continuous slope, is closest to the logistic
     /// function in mean square.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Cost {
     /// Scalar parameters of the model.
     pub parameters: usize,
-    /// Scalar variational parameters.
+    /// The number of scalar variational parameters.
     pub variational_parameters: usize,
     /// The number of nodes of the objective's graph through which a gradient flows.
     pub gradient_nodes: usize,
@@ -68,7 +68,7 @@ pub struct MemoryTraffic {
     pub axes: Option<Vec<Amount>>,
     /// The shape of the buffer.
     pub shape: Shape,
-    /// Bytes per element.
+    /// The number of bytes per element.
     pub width: u64,
 }
 

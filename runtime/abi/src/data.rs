@@ -19,7 +19,7 @@ pub enum Format {
     Json,
     /// NumPy arrays: one file of inputs and one file of targets.
     Npy,
-    /// Apache Parquet.
+    /// Tables in the format Apache Parquet.
     Parquet,
 }
 
@@ -66,7 +66,7 @@ pub enum Contents {
 /// The choice of test rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Test {
-    /// No test rows.
+    /// The data do not have test rows.
     None,
     /// Other files of the same format.
     Files(Vec<PathBuf>),
@@ -97,7 +97,7 @@ pub enum Outliers {
 pub enum ColumnExpr {
     /// A column of the file.
     Name(String, Span),
-    /// A number.
+    /// A constant number in the expression.
     Number(f64),
     /// A function of columns: `log exp sqrt abs zscore neg add sub mul div pow eq`.
     Apply(String, Vec<ColumnExpr>, Span),
@@ -115,14 +115,14 @@ pub enum Divisor {
     CountLessOne,
 }
 
-/// A `data` item.
+/// The specification of one `data` item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataSpec {
     /// The name of the data item in the program.
     pub name: String,
     /// The place of its declaration.
     pub span: Span,
-    /// The format.
+    /// The format of the files.
     pub format: Format,
     /// The files; relative paths refer to the program's folder. Several files are shards or, in the
     /// formats idx and npy, the inputs and the targets.
@@ -133,7 +133,7 @@ pub struct DataSpec {
     /// The target column. `None` stands for the last column (csv, parquet) or the second file (idx,
     /// npy).
     pub target: Option<ColumnExpr>,
-    /// The test rows.
+    /// The choice of the test rows.
     pub test: Test,
     /// The fraction of the training rows that is held out for early stopping.
     pub validation: f64,
@@ -160,7 +160,7 @@ pub struct DataSpec {
 /// The type of the elements of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FieldKind {
-    /// Reals.
+    /// The elements are reals.
     Real,
     /// Integers with their smallest and largest value (classes, counts, indices).
     Int(i64, i64),
@@ -192,13 +192,13 @@ impl DataSpec {
 /// The type of the elements of a model's input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Elements {
-    /// Reals.
+    /// The elements are reals.
     Real,
-    /// Integers.
+    /// The elements are integers.
     Int,
-    /// Integers from 0.
+    /// The elements are integers from 0.
     Count,
-    /// 0 and 1.
+    /// The elements are 0 or 1.
     Bool,
     /// Integers from 0 up to, but not including, this number; or text with this number of levels.
     Index(usize),

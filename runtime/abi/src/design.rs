@@ -40,7 +40,7 @@ pub struct LinearTerm {
 /// A formula for a number that is computed from the data of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ColumnFormula {
-    /// A constant.
+    /// A constant: the same number for every row.
     Number(f64),
     /// An element of a port.
     Element {

@@ -50,7 +50,7 @@ pub struct LaunchSequence {
 /// The implementation of all calls of one primitive that have the same number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
-    /// The primitive.
+    /// The primitive that the routine implements.
     pub primitive: Primitive,
     /// The number of integers of these calls. For example, matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
@@ -92,7 +92,7 @@ impl Blocked {
 }
 
 impl Routine {
-    /// Returns all entries.
+    /// Returns all entries of the routine.
     pub fn entries(&self) -> impl Iterator<Item = &KernelEntry> {
         let blocked = self.blocked.iter();
         let blocked = blocked.flat_map(|blocked| [&blocked.diagonal, &blocked.panel]);
@@ -103,7 +103,7 @@ impl Routine {
 /// One launch of a function in the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelEntry {
-    /// The function's name.
+    /// The name of the function in the images.
     pub name: String,
     /// The number of thread blocks along each axis of the grid. If one of these numbers is not
     /// positive, the entry is not launched.
@@ -136,7 +136,7 @@ pub enum KernelParameter {
 /// decreases if one of the integers increases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
-    /// A constant.
+    /// A constant, which does not depend on the launch.
     Fixed(i64),
     /// The number bound to an integer slot.
     Int(u32),

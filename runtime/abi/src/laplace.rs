@@ -88,11 +88,11 @@ pub struct Laplace {
     pub likelihood: Likelihood,
     /// True if the elements of the weights are independent under the prior, given the other sites.
     pub independent: bool,
-    /// The programs.
+    /// The compiled programs of the approximation.
     pub programs: Programs,
     /// The blocks of `factors`.
     pub blocks: Vec<WeightBlock>,
-    /// The options.
+    /// The options of the approximation.
     pub options: GaussianOptions,
     /// The plans of an approximation that needs less memory. Absent if this approximation already
     /// has a subnetwork or a diagonal precision.
@@ -210,7 +210,8 @@ impl MethodPart for Laplace {
     }
 }
 
-/// The compiled programs. Programs that the options do not need are absent.
+/// The compiled programs of a Laplace approximation. Programs that the options do not need are
+/// absent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
     /// Computes `f`, the log likelihood of each row, and its first and second derivatives with
@@ -248,7 +249,7 @@ pub struct Programs {
 pub struct Weights {
     /// The name of the state with the position of the site: `hidden.w/loc`.
     pub state: String,
-    /// The site: `hidden.w`.
+    /// The name of the site: `hidden.w`.
     pub site: String,
     /// The number of elements of the position.
     pub elements: usize,

@@ -28,27 +28,27 @@ use std::sync::Arc;
 pub(crate) use training::MAP;
 pub use training::{Length, OptimiserChoice, Pruning, RateSchedule, StartFrom, Train, Training};
 
-/// A compiled file.
+/// All data of a compiled file.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Manifest {
     /// The path of the program, or its name if it has no path.
     pub program: String,
     /// The seed from which every random number is computed.
     pub seed: u64,
-    /// The backend's name.
+    /// The name of the backend.
     pub backend: String,
     /// The data items that inference blocks use.
     pub data: Vec<DataSpec>,
     /// The inference blocks, in an order in which each block comes after the blocks that it needs.
     pub infers: Vec<InferenceBlock>,
-    /// The `compare` items.
+    /// The `compare` items of the program.
     pub compares: Vec<CompareBlock>,
     /// The schemas of the data of this run by data item, known before the data are read.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
 }
 
-/// A `compare` item.
+/// A `compare` item: a table that compares inference blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareBlock {
     /// The inference blocks, one per row of the table.
@@ -77,7 +77,7 @@ pub struct State {
     pub name: String,
     /// The shape, which is static.
     pub shape: Shape,
-    /// The initial value.
+    /// The initial value of the state.
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
@@ -89,7 +89,7 @@ pub struct State {
 /// A site of the posterior, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {
-    /// The name: `hidden.w`.
+    /// The name of the site: `hidden.w`.
     pub name: String,
     /// The shape of the site.
     pub shape: Shape,
@@ -149,7 +149,7 @@ const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 pub enum OutputKind {
     /// Real values (regression), with the metrics rmse, log_likelihood, coverage and crps.
     Real,
-    /// Counts.
+    /// Counts: integers from 0.
     Count,
     /// One of this number of classes, with the metrics accuracy, nll, brier and ece.
     Classes(usize),
@@ -228,7 +228,7 @@ impl Output {
 pub struct InferenceBlock {
     /// The name of the inference block.
     pub name: String,
-    /// The method's name.
+    /// The name of the inference method.
     #[serde(deserialize_with = "method::read_name")]
     pub method: MethodName,
     /// The data item's name.
@@ -246,7 +246,7 @@ pub struct InferenceBlock {
     pub prior: Result<Artifact, NoPrior>,
     /// The states: parameters and the optimiser's own tensors.
     pub states: Vec<State>,
-    /// The sites.
+    /// The sites of the posterior, for reports.
     pub reports: Vec<SiteReport>,
     /// The inputs that hold data.
     pub bindings: Vec<Binding>,
@@ -291,7 +291,7 @@ impl InferenceBlock {
 pub enum Start {
     /// The values that an earlier inference run found.
     Infer(String),
-    /// A safetensors file.
+    /// The values in a safetensors file.
     File(StartFile),
 }
 

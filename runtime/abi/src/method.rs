@@ -22,7 +22,7 @@ pub enum OptionKind {
     Real(f64, f64),
     /// A finite real of at least this bound.
     AtLeast(f64),
-    /// True or false.
+    /// The value true or false.
     Bool,
     /// One word from this list.
     Word(&'static [&'static str]),
@@ -32,7 +32,7 @@ pub enum OptionKind {
     Infer,
     /// Numbers in brackets; each is at least 0 and below 1.
     Fractions,
-    /// Names in brackets.
+    /// A list of names in brackets.
     Names,
     /// The name of an earlier inference block, or `safetensors("FILE")`.
     Start,
@@ -235,9 +235,9 @@ pub enum Finds {
 /// The items that the first argument of a method may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// A posterior only.
+    /// The argument names a posterior.
     Posterior,
-    /// A model only.
+    /// The argument names a model.
     Model,
     /// A posterior or a model.
     Either,

@@ -25,7 +25,7 @@ pub enum Basis {
     Time,
 }
 
-/// One metric.
+/// One metric of predictions.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
     /// The name of the metric in `result.json`.
@@ -56,7 +56,7 @@ const fn coverage(name: &'static str, written: &'static str, meaning: &'static s
     }
 }
 
-/// Every metric.
+/// All metrics of predictions.
 pub static ALL: &[MetricDef] = &[
     metric(
         "rmse",

@@ -24,7 +24,7 @@ bnnc_base::id!(
 pub struct Extent {
     /// The integer factor.
     pub factor: i64,
-    /// The symbols, sorted.
+    /// The symbols of the product, sorted.
     pub symbols: Vec<Symbol>,
 }
 
@@ -113,7 +113,7 @@ impl Amount {
 pub enum Storage {
     /// `f32` or `f64`: the precision of the plan. Booleans are stored in this type too, as 0 and 1.
     Real,
-    /// `i32`.
+    /// The type `i32`.
     Int,
 }
 
@@ -187,17 +187,17 @@ pub struct Launch {
     pub outer: Amount,
     /// The number of scalar operations in one iteration of the outermost axis.
     pub work: Amount,
-    /// The reducing outputs. The executor first fills their buffers with the identity of the
-    /// reduction. If `partial` is set, the reduction also runs over the outermost axis. Each chunk
-    /// then has its own copy of the buffer. At the end, the copies are combined in the order of the
-    /// chunks.
+    /// The reducing outputs of the launch. The executor first fills their buffers with the identity
+    /// of the reduction. If `partial` is set, the reduction also runs over the outermost axis. Each
+    /// chunk then has its own copy of the buffer. At the end, the copies are combined in the order
+    /// of the chunks.
     pub reduces: Vec<Reduce>,
 }
 
 /// A reducing output of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reduce {
-    /// The buffer slot.
+    /// The buffer slot of the output.
     pub slot: u32,
     /// The operation of the reduction.
     pub combine: Combine,
@@ -208,7 +208,7 @@ pub struct Reduce {
 /// A call of a library primitive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrimitiveCall {
-    /// The primitive.
+    /// The primitive that is called.
     pub primitive: Primitive,
     /// The buffers of the operands, followed by the buffer of the result.
     pub buffers: Vec<BufferId>,
@@ -243,7 +243,7 @@ pub struct Plan {
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
-    /// All buffers.
+    /// All buffers of the plan.
     pub buffers: Arena<BufferId, Buffer>,
     /// The steps, in order.
     pub steps: Vec<PlanStep>,

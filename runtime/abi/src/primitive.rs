@@ -11,7 +11,7 @@ use std::ops::Deref;
 /// order.
 pub type Naive<'a> = &'a mut [Vec<f64>];
 
-/// A library primitive.
+/// The definition of a library primitive.
 pub struct PrimitiveDef {
     /// The name of the primitive in texts.
     pub name: &'static str,

@@ -72,8 +72,8 @@ pub struct Sampling {
 /// The program that computes the values that depend only on data and on states that are not sampled.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
-    /// The program. The inputs are the states that are not sampled and the data ports (symbol
-    /// `batch`); the outputs are the columns.
+    /// The program that computes the values. The inputs are the states that are not sampled and the
+    /// data ports (symbol `batch`); the outputs are the columns.
     pub program: Artifact,
     /// The outputs of the program.
     pub columns: Vec<PreparedColumn>,

@@ -41,7 +41,7 @@ macro_rules! works {
 works! {
     /// Training by an optimiser.
     Train,
-    /// Markov chains.
+    /// Sampling by Markov chains.
     Sampling,
     /// A Gaussian around a maximum.
     Laplace,

@@ -12,7 +12,7 @@ use bnnc_inference::posterior::SharedPosterior;
 /// The method of an inference block that cannot run in this build. Finding or restoring a posterior
 /// with it returns an error that names the missing feature.
 pub struct Absent<'a> {
-    /// The inference block.
+    /// The inference block that cannot run.
     pub infer: &'a InferenceBlock,
     /// The plan of the training with which the method would begin.
     pub train: &'a Train,

@@ -118,7 +118,7 @@ fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
 
 /// The method of an inference block whose posterior is found by training.
 pub struct Trains<'a> {
-    /// The inference block.
+    /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
     /// The plan of the training.
     pub train: &'a Train,

@@ -72,9 +72,9 @@ impl GaussianOptions {
 /// The form of the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Structure {
-    /// The full matrix.
+    /// The full precision matrix.
     Full,
-    /// The diagonal.
+    /// The diagonal of the precision matrix.
     Diagonal,
     /// A Kronecker product of two factors per site.
     Kronecker,
@@ -103,7 +103,7 @@ pub enum CurvatureKind {
     /// The empirical Fisher matrix: the sum over rows of `g g'`, where `g` is the gradient of the
     /// log likelihood of the row.
     Fisher,
-    /// The Hessian.
+    /// The negative Hessian of the log likelihood.
     Hessian,
 }
 

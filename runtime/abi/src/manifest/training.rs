@@ -24,7 +24,7 @@ pub(crate) const MAP: MethodDef = MethodDef {
 /// The part of an inference block that trains.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Train {
-    /// One training step.
+    /// The program of one training step.
     pub step: Artifact,
     /// The program that computes the loss and its gradient in double precision. This program exists
     /// if the optimiser updates few numbers. The inputs of this program are those of

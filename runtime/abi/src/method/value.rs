@@ -46,23 +46,23 @@ impl std::error::Error for Mismatch {}
 /// The value of an option, as the checker passes it on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RawOption<'a> {
-    /// An integer.
+    /// An integer value.
     Int(i64),
-    /// A real.
+    /// A real value.
     Real(f64),
-    /// True or false.
+    /// The value true or false.
     Bool(bool),
     /// A word, or a call with numbers as arguments: `constant`, `step(0.5, 0.1)`.
     Call(&'a str, &'a [f64]),
-    /// Numbers in brackets.
+    /// A list of numbers in brackets.
     Reals(&'a [f64]),
-    /// Names in brackets.
+    /// A list of names in brackets.
     Names(&'a [Arc<str>]),
     /// The name of an earlier inference block.
     Infer(&'a str),
     /// The path of a file.
     File(&'a str),
-    /// An optimiser. The compiler reads the arguments of the optimiser.
+    /// An optimiser with its arguments. The compiler reads the arguments of the optimiser.
     Optimiser,
     /// `subnetwork(size, by = score)`.
     Subnetwork(f64, Ranking<'a>),

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Declares the samplers by module, name and options.
 macro_rules! samplers {
     ($($module:ident: $name:ident($options:ident)),+ $(,)?) => {
-        /// The samplers.
+        /// The samplers of bnnc.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum SamplerKind {
             $( #[doc = concat!("The sampler of [`", stringify!($options), "`](super::", stringify!($options), ").")] $name, )+
@@ -84,7 +84,7 @@ pub struct EvaluationRows {
 /// The properties of a sampler on which the rest of a run depends. The default implementations
 /// describe a Metropolis sampler that reads all rows and does not adapt.
 pub trait SamplerPart {
-    /// Reads the options.
+    /// Reads the options of the sampler.
     ///
     /// # Errors
     /// Fails only because of a bug in the checker or in a record.

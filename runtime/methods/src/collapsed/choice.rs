@@ -83,8 +83,8 @@ impl Choice {
     }
 }
 
-/// Chooses the weights. The choice may depend on the training rows. If the user interrupts the run,
-/// it is based on the rows that were visited so far.
+/// Chooses the weights that are integrated over. The choice may depend on the training rows. If the
+/// user interrupts the run, it is based on the rows that were visited so far.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.

@@ -57,7 +57,7 @@ impl LocationDist {
 /// One output of one row around an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a> {
-    /// The box.
+    /// The box of the weights that may be integrated over.
     pub boxes: &'a Boxes,
     /// The weights that are integrated over, by their places in the box.
     pub places: &'a [usize],

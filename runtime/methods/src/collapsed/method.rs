@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The method of an inference block that integrates over a box around iterates.
 pub struct Collapses<'a> {
-    /// The inference block.
+    /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
     /// The plan of collapsed inference.
     pub collapsed: &'a Collapsed,

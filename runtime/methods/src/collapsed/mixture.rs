@@ -43,7 +43,7 @@ impl Mixture {
         Mixture { parts, mean, sd }
     }
 
-    /// Returns the components.
+    /// Returns the components of the mixture.
     pub fn parts(&self) -> &[Law] {
         &self.parts
     }
@@ -141,7 +141,7 @@ impl Mixture {
 /// Quantiles, and the points at which the distribution function was evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct QuantileTable {
-    /// The quantiles.
+    /// The quantiles for the requested probabilities.
     pub quantiles: Vec<f64>,
     /// The points, in ascending order, and the value of the distribution function at each.
     pub knots: Vec<(f64, f64)>,

@@ -21,15 +21,15 @@ const MOST_APART: usize = 8;
 /// One output of one row around an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPlace<'a> {
-    /// The box.
+    /// The box of the weights that may be integrated over.
     pub boxes: &'a Boxes,
     /// The weights that are integrated over, by their places in the box.
     pub places: &'a [usize],
-    /// The iterate.
+    /// The number of the iterate.
     pub iterate: usize,
-    /// The row.
+    /// The number of the row.
     pub row: usize,
-    /// The output.
+    /// The index of the output.
     pub output: usize,
     /// True if some kinks depend on others.
     pub is_nested: bool,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Iterates, and the weights that are integrated over a box around them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CollapsedPosterior {
-    /// The iterates.
+    /// The iterates around which the boxes are placed.
     pub collected: Collected,
     /// The weights that are integrated over.
     pub choice: Choice,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// An inference block whose posterior is computed from the iterates of one training.
 pub struct Averages<'a> {
-    /// The inference block.
+    /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
     /// The plan of the training and of its iterates.
     pub swag: &'a Swag,
@@ -25,7 +25,7 @@ pub struct Averages<'a> {
 
 /// An inference block whose posterior consists of the results of several trainings.
 pub struct Ensembles<'a> {
-    /// The inference block.
+    /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
     /// The plan of the ensemble.
     pub ensemble: &'a Ensemble,

@@ -18,7 +18,7 @@ pub const COLUMNS: usize = 32;
 
 /// A curvature, and the number of rows whose second derivative was clipped.
 pub struct Curved {
-    /// The curvature.
+    /// The curvature of the log likelihood.
     pub curvature: Curvature,
     /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues.
     pub clipped: usize,

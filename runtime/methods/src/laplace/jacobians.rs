@@ -17,7 +17,7 @@ use bnnc_laplace::select;
 /// The weights with respect to which the outputs are differentiated.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
-    /// All weights.
+    /// All weights that the approximation may cover.
     All,
     /// The weights with these indices. The indices are in ascending order.
     Selected(&'a [usize]),

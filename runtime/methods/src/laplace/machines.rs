@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A maximum, and the rows on which programs are evaluated at this maximum.
 pub struct Evaluator<'a> {
-    /// The inference block.
+    /// The inference block whose programs are evaluated.
     pub infer: &'a InferenceBlock,
     /// The Laplace part of the inference block, with its programs.
     pub laplace: &'a Laplace,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// An inference block whose posterior is a Gaussian around a maximum.
 pub struct Approximates<'a> {
-    /// The inference block.
+    /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
     /// The plan of the Laplace approximation.
     pub laplace: &'a Laplace,

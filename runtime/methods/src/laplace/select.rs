@@ -17,7 +17,7 @@ use bnnc_math::philox;
 /// posterior.
 pub type EarlierVariances<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
-/// A subnetwork.
+/// The weights that were chosen for a subnetwork.
 pub struct Subnetwork {
     /// The indices of the weights of the subnetwork, in ascending order.
     pub index: Vec<usize>,

@@ -26,7 +26,7 @@ const ATTEMPTS: u64 = 100;
 
 /// The data that the chains of an inference block share.
 pub struct Chains<'a> {
-    /// The inference block.
+    /// The inference block whose posterior is sampled.
     pub infer: &'a InferenceBlock,
     /// The sampler and its options.
     pub sampling: &'a Sampling,
@@ -54,9 +54,10 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the
-    /// density can evaluate, or fewer if other threads would otherwise be idle. If there are more
-    /// threads than chains, the additional threads work inside the evaluations of chains.
+    /// Runs all chains of the inference block. Every thread runs several chains in lockstep: as
+    /// many as one call of the density can evaluate, or fewer if other threads would otherwise be
+    /// idle. If there are more threads than chains, the additional threads work inside the
+    /// evaluations of chains.
     ///
     /// # Errors
     /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.

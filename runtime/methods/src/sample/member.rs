@@ -25,7 +25,7 @@ enum Asked {
     Differences,
 }
 
-/// A running chain.
+/// A chain that is being run.
 pub struct RunningChain {
     number: usize,
     /// The place of the chain's position among the positions of a call.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// An inference block whose posterior is sampled by Markov chains.
 pub struct Samples<'a> {
-    /// The inference block.
+    /// The inference block whose posterior is sampled.
     pub infer: &'a InferenceBlock,
     /// The sampler and its options.
     pub sampling: &'a Sampling,

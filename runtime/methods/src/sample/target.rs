@@ -271,7 +271,7 @@ pub struct DensityMachines<'a> {
 }
 
 impl<'a> DensityMachines<'a> {
-    /// Prepares the machines. The machines run on the threads of a pool.
+    /// Prepares the machines of one thread. The machines run on the threads of a pool.
     ///
     /// # Errors
     /// Fails if there is too little memory.

@@ -91,12 +91,12 @@ pub enum Correction {
 pub enum Proposal {
     /// `theta' = theta + sqrt(2 eta) noise`.
     RandomWalk {
-        /// The step `eta`.
+        /// The step size `eta` of the proposal.
         step: f64,
     },
     /// `theta' = theta - eta g(theta) + sqrt(2 eta) noise`. `g` is the gradient of the negative log density on a separate batch.
     Langevin {
-        /// The step `eta`.
+        /// The step size `eta` of the proposal.
         step: f64,
     },
 }
