@@ -1,4 +1,5 @@
-//! Measures the time that a leapfrog step takes beyond the time of its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
+//! Measures the time that a leapfrog step takes in addition to the evaluation of its gradient:
+//! `cargo bench -p bnnc-mcmc --bench overhead`.
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::ChainNoise;
@@ -6,7 +7,7 @@ use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::time::{Duration, Instant};
 
-/// A standard normal distribution, which has the cheapest gradient. The density measures the time of its own evaluations.
+/// A standard normal distribution, chosen because its gradient is cheap. It records the time that its own evaluations take.
 struct Round(Duration);
 
 impl Target for Round {
@@ -29,7 +30,8 @@ impl Target for Round {
     }
 }
 
-/// Returns the nanoseconds per leapfrog step outside of the gradient (the minimum over 20 batches), and the steps per iteration.
+/// Returns the nanoseconds per leapfrog step without the time of the gradient (the minimum over 20 batches of iterations), and
+/// the number of steps per iteration.
 fn overhead(dimension: usize, metric: MetricKind, step_size: f64, iterations: usize) -> (f64, f64) {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

@@ -1,11 +1,13 @@
-//! Reads draws as CSV from standard input, and writes the diagnostics of each quantity as CSV with all digits.
+//! Reads draws as CSV from standard input, and writes the diagnostics of each quantity as CSV. Numbers are
+//! printed with all digits.
 //!
-//! The first column is the chain, the second column is the draw, and each further column is a quantity.
+//! The first column holds the index of the chain, the second column the index of the draw. Each further column
+//! holds the values of one quantity.
 
 use bnnc_mcmc::diagnostics::{Summariser, effective, energy, rhat};
 use std::io::Read;
 
-/// A column: its name, and the draws of each chain.
+/// The name of a column, and its values in each chain.
 type Quantity = (String, Vec<Vec<f64>>);
 
 fn read(text: &str) -> Result<Vec<Quantity>, Box<dyn std::error::Error>> {
@@ -28,7 +30,7 @@ fn read(text: &str) -> Result<Vec<Quantity>, Box<dyn std::error::Error>> {
     Ok(quantities)
 }
 
-/// A diagnostic in addition to the summary, by name.
+/// The name of a diagnostic that is not part of the summary, and the function that computes it.
 type More = (&'static str, fn(&[&[f64]]) -> f64);
 
 const MORE: &[More] = &[

@@ -12,41 +12,41 @@ use serde::{Deserialize, Serialize};
 use step_size::DualAveraging;
 use windows::{WarmupRole, WarmupWindows};
 
-/// The quantities that an iteration of the warm-up changed.
+/// The quantities that changed in an iteration of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The step size.
+    /// Only the step size changed.
     Step,
-    /// The step size and the metric.
+    /// The step size and the metric changed.
     Metric,
-    /// The step size. The metric is final from here on, so the step size is averaged over the following iterations.
+    /// Only the step size changed. The metric is final from here on, so the step sizes of the following iterations are averaged.
     Last,
-    /// The metric changed so much that the step size is useless. Unless the step size is fixed, the caller must search for a step size of the right
-    /// order of magnitude and pass it to [`Warmup::restart`].
+    /// The metric changed so much that the old step size is useless. Unless the step size is fixed, the caller must search for a step size of the
+    /// right order of magnitude and pass it to [`Warmup::restart`].
     Order,
 }
 
 /// The method by which the metric is learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Learner {
-    /// The metric is fixed.
+    /// The metric does not change.
     Fixed,
-    /// From positions, in windows.
+    /// The metric is learnt from positions, in windows.
     Windows {
         windows: WarmupWindows,
         moments: RunningMoments,
     },
-    /// From positions and gradients.
+    /// The metric is learnt from positions and gradients.
     Spreads(Box<Spreads>),
 }
 
-/// A warm-up and its results so far.
+/// The state of a warm-up, and the step size and metric that it has learnt so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warmup {
     length: usize,
     done: usize,
     target: f64,
-    /// The step size if the user has set it.
+    /// The step size that the user has set; `None` if the step size is adapted.
     fixed: Option<f64>,
     dual: DualAveraging,
     learner: Learner,
@@ -54,7 +54,7 @@ pub struct Warmup {
 }
 
 impl Warmup {
-    /// Begins a warm-up of `length` iterations in `dimension` dimensions that learns from positions alone.
+    /// Begins a warm-up of `length` iterations in `dimension` dimensions. It learns the metric from positions, without gradients.
     pub fn new(adaptation: &Adaptation, dimension: usize, length: usize) -> Warmup {
         let learnt = |whitening, dense| {
             let (windows, moments) = (WarmupWindows::new(length), RunningMoments::new(dimension, dense));
@@ -81,7 +81,8 @@ impl Warmup {
         }
     }
 
-    /// Begins a warm-up that learns from gradients too. `position` is the start of the chain, and `gradient` the gradient there.
+    /// Begins a warm-up that learns the metric from positions and gradients. `position` is the start of the chain, and `gradient` is the gradient at
+    /// this position.
     pub fn with_gradients(
         adaptation: &Adaptation,
         length: usize,
@@ -114,7 +115,7 @@ impl Warmup {
         self.done < self.length
     }
 
-    /// Returns whether a step size must be searched for before the first iteration.
+    /// Returns whether the caller must search for a step size before the first iteration.
     pub fn searches(&self) -> bool {
         self.fixed.is_none()
     }
@@ -128,7 +129,7 @@ impl Warmup {
         }
     }
 
-    /// Returns the step size that would be kept if the warm-up ended now.
+    /// Returns the step size that the chain would use after the warm-up if the warm-up ended now.
     pub fn settled(&self) -> f64 {
         self.fixed.unwrap_or_else(|| self.dual.mean())
     }
@@ -138,7 +139,8 @@ impl Warmup {
         self.dual = DualAveraging::new(self.target, step_size);
     }
 
-    /// Learns from an iteration of the warm-up: its acceptance rate, its final position and, if known, the gradient at that position (not whitened).
+    /// Learns from an iteration of the warm-up. The arguments are the acceptance rate of the iteration, its final position, and the gradient at this
+    /// position if it is known. The gradient is not whitened.
     pub fn learn(&mut self, acceptance: f64, position: &[f64], gradient: Option<&[f64]>) -> Change {
         self.dual.learn(acceptance);
         let iteration = self.done;
@@ -168,7 +170,7 @@ impl Warmup {
         change
     }
 
-    /// Returns whether this state is for positions of the given dimension.
+    /// Returns whether this state belongs to a chain with this number of dimensions.
     pub fn fits(&self, dimension: usize) -> bool {
         let learnt = match &self.learner {
             Learner::Fixed => true,

@@ -1,33 +1,36 @@
 //! Metrics from positions and gradients together.
 //!
 //! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
-//! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged. In
-//! general, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened target and a standard normal
-//! distribution (the warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first,
-//! so that draws from before the chain reached the bulk of the posterior are soon forgotten. Later windows are longer.
+//! variance `1 / v`. The square root of the ratio of the two variances is therefore `v`. This is true even for very few draws, and before the chain
+//! has converged. For other distributions, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened target
+//! and a standard normal distribution. The warm-up of nutpie uses the same metric. After every iteration, the metric is computed again from the draws
+//! of a window. The first windows are short, because draws that were made before the chain reached the bulk of the posterior should soon be
+//! forgotten. Later windows are longer.
 //!
-//! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, provided there are at
-//! least twice as many draws as dimensions. For any posterior, the noise of a covariance is the same in all directions: with `n` draws in `d`
-//! dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, which is 5.8 for two draws per dimension and
-//! 2.6 for five. Below five draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). With five or
-//! more draws per dimension they are not shrunk: shrinking would mostly reduce correlations near 1, which are the reason to use a dense metric.
+//! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, if there are at least
+//! twice as many draws as dimensions. In whitened coordinates, the noise of the estimated covariance is the same in all directions. With `n` draws in
+//! `d` dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide. This ratio is 5.8 for two draws per
+//! dimension and 2.6 for five. If there are fewer than five draws per dimension, the correlations are shrunk in proportion to their noise
+//! ([`RunningMoments::noise`]). With five or more draws per dimension the correlations are not shrunk. Shrinking would mostly reduce correlations
+//! near 1, and these correlations are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
-//! worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. For the Poisson process
-//! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths reveal such a metric: under
-//! the dense metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean.
-//! Under the diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric if
-//! two conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
+//! worse than a diagonal metric: under a dense metric, steps are long on average, so a chain cannot leave a region in which the posterior is narrow.
+//! For the Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds with the dense metric.
+//! The squared lengths of the whitened gradients reveal such a metric. In this model with 13 dimensions, the mean of the squared lengths under the
+//! dense metric was 60 to 90. Their variance was 10 to 14 times the variance for a normal distribution with the same mean; under the diagonal metric,
+//! it was 7.5 to 8 times this variance. At the end of the last window, the dense metric is therefore replaced by the diagonal metric if two
+//! conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
 //! squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense
-//! metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
+//! metric is between `d` and `1.2 d`, so the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};
 use crate::vector::dot;
 use serde::{Deserialize, Serialize};
 
-/// The squared lengths of whitened gradients: see Note \[Lengths\].
+/// The sums from which the mean and the variance of the squared lengths of whitened gradients are computed: see Note \[Lengths\].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Lengths {
     count: f64,
@@ -46,20 +49,20 @@ impl Lengths {
         self.sum / self.count
     }
 
-    /// Returns the variance over the square of the mean.
+    /// Returns the variance of the squared lengths, divided by the square of their mean.
     fn variation(&self) -> f64 {
         self.squares / self.count / self.mean().powi(2) - 1.0
     }
 }
 
-/// The moments of positions and of their gradients.
+/// The moments of positions and of their gradients, and the lengths of the whitened gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Pairs {
     positions: RunningMoments,
     gradients: RunningMoments,
-    /// Lengths under the dense metric.
+    /// The squared lengths of gradients that are whitened with the dense metric.
     dense: Lengths,
-    /// Lengths under the diagonal metric that could replace the dense metric.
+    /// The squared lengths of gradients that are whitened with the diagonal metric. This metric could replace the dense metric.
     diagonal: Lengths,
 }
 
@@ -73,7 +76,7 @@ impl Pairs {
         }
     }
 
-    /// Returns the variance of an element, estimated from the variances of positions and gradients: see Note \[Spreads\].
+    /// Returns the variance of an element of the position, estimated from the variances of positions and gradients: see Note \[Spreads\].
     fn agreed(&self, at: usize) -> f64 {
         (self.positions.variance(at) / self.gradients.variance(at)).sqrt()
     }
@@ -93,21 +96,21 @@ impl Pairs {
 /// The statistics of positions and gradients from which a warm-up learns a metric: see Note \[Spreads\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spreads {
-    /// The first iteration after the short windows.
+    /// The index of the first iteration after the short windows.
     early: usize,
-    /// The first iteration from which only the step size is learnt.
+    /// The index of the first iteration in which only the step size is adapted.
     end: usize,
-    /// True if enough iterations remain after the last metric to learn the step size for it.
+    /// True if, after the last change of the metric, enough iterations remain to adapt the step size to the new metric.
     settles: bool,
-    /// The number of draws in a window, after which older draws are forgotten.
+    /// The number of draws in a window. After this number of draws, older draws are forgotten.
     width: u64,
     /// True if the metric has already been computed from draws.
     renewed: bool,
-    /// True if the metric is already a full matrix.
+    /// True if the metric is already computed as a full matrix.
     correlated: bool,
     /// The draws from which the metric is computed.
     used: Pairs,
-    /// The most recent of these draws. These draws are kept when the older draws are forgotten.
+    /// The most recent draws. When the older draws are forgotten, the metric is computed from these draws.
     kept: Pairs,
 }
 
@@ -116,15 +119,17 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// The smallest number of draws per dimension from which a covariance is computed, and the smallest number with which it is not shrunk.
+    /// If a window has fewer draws per dimension than the first number, no covariance is computed. If it has fewer than the second number, the
+    /// covariance is shrunk.
     const ENOUGH: [u64; 2] = [2, 5];
-    /// The smallest number of draws from which a metric is computed.
+    /// If a window has fewer draws than this, no metric is computed.
     const LEAST: u64 = 3;
-    /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
+    /// The number of iterations that the step size needs to converge after a restart, as in the last stage of Stan's warm-up.
     const SETTLING: usize = 50;
-    /// The largest mean squared length of whitened gradients, divided by the dimension, at which a dense metric is kept: see Note \[Lengths\].
+    /// A dense metric may be replaced if the mean squared length of whitened gradients, divided by the dimension, is above this value: see Note
+    /// \[Lengths\].
     const STIFF: f64 = 2.0;
-    /// The valid scales (standard deviations). If the new scale of an element is outside this range, the element keeps its old scale.
+    /// The valid range of the scale (standard deviation) of an element. If a new scale is outside this range, the element keeps its old scale.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
     /// Begins a warm-up of `warmup` iterations. The first 30 % of them have short windows, and the last 15 % adapt only the step size.
@@ -141,14 +146,15 @@ impl Spreads {
         }
     }
 
-    /// Adds the start of the chain. Writes the first metric: from one draw, `v` is estimated as one over the magnitude of the gradient.
+    /// Adds the start of the chain, and writes the first metric. From this single draw, the variance `v` of an element is estimated as one over the
+    /// magnitude of the gradient.
     pub fn begin(&mut self, position: &[f64], gradient: &[f64], whitening: &mut Whitening) {
         self.used.add(position, gradient);
         self.kept.add(position, gradient);
         scale(whitening, |at| 1.0 / gradient[at].abs());
     }
 
-    /// Learns from an iteration, and renews the metric. Must be called for all iterations in order.
+    /// Learns from an iteration, and renews the metric. The caller must pass all iterations in order.
     pub fn learn(
         &mut self,
         iteration: usize,
@@ -206,8 +212,7 @@ impl Spreads {
                 return;
             }
             self.correlated = true;
-            // The metric is not factored in every iteration, because in high dimensions a factorisation costs
-            // as much as many steps.
+            // The Cholesky factor is not computed in every iteration, because in high dimensions a factorisation costs as much as many steps.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 let share = if each < many { positions.noise() } else { 0.0 };
                 positions.correlate(lower, share);
@@ -217,7 +222,7 @@ impl Spreads {
         scale(whitening, |at| self.used.agreed(at));
     }
 
-    /// Adds the squared lengths of a gradient under the dense metric and under the diagonal one.
+    /// Adds the squared length of a gradient, once whitened with the dense metric and once with the diagonal metric.
     fn measure(&mut self, gradient: &[f64], whitening: &Whitening) {
         if !self.correlated {
             return;
@@ -235,8 +240,8 @@ impl Spreads {
         }
     }
 
-    /// Replaces a dense metric by the diagonal metric if whitened gradients are too long or vary too much under it. Returns whether the metric was
-    /// replaced: see Note \[Lengths\].
+    /// Replaces a dense metric by the diagonal metric if the gradients whitened with the dense metric are too long, and are longer or vary more than
+    /// with the diagonal metric. Returns whether the metric was replaced: see Note \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;
@@ -249,7 +254,7 @@ impl Spreads {
         worse
     }
 
-    /// Returns whether the statistics belong to positions of this dimension.
+    /// Returns whether the statistics belong to a chain with this number of dimensions.
     pub fn fits(&self, dimension: usize) -> bool {
         let moments = [
             &self.used.positions,
@@ -261,8 +266,8 @@ impl Spreads {
     }
 }
 
-/// Makes a metric diagonal, with these variances. If a variance is not a number, or its root is outside [`Spreads::RANGE`], the element keeps its old
-/// scale.
+/// Makes a metric diagonal. `variance` returns the variance of each element. If a variance is not a number, or if its root is outside
+/// [`Spreads::RANGE`], the element keeps its old scale.
 fn scale(whitening: &mut Whitening, variance: impl Fn(usize) -> f64) {
     let set = |at: usize, scale: &mut f64| {
         let deviation = variance(at).sqrt();
@@ -298,7 +303,7 @@ mod tests {
             .collect()
     }
 
-    /// Gradients of a normal distribution are linear in the position, so the scale is exact from any three draws.
+    /// Gradients of a normal distribution are linear in the position, so any three draws give the exact scale.
     #[test]
     fn scales_of_a_normal_distribution_are_exact() {
         let (deviations, centre) = ([0.01, 3.0, 200.0], [5.0, -7.0, 0.0]);
@@ -356,7 +361,7 @@ mod tests {
         );
     }
 
-    /// Constant gradients, constant positions and NaN leave the scale unchanged, because they do not determine one.
+    /// Constant gradients, constant positions and NaN leave the scale unchanged, because they do not determine a scale.
     #[test]
     fn uninformative_draws_leave_the_scale_unchanged() {
         let mut spreads = Spreads::new(3, 100, false);

@@ -1,9 +1,9 @@
 //! Metrics: linear maps to coordinates in which a posterior is approximately round, and their estimation.
 //!
 //! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior covariance. Momenta
-//! are stored as `p = L' (momentum)`. For every metric, a fresh momentum is then standard normal, the kinetic energy is `|p|^2 / 2`, and the products
-//! of the U-turn criterion are plain dot products. Gradients are stored as `L' gradient`. Only drifts (`position += step L p`) and fresh gradients
-//! use `L`.
+//! are stored as `p = L' (momentum)`. For every metric, a fresh `p` is therefore standard normal, the kinetic energy is `|p|^2 / 2`, and the U-turn
+//! criterion uses plain dot products. Gradients are stored as `L' gradient`. `L` is only used to move a position (`position += step L p`) and to
+//! whiten a new gradient.
 
 use crate::vector::{add_scaled, dot, product};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Whitening {
 }
 
 impl Whitening {
-    /// Returns whether the metric maps vectors of this dimension.
+    /// Returns whether the metric applies to vectors of this dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         match self {
             Whitening::Unit => true,
@@ -29,7 +29,7 @@ impl Whitening {
         }
     }
 
-    /// Returns `L L'`: its diagonal if it is diagonal, an empty vector if it is the identity.
+    /// Returns `L L'`. A diagonal metric returns only the diagonal. The identity returns an empty vector.
     pub fn inverse_metric(&self) -> Vec<f64> {
         match self {
             Whitening::Unit => Vec::new(),
@@ -102,19 +102,20 @@ impl Whitening {
     }
 }
 
-/// Moments of positions, added one by one (Welford 1962).
+/// The mean and the squared deviations of positions. The positions are added one by one (Welford 1962).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningMoments {
     count: u64,
     mean: Vec<f64>,
-    /// Sums of squared deviations; with `dense`, sums of products of deviations, as a row-major lower triangle.
+    /// The sums of squared deviations of the elements. If `dense` is true, the sums of products of the deviations of two elements, as a row-major
+    /// lower triangle.
     spread: Vec<f64>,
     dense: bool,
     deviation: Vec<f64>,
 }
 
 impl RunningMoments {
-    /// Returns the moments of no positions.
+    /// Creates the moments of an empty set of positions.
     pub fn new(dimension: usize, dense: bool) -> RunningMoments {
         RunningMoments {
             count: 0,
@@ -135,7 +136,7 @@ impl RunningMoments {
         self.count
     }
 
-    /// Returns whether the moments belong to positions of this dimension.
+    /// Returns whether the moments belong to a chain with this number of dimensions.
     pub fn fits(&self, dimension: usize) -> bool {
         let spread = if self.dense {
             dimension.checked_mul(dimension)
@@ -177,7 +178,7 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the variance of an element.
+    /// Returns the variance of one element of the positions.
     pub fn variance(&self, at: usize) -> f64 {
         let sum = if self.dense {
             self.spread[at * self.mean.len() + at]
@@ -187,8 +188,8 @@ impl RunningMoments {
         sum / (self.count.max(2) - 1) as f64
     }
 
-    /// Writes the metric of these moments: the variances (or covariances), shrunk towards 0.001 as if five more observations had this variance (Stan,
-    /// `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid metric.
+    /// Writes the metric for these moments. Variances (or covariances) are shrunk towards 0.001 as if five additional positions had this variance
+    /// (Stan, `var_adaptation` and `covar_adaptation`). If the moments do not give a valid metric, the old metric is kept.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
             return;
@@ -223,8 +224,8 @@ impl RunningMoments {
 }
 
 impl RunningMoments {
-    /// Writes the Cholesky factor of the covariance, with all correlations reduced by a fraction `share`. Leaves `factor` unchanged if the matrix is
-    /// not positive definite. The moments must be dense and of at least two positions.
+    /// Writes the Cholesky factor of the covariance, in which all correlations are reduced by the fraction `share`. If the matrix is not positive
+    /// definite, `factor` keeps its old values. The moments must be dense and must include at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let kept = (1.0 - share) / degrees;
@@ -238,8 +239,9 @@ impl RunningMoments {
     }
 
     /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. It is the sum of the
-    /// variances of the correlations, `(1 - r^2)^2 / (n - 1)` for `n` normal draws, divided by the sum of the squared correlations (Schaefer and
-    /// Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). The moments must be dense and of at least two positions.
+    /// variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is `(1 - r^2)^2 / (n - 1)`
+    /// for `n` normal draws (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). The moments must be
+    /// dense and must include at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);
@@ -247,7 +249,7 @@ impl RunningMoments {
             let row = &self.spread[i * dimension..][..=i];
             for (j, product) in row[..i].iter().enumerate() {
                 let square = product * product / (row[i] * self.spread[j * dimension + j]);
-                // A constant quantity does not have correlations.
+                // The correlation with a constant quantity is not defined.
                 if square.is_finite() {
                     variances += (1.0 - square).powi(2) / degrees;
                     squares += square;
@@ -280,7 +282,7 @@ pub fn cholesky(matrix: &mut [f64], dimension: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// `L = [[2, 0, 0], [1, 3, 0], [-1, 0.5, 1]]` and its `L L'`.
+    /// The factor `L = [[2, 0, 0], [1, 3, 0], [-1, 0.5, 1]]`, and its product `L L'`.
     const FACTOR: [f64; 9] = [2.0, 0.0, 0.0, 1.0, 3.0, 0.0, -1.0, 0.5, 1.0];
     const PRODUCT: [f64; 9] = [4.0, 2.0, -2.0, 2.0, 10.0, 0.5, -2.0, 0.5, 2.25];
 
@@ -322,7 +324,8 @@ mod tests {
         assert_eq!(out, [1.0, -1.0]);
     }
 
-    /// For (1, 2), (3, 1), (5, 6) the correlation is `4 / sqrt(28)`: its square is 4 / 7, and (3 / 7)^2 / 2 over 4 / 7 is 9 / 56.
+    /// For the positions (1, 2), (3, 1) and (5, 6), the correlation is `4 / sqrt(28)`, so its square is 4 / 7. The noise is `(3 / 7)^2 / 2` divided
+    /// by 4 / 7, which is 9 / 56.
     #[test]
     fn correlations_are_shrunk_in_proportion_to_their_noise() {
         let mut moments = RunningMoments::new(2, true);
@@ -340,7 +343,7 @@ mod tests {
         for (found, wanted) in product.iter().zip([4.0, 3.0, 7.0]) {
             assert!((found - wanted).abs() < 1e-14, "{product:?}");
         }
-        // A constant quantity gives no information about correlations.
+        // Two constant quantities do not have a correlation that could be shrunk.
         let mut moments = RunningMoments::new(2, true);
         [[1.0, 2.0], [1.0, 1.0], [1.0, 6.0]]
             .iter()
@@ -348,8 +351,8 @@ mod tests {
         assert_eq!(moments.noise(), 1.0);
     }
 
-    /// For (1, 2), (3, 1), (5, 6) the variances are 4 and 7 and the covariance is 4. The estimate counts eight observations: these three, and
-    /// five for the value towards which it shrinks.
+    /// For the positions (1, 2), (3, 1) and (5, 6), the variances are 4 and 7 and the covariance is 4. The estimate counts eight positions: these
+    /// three, and five that have the value towards which the estimate shrinks.
     #[test]
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];

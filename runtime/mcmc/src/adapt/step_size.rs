@@ -1,18 +1,18 @@
-//! Step sizes: Nesterov's dual averaging, and the search for its start.
+//! Step sizes: Nesterov's dual averaging, and the search for the step size with which it begins.
 
 use serde::{Deserialize, Serialize};
 
-/// Adapts the logarithm of a step size by dual averaging, so that the mean acceptance rate approaches its target (Hoffman and Gelman 2014,
-/// equation 6, with their constants).
+/// Adapts the logarithm of a step size by dual averaging, so that the mean acceptance rate approaches its target. The formula and the
+/// constants are those of Hoffman and Gelman (2014, equation 6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DualAveraging {
     target: f64,
     count: u64,
-    /// The number of iterations in the mean.
+    /// The number of iterates in the mean.
     averaged: u64,
     /// The weighted mean of `target - acceptance` (`H bar` in the paper).
     error: f64,
-    /// The value towards which the iterates shrink (`mu` in the paper).
+    /// The log step size towards which the iterates shrink (`mu` in the paper).
     centre: f64,
     log_step: f64,
     log_mean: f64,
@@ -21,14 +21,16 @@ pub struct DualAveraging {
 impl DualAveraging {
     /// The strength with which iterates shrink towards the centre (`gamma` in the paper).
     const SHRINKAGE: f64 = 0.05;
-    /// The damping of the first iterations (`t0` in the paper).
+    /// A number that is added to the count of iterations, so that the first iterations change the step size less (`t0` in the paper).
     const DELAY: f64 = 10.0;
-    /// The rate at which old iterates are forgotten in the mean (`kappa` in the paper).
+    /// The exponent in the weights of the mean of the iterates. The higher it is, the more slowly old iterates are forgotten (`kappa` in the
+    /// paper).
     const FORGETTING: f64 = 0.75;
-    /// The ratio of the centre to the initial step size. The ratio is large because large steps cost less to try than small steps.
+    /// The dual averaging shrinks towards this multiple of the initial step size. The multiple is large because large steps cost less to try
+    /// than small steps.
     const OPTIMISM: f64 = 10.0;
 
-    /// Begins at a step size.
+    /// Starts the dual averaging with this step size.
     pub fn new(target: f64, step_size: f64) -> DualAveraging {
         DualAveraging {
             target,
@@ -41,7 +43,7 @@ impl DualAveraging {
         }
     }
 
-    /// Learns from the acceptance rate of an iteration with the step size [`DualAveraging::step_size`]; NaN counts as 0.
+    /// Learns from an iteration with the step size [`DualAveraging::step_size`]. `acceptance` is its acceptance rate; NaN counts as 0.
     pub fn learn(&mut self, acceptance: f64) {
         self.count += 1;
         let count = self.count as f64;
@@ -58,8 +60,9 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Restarts the mean with the next iterate. The iterates continue from their current value. If the iterates were restarted too, they would
-    /// oscillate widely and their mean would be too small: the acceptance rates after 150 iterations were 0.83 to 0.86 at a target of 0.8.
+    /// Restarts the mean with the next iterate. The iterates themselves continue from their current value. Restarted iterates would oscillate
+    /// widely, so that their mean would be too small: when the iterates were restarted, the acceptance rates after 150 iterations were 0.83 to
+    /// 0.86 at a target of 0.8.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }
@@ -75,8 +78,8 @@ impl DualAveraging {
     }
 }
 
-/// The search for a step size of the right order. The search doubles or halves the step size until the acceptance of a single step crosses 0.8
-/// (Hoffman and Gelman 2014, algorithm 4, with the threshold of Stan).
+/// The search for a step size of the right order of magnitude. The search doubles or halves the step size until the acceptance probability of
+/// a single step crosses 0.8 (Hoffman and Gelman 2014, algorithm 4; the threshold is from Stan).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSizeSearch {
     step_size: f64,
@@ -93,10 +96,11 @@ enum Direction {
 impl StepSizeSearch {
     /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
-    /// The search ends if the step size leaves this range: above it, the density is flat, and below it, no step is accepted.
+    /// The search ends if the step size leaves this range. Above the range, the density is assumed to be flat; below the range, no step is
+    /// accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
-    /// Begins at a step size.
+    /// Starts the search with this step size.
     pub fn new(step_size: f64) -> StepSizeSearch {
         StepSizeSearch {
             step_size,
@@ -105,7 +109,7 @@ impl StepSizeSearch {
         }
     }
 
-    /// Returns the step size to try, or the result after the search.
+    /// Returns the step size to try. After the search, returns the step size that the search found.
     pub fn step_size(&self) -> f64 {
         self.step_size
     }
@@ -115,8 +119,8 @@ impl StepSizeSearch {
         self.trials
     }
 
-    /// Learns from a step with a fresh momentum. `gain` is the energy before the step minus the energy after it. Returns true when the search
-    /// is over.
+    /// Learns from a step with a fresh momentum. `gain` is the energy before the step minus the energy after it. Returns true if the search
+    /// has ended.
     pub fn learn(&mut self, gain: f64) -> bool {
         self.trials += 1;
         let accepted = gain > StepSizeSearch::ACCEPTANCE.ln();
@@ -141,7 +145,8 @@ impl StepSizeSearch {
 mod tests {
     use super::*;
 
-    /// Two iterations agree with a calculation by hand. The target is 0.8 and the step 1, so `mu = ln 10`. The acceptances are 0.4 and 1.
+    /// Two iterations agree with a calculation by hand. The target is 0.8 and the initial step size is 1, so `mu = ln 10`. The acceptance
+    /// rates are 0.4 and 1.
     #[test]
     fn dual_averaging_follows_its_formula() {
         let mut dual = DualAveraging::new(0.8, 1.0);
@@ -158,7 +163,7 @@ mod tests {
         assert!((dual.mean().ln() - (weight * second + (1.0 - weight) * first)).abs() < 1e-12);
     }
 
-    /// For an acceptance that is a smooth function of the step size, the adaptation converges to the target.
+    /// If the acceptance rate is a smooth function of the step size, the adaptation converges to the target.
     #[test]
     fn dual_averaging_converges_to_the_target() {
         let mut dual = DualAveraging::new(0.8, 1e-3);
@@ -178,7 +183,7 @@ mod tests {
         assert_eq!(with, without);
     }
 
-    /// The acceptance falls below 0.8 at a step of 3: the search ends at a power of two next to 3.
+    /// The acceptance falls below 0.8 at a step size of 3. The search therefore ends at a power of two next to 3.
     #[test]
     fn search_ends_next_to_the_threshold() {
         for start in [1e-4, 1.0, 64.0] {

@@ -2,36 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The role of an iteration of the warm-up in learning the metric.
+/// The effect of an iteration of the warm-up on the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmupRole {
-    /// Only the step size is learnt.
+    /// The position is ignored, and only the step size is learnt.
     Step,
-    /// The position is added to the window.
+    /// The position is added to the current window.
     Learn,
-    /// The position is added, and the metric is renewed from the positions of the window.
+    /// The position is added to the current window, and a new metric is computed from the positions of the window.
     Renew,
 }
 
-/// The stages of a warm-up: a fast stage, windows that are each twice as long as the previous one, and a fast stage at the end.
+/// The stages of a warm-up: first a fast stage without a metric, then windows that are each twice as long as the previous one, and
+/// last another fast stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupWindows {
     first: usize,
-    /// The first iteration of the final fast stage.
+    /// The index of the first iteration of the final fast stage.
     end: usize,
     width: usize,
-    /// The last iteration of the current window.
+    /// The index of the last iteration of the current window.
     close: usize,
 }
 
 impl WarmupWindows {
-    /// The iterations of the first stage, of the first window and of the last stage in a long warm-up.
+    /// The numbers of iterations of three parts of a long warm-up: the first stage, the first window and the last stage.
     const STAGES: [usize; 3] = [75, 25, 50];
-    /// The shortest warm-up that learns a metric.
+    /// A shorter warm-up than this does not learn a metric.
     pub const SHORTEST: usize = 20;
 
-    /// Returns the windows of a warm-up. If the warm-up is too short for stages of their full lengths, the first stage has 15 % of the
-    /// iterations and the last stage 10 %.
+    /// Returns the windows of a warm-up. If a warm-up is too short for the full lengths, its first stage has 15 % of the iterations
+    /// and its last stage 10 %.
     pub fn new(warmup: usize) -> WarmupWindows {
         let [mut first, mut width, mut last] = WarmupWindows::STAGES;
         if warmup < WarmupWindows::SHORTEST {
@@ -48,7 +49,7 @@ impl WarmupWindows {
         }
     }
 
-    /// Returns the role of an iteration. Must be called for each iteration in order.
+    /// Returns the role of an iteration. The caller must pass all iterations in order.
     pub fn part(&mut self, iteration: usize) -> WarmupRole {
         if iteration < self.first || iteration >= self.end {
             return WarmupRole::Step;
@@ -58,7 +59,7 @@ impl WarmupWindows {
         }
         self.width *= 2;
         self.close = iteration + self.width;
-        // If the next window would not fit, the current window extends to the last stage.
+        // If the next window would not fit before the last stage, the current window extends to the last stage.
         if self.close + 2 * self.width >= self.end {
             self.close = self.end - 1;
         }
@@ -80,13 +81,15 @@ mod tests {
         )
     }
 
-    /// The stages of the reference manual: 75, then 25, 50, 100, 200 and 500, then 50.
+    /// The lengths are those of Stan's reference manual: a first stage of 75 iterations, windows of 25, 50, 100, 200 and 500, and a
+    /// last stage of 50.
     #[test]
     fn a_thousand_iterations_have_the_published_windows() {
         assert_eq!(ends(1000), (75, vec![99, 149, 249, 449, 949]));
     }
 
-    /// A warm-up of 150 fits exactly one window of 25; one of 100 is divided into 15, 75 and 10.
+    /// In a warm-up of 150 iterations, one window of 25 iterations fits exactly. A warm-up of 100 iterations has a first stage of 15,
+    /// a window of 75, and a last stage of 10.
     #[test]
     fn short_warm_ups_have_one_window() {
         assert_eq!(ends(150), (75, vec![99]));
