@@ -1,11 +1,12 @@
 //! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of estimates.
 //!
-//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are defined
-//! as in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
-//! convergence of MCMC", Bayesian Analysis 16(2), and computed as in the R package posterior and in ArviZ: with halves of chains, Geyer's initial
-//! monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. The
-//! following numbers are undefined: R-hat, effective sample sizes and standard errors of a constant quantity; all numbers of a quantity with a draw
-//! that is not finite; and R-hat, effective sample sizes and standard errors with fewer than four draws per chain.
+//! Note \[Conventions\]. The draws of a quantity are one slice per chain, without the warm-up. Chains are truncated to the length of the shortest.
+//! The diagnostics are defined in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an
+//! improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2). They are computed as in the R package posterior and in ArviZ. Each
+//! chain is split into halves. Autocorrelations are summed with Geyer's initial monotone sequence. For `S` draws, an effective sample size is at
+//! most `S log10 S`, and the normal score of rank `r` is the normal quantile of `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. If a draw is
+//! not finite, all numbers of the quantity are undefined. If a quantity is constant, or if chains have fewer than four draws, then R-hat, effective
+//! sample sizes and standard errors are undefined.
 
 pub mod advice;
 pub mod autocovariance;
@@ -32,9 +33,9 @@ pub struct QuantitySummary {
     pub sd: f64,
     /// The median of all draws.
     pub median: f64,
-    /// 1.4826 times the median distance from the median; for a normal distribution, this is the standard deviation.
+    /// 1.4826 times the median absolute deviation from the median. For a normal distribution, this number equals the standard deviation.
     pub mad: f64,
-    /// The 5 % quantile, interpolated linearly between order statistics.
+    /// The 5 % quantile, which is interpolated linearly between order statistics.
     pub q05: f64,
     /// The 95 % quantile.
     pub q95: f64,
@@ -42,15 +43,15 @@ pub struct QuantitySummary {
     pub mcse_mean: f64,
     /// The Monte Carlo standard error of the standard deviation.
     pub mcse_sd: f64,
-    /// The effective sample size for the bulk.
+    /// The effective sample size of the bulk (bulk ESS).
     pub ess_bulk: f64,
-    /// The effective sample size for the 5 % and 95 % quantiles.
+    /// The effective sample size of the tails (tail ESS): the smaller of those of the 5 % and the 95 % quantiles.
     pub ess_tail: f64,
     /// The rank-normalised split R-hat.
     pub rhat: f64,
 }
 
-/// Computes summaries of many quantities, and reuses its memory.
+/// Computes the summaries of many quantities, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Summariser {
     pooled: Vec<f64>,
@@ -106,7 +107,7 @@ impl Summariser {
         effective::size(&self.mapped, &mut self.covariance)
     }
 
-    /// Returns the R-hat of the normal scores of a function of the draws, and leaves the scores in `mapped`.
+    /// Maps the draws by a function and the results to normal scores. Returns the R-hat of the scores, and leaves the scores in `mapped`.
     fn rhat(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
         self.mapped.fill_with(&self.halves, function);
         if !self.mapped.vary(2) {
@@ -145,8 +146,8 @@ const NOTHING: QuantitySummary = QuantitySummary {
     rhat: f64::NAN,
 };
 
-/// Returns the Monte Carlo standard error of the standard deviation, by the delta method (Kenney and Keeping 1951, page 141):
-/// `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
+/// Returns the Monte Carlo standard error of the standard deviation, by the delta method: `sqrt((m4 - m2^2) / ESS / (4 m2))`, where `m2` and `m4`
+/// are central moments (Kenney and Keeping 1951, page 141).
 fn error_of_sd(values: &[f64], mean: f64, size: f64) -> f64 {
     let (mut second, mut fourth) = (0.0, 0.0);
     for value in values {

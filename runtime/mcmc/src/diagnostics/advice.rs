@@ -13,28 +13,29 @@ use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
 
-/// With fewer draws than this, the halves of a chain cannot be compared.
+/// If a chain has fewer draws than this, its two halves cannot be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// If the mean variance of the loss differences is above this value, the penalty does not reliably correct for their noise.
+/// If the mean estimated variance of the loss differences is above this value, the penalty does not reliably correct for the noise of these
+/// differences.
 const NOISY: f64 = 2.0;
 
-/// The facts about the chains of an inference run. Only iterations after the warm-up count.
+/// The results of the chains of an inference run, from which warnings are derived. Only iterations after the warm-up count.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainFacts<'a> {
     /// The name of the inference block.
     pub infer: &'a str,
     /// The transition and its options.
     pub transition: &'a Transition,
-    /// The number of chains that have draws.
+    /// The number of chains that have at least one draw.
     pub chains: usize,
     /// The indices of the chains that were stopped before their first draw.
     pub without_draws: &'a [usize],
-    /// The iterations of all chains together.
+    /// The number of iterations of all chains together.
     pub iterations: usize,
     /// The number of iterations that diverged.
     pub divergences: usize,
-    /// The number of iterations whose trajectory was stopped at the largest depth.
+    /// The number of iterations whose trajectory stopped because it reached the maximum depth.
     pub cut: usize,
     /// The mean acceptance rate of each chain; empty for samplers without rejections.
     pub acceptance: &'a [f64],
@@ -44,15 +45,15 @@ pub struct ChainFacts<'a> {
     pub quantities: &'a [(String, QuantitySummary)],
     /// The Pareto shapes of PSIS-LOO, if it was computed.
     pub shapes: Option<Shapes>,
-    /// The mean of the estimated variances of the loss differences; `None` unless the sampler is the penalty method.
+    /// The mean of the estimated variances of the loss differences. `None` for every sampler except the penalty method.
     pub loss_variance: Option<f64>,
     /// The parameters in the non-centred parameterisation.
     pub noncentred: &'a [String],
-    /// The parameters in which the likelihood may be discontinuous.
+    /// The parameters that may make the likelihood discontinuous.
     pub jumps: &'a [String],
-    /// The parameters with an unknown prior scale in the centred parameterisation.
+    /// The parameters in the centred parameterisation whose prior scale is itself unknown.
     pub centred: &'a [String],
-    /// The label switching that was found, if any.
+    /// The label switching between chains; `None` if none was found.
     pub swapped: Option<&'a Swapped>,
     /// The number of parameters.
     pub parameters: usize,
@@ -60,17 +61,17 @@ pub struct ChainFacts<'a> {
     pub has_layers: bool,
 }
 
-/// A vector, or several scalars, whose elements are ordered differently in different chains (label switching): chains agree only after the values of
-/// each draw are sorted.
+/// A case of label switching: a vector, or several scalars, whose values are ordered differently in different chains. The chains agree only after
+/// the values of each draw are sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swapped {
     /// The name of the vector, or the names of the scalars.
     pub names: Vec<String>,
-    /// The number of values.
+    /// The number of values per draw.
     pub count: usize,
 }
 
-/// Returns the warnings that apply, with the most serious first.
+/// Returns the warnings that apply to these chains. The most serious warning comes first.
 pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
@@ -146,7 +147,7 @@ fn not_finite(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     }))
 }
 
-/// The largest number of quantities that are listed by name.
+/// A warning lists at most this number of quantities by name.
 const NAMED: usize = 5;
 
 /// Returns the target acceptance rate of the adaptation; `None` if the step size is fixed.
@@ -161,7 +162,7 @@ fn target(transition: &Transition) -> Option<f64> {
 /// The R-hat above which chains disagree.
 const LIMIT: f64 = 1.01;
 
-/// Returns whether the chains agree about every quantity.
+/// Returns whether R-hat is at most 1.01 or undefined for every quantity.
 fn agree(facts: &ChainFacts<'_>) -> bool {
     facts
         .quantities
@@ -169,7 +170,7 @@ fn agree(facts: &ChainFacts<'_>) -> bool {
         .all(|(_, summary)| summary.rhat <= LIMIT || summary.rhat.is_nan())
 }
 
-/// Returns the first names in quotes, separated by commas.
+/// Formats the first names, in backquotes and separated by commas.
 fn named(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
@@ -216,7 +217,7 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
         }
         false => diagnostic,
     };
-    // A chain that moves away without bound has long straight trajectories, which are stopped at the largest depth.
+    // If a chain moves away without bound, its long straight trajectories reach the maximum depth.
     let diagnostic = match facts.cut > 0 {
         true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
         false => diagnostic,
@@ -296,13 +297,14 @@ fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns whether all quantities are constant in all chains. A single constant quantity is not an error: it may be constant by definition.
+/// Returns whether every quantity is constant in every chain. A single constant quantity does not indicate an error, because it may be constant by
+/// definition.
 fn nothing_moved(facts: &ChainFacts<'_>) -> bool {
     let still = |summary: &QuantitySummary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
-/// The E-BFMI below which the energy changes too slowly.
+/// If the E-BFMI is below this value, the energy changes too slowly from iteration to iteration.
 const SLOW: f64 = 0.3;
 
 fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
@@ -353,7 +355,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// A warning is reported if the odds of the acceptance rate differ from the odds of its target by more than this factor, in either direction.
+/// A warning is reported if the odds of the acceptance rate are more than this factor above or below the odds of the target rate.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
@@ -389,10 +391,10 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-/// With fewer rows per parameter than this, a single row may determine some parameters.
+/// If there are fewer rows per parameter than this, a single row may determine some parameters.
 const ROWS_EACH: usize = 3;
 
-/// Returns a warning if the Pareto shape is too large for some rows; `parameters` is the number of parameters of the model.
+/// Returns a warning if the Pareto shape of some rows is too large for a reliable estimate. `parameters` is the number of parameters of the model.
 pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Option<Diagnostic> {
     let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {
@@ -418,7 +420,8 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
     })
 }
 
-/// Finds the value with the largest positive excess. Returns its chain (counted from 1), the value, and the number of values with a positive excess.
+/// Applies `excess` to each value, and finds the value with the largest positive result. Returns the chain of this value (counted from 1), the value
+/// itself, and the number of values with a positive result.
 fn extreme(values: &[f64], excess: impl Fn(f64) -> f64) -> Option<(usize, f64, usize)> {
     let beyond = || values.iter().zip(1..).filter(|(value, _)| excess(**value) > 0.0);
     let (value, chain) = beyond().max_by(|one, other| excess(*one.0).total_cmp(&excess(*other.0)))?;

@@ -1,33 +1,34 @@
-//! Autocovariances: the first lags by their definition, further lags by the fast Fourier transform.
+//! Autocovariances. The first lags are computed by their definition, all others by the fast Fourier transform.
 
 use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this number are summed directly. Chains that mix well need only few lags, and summing few lags costs no more than a transform of all
-/// lags.
+/// Lags below this number are summed directly. Chains that mix well need only a few lags, and summing a few lags costs no more than a transform for
+/// all lags.
 const SUMMED: usize = 32;
 
-/// Computes the autocovariances of halves, and reuses its memory.
+/// Computes the autocovariances of halves of chains, and reuses its memory.
 ///
-/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of the autocovariance of this sequence is the sum
-/// of the autocovariances of `a` and `b`. Since only the mean over all sequences is needed, power spectra are added up and transformed back once. The
-/// forward transform leaves its result in bit-reversed order, and the backward transform reads this order, so no values are moved.
+/// Note \[Pairs\]. Two real sequences `a` and `b` are transformed together as one complex sequence `a + ib`. The real part of its autocovariance is
+/// the sum of the autocovariances of `a` and `b`. Only the mean over all sequences is needed, so the power spectra are added up, and the sum is
+/// transformed back once. The forward transform leaves its result in bit-reversed order. The backward transform reads this order, so no values are
+/// reordered.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
-    /// The halves, each minus its mean.
+    /// The halves of the chains, each minus its mean.
     centred: Halves,
-    /// The roots of unity of each stage, from the widest to the narrowest: real and imaginary parts.
+    /// The roots of unity for each stage of the transform, from the widest stage to the narrowest: first the real parts, then the imaginary parts.
     roots: [Vec<f64>; 2],
-    /// Real and imaginary parts of the sequence.
+    /// The real and imaginary parts of the sequence that is transformed.
     values: [Vec<f64>; 2],
     power: Vec<f64>,
-    /// True if `values` holds the lags of `centred`.
+    /// True if the real parts in `values` hold the autocovariances of `centred` at all lags.
     transformed: bool,
 }
 
 impl Autocovariance {
-    /// Sets the halves.
+    /// Replaces the halves of the chains.
     pub fn take(&mut self, halves: &Halves) {
         self.centred.fill_with(halves, |value| value);
         for half in self.centred.each_mut() {
@@ -37,9 +38,9 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// Returns the autocovariance at a lag, averaged over all halves. The autocovariance of a half is the sum of products about the mean of the half,
-    /// divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time `O(n log n)`; later calls take
-    /// constant time.
+    /// Returns the autocovariance at a lag, averaged over all halves. For one half, it is the sum of the products of deviations from the mean of the
+    /// half, divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time `O(n log n)`; later calls
+    /// take constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
             if !self.transformed {
@@ -54,7 +55,7 @@ impl Autocovariance {
     /// Computes the autocovariances at all lags, and writes them to the real parts of `values`.
     fn transform(&mut self) {
         let length = self.centred.length();
-        // The padding is long enough to prevent wrap-around.
+        // The sequence is padded with zeros, so that the transform does not wrap around.
         let size = (2 * length).next_power_of_two();
         self.plan(size);
         self.power.clear();
@@ -100,7 +101,7 @@ impl Autocovariance {
         }
     }
 
-    /// Decimation in frequency: natural order in, bit-reversed order out (Gentleman and Sande 1966).
+    /// Transforms in place by decimation in frequency (Gentleman and Sande 1966). The input has natural order, and the output has bit-reversed order.
     fn forward(&mut self) {
         let [reals, imaginaries] = &mut self.values;
         let mut half = reals.len() / 2;
@@ -124,8 +125,8 @@ impl Autocovariance {
         }
     }
 
-    /// Decimation in time with the conjugate roots: bit-reversed order in, natural order out, `size` times the inverse
-    /// (Cooley and Tukey 1965).
+    /// Transforms back in place by decimation in time with the conjugate roots (Cooley and Tukey 1965). The input has bit-reversed order, and the
+    /// output has natural order. The output is `size` times the inverse transform.
     fn backward(&mut self) {
         let [reals, imaginaries] = &mut self.values;
         let size = reals.len();
@@ -150,7 +151,7 @@ impl Autocovariance {
     }
 }
 
-/// Returns the dot product, up to the length of the shorter slice.
+/// Returns the dot product. If one slice is longer, its remaining elements are ignored.
 fn product(one: &[f64], other: &[f64]) -> f64 {
     let one = &one[..one.len().min(other.len())];
     let (ones, others) = (one.chunks_exact(4), other.chunks_exact(4));
@@ -172,7 +173,7 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Computes the lags by their definition.
+    /// Computes the autocovariances by their definition.
     fn naive(halves: &Halves) -> Vec<f64> {
         let length = halves.length();
         let mut lags = vec![0.0; length];

@@ -1,8 +1,8 @@
-//! The codes of warnings about chains.
+//! The codes of the warnings about Markov chains.
 
 use bnnc_base::diagnostic::Code;
 
-/// All codes of this crate, sorted.
+/// All codes of this crate, in sorted order.
 pub static CODES: &[&Code] = &[
     &DIVERGENCES,
     &CHAINS_DISAGREE,

@@ -28,7 +28,7 @@ pub fn mean(chains: &[&[f64]]) -> f64 {
     size(&Halves::new(chains), &mut Autocovariance::default())
 }
 
-/// Returns the ESS of the standard deviation, computed from the squared distances from the mean.
+/// Returns the ESS of the standard deviation: the ESS of the mean of the squared distances from the mean.
 pub fn sd(chains: &[&[f64]]) -> f64 {
     let mean = average(&pool(chains));
     of(chains, |value| (value - mean) * (value - mean))
@@ -47,7 +47,7 @@ pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     of(chains, |value| not_above(value, bound))
 }
 
-/// Returns 1 if a value is at most `bound`, else 0; NaN if the value is not finite.
+/// Returns 1 if a value is at most `bound`, and 0 if it is above. Returns NaN if the value is not finite.
 pub(super) fn not_above(value: f64, bound: f64) -> f64 {
     if value.is_finite() {
         f64::from(u8::from(value <= bound))
@@ -62,7 +62,7 @@ fn of(chains: &[&[f64]], function: impl FnMut(f64) -> f64) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// Returns all draws, chain after chain, each chain truncated to the length of the shortest.
+/// Returns the draws of all chains, one chain after the other. Each chain is truncated to the length of the shortest.
 pub(super) fn pool(chains: &[&[f64]]) -> Vec<f64> {
     let length = shortest(chains);
     chains
@@ -78,9 +78,9 @@ pub(super) fn average(values: &[f64]) -> f64 {
 
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive, and the sums of pairs are made to decrease
-/// (Geyer 1992, section 3.3). Of the last pair, only the even lag is counted, which makes the estimate less noisy for antithetic chains. The result
-/// is at most `S log10 S` for `S` values.
+/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive. The sum of a pair that exceeds an earlier
+/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). Of the last pair, only the even lag is counted, which makes the estimate less noisy
+/// for antithetic chains. For `S` values, the result is at most `S log10 S`.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;
@@ -91,7 +91,7 @@ pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     let variance = covariance.at(0);
     let within = variance * length as f64 / (length - 1) as f64;
     let total = variance + between;
-    // The squares of very small values underflow to zero, and those of very large values overflow.
+    // The variance is zero if squares of very small values underflow, and infinite if squares of very large values overflow.
     if !(total > 0.0 && total.is_finite()) {
         return f64::NAN;
     }

@@ -3,8 +3,8 @@
 use super::effective::average;
 
 /// Returns the estimated Bayesian fraction of missing information (E-BFMI) of one chain: the mean squared change of the energy per iteration, divided
-/// by the variance of the energy (Betancourt 2016). Below 0.3, momenta change the energy too little for the chain to reach the tails. The result is
-/// NaN if there are fewer than two draws, if all energies are equal, or if an energy is not finite.
+/// by the variance of the energy (Betancourt 2016). If the result is below 0.3, new momenta change the energy too little for the chain to reach the
+/// tails. The result is NaN if there are fewer than two draws, if all energies are equal, or if an energy is not finite.
 pub fn fraction_of_missing_information(energies: &[f64]) -> f64 {
     let mut found = Energies::about(average(energies));
     energies.iter().for_each(|energy| found.take(*energy));
@@ -21,7 +21,7 @@ pub struct Energies {
 }
 
 impl Energies {
-    /// Begins with no energies. `mean` is the mean of the energies that will be added.
+    /// Creates an accumulator without energies. `mean` is the mean of the energies that will be added.
     pub fn about(mean: f64) -> Energies {
         Energies {
             mean,
@@ -39,7 +39,7 @@ impl Energies {
         self.last = Some(energy);
     }
 
-    /// Returns the fraction of missing information of the energies so far.
+    /// Returns the E-BFMI of the energies that were added.
     pub fn fraction(self) -> f64 {
         let fraction = self.changes / self.spread;
         if fraction.is_finite() { fraction } else { f64::NAN }

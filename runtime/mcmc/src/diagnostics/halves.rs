@@ -1,9 +1,9 @@
 //! The draws of one quantity, with each chain divided into two halves of equal length.
 
-/// Halves of chains, concatenated: both halves of the first chain, both halves of the second, and so on.
+/// The halves of all chains, concatenated: both halves of the first chain, both halves of the second chain, and so on.
 ///
-/// Chains are truncated to the length of the shortest. If this length is odd, the middle draw is left out. Comparing the halves detects drift within
-/// a chain (Vehtari et al. 2021, section 3.1).
+/// Chains are truncated to the length of the shortest. If this length is odd, the middle draw is left out. A comparison of the halves detects drift
+/// within a chain (Vehtari et al. 2021, section 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Halves {
     values: Vec<f64>,
@@ -18,7 +18,7 @@ impl Halves {
         halves
     }
 
-    /// Replaces the content by the halves of `chains`, and reuses the memory.
+    /// Replaces the stored halves by the halves of `chains`, and reuses the memory.
     pub fn fill(&mut self, chains: &[&[f64]]) {
         let all = shortest(chains);
         self.length = all / 2;
@@ -29,7 +29,7 @@ impl Halves {
         }
     }
 
-    /// Replaces the content by the values of other halves, each mapped by `function`, and reuses the memory.
+    /// Replaces the stored halves by other halves, in which each value is mapped by `function`. Reuses the memory.
     pub fn fill_with(&mut self, others: &Halves, function: impl FnMut(f64) -> f64) {
         self.length = others.length;
         self.values.clear();
@@ -50,7 +50,7 @@ impl Halves {
         self.length
     }
 
-    /// Iterates over the halves. If the halves are empty, returns no items.
+    /// Iterates over the halves. If the halves are empty, the iterator is empty.
     pub fn each(&self) -> std::slice::ChunksExact<'_, f64> {
         self.values.chunks_exact(self.length.max(1))
     }
@@ -70,7 +70,7 @@ impl Halves {
     }
 }
 
-/// Returns the length of the shortest chain; 0 without chains.
+/// Returns the length of the shortest chain, or 0 if `chains` is empty.
 pub fn shortest(chains: &[&[f64]]) -> usize {
     chains.iter().map(|chain| chain.len()).min().unwrap_or(0)
 }

@@ -2,18 +2,17 @@
 
 use super::halves::Halves;
 
-/// Computes ranks, and reuses its memory.
+/// Computes the ranks of draws and the normal scores of ranks, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks {
     order: Vec<(f64, u32)>,
-    /// The normal score of each rank, from rank 1.
+    /// The normal scores of all ranks, beginning with rank 1.
     scores: Vec<f64>,
 }
 
 impl Ranks {
-    /// Replaces values by `quantile((r - 3/8) / (S + 1/4))`, where `r` is the rank among all `S` values, or the average rank of equal
-    /// values, and `quantile` is the quantile function of the standard normal distribution (Vehtari et al. 2021, equation 14; Blom 1958).
-    /// The values must be finite.
+    /// Replaces each of `S` values by the standard normal quantile at the probability `(r - 3/8) / (S + 1/4)`, where `r` is the rank of the
+    /// value (Vehtari et al. 2021, equation 14; Blom 1958). Equal values have their average rank. The values must be finite.
     pub fn normal_scores(&mut self, halves: &mut Halves) {
         let values = halves.values_mut();
         self.order.clear();
@@ -42,7 +41,7 @@ impl Ranks {
 }
 
 /// Returns the quantile of sorted values at the probability `p`, interpolated linearly between order statistics (Hyndman and Fan 1996, type 7).
-/// NaN without values.
+/// Returns NaN if there are no values.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
@@ -53,7 +52,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     low + (position - below) * (high - low)
 }
 
-/// Returns the median of sorted values: the mean of the middle two if their number is even. NaN without values.
+/// Returns the median of sorted values. If the number of values is even, the median is the mean of the middle two. Returns NaN if there are no
+/// values.
 pub fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match sorted.len() {
@@ -64,7 +64,7 @@ pub fn median(sorted: &[f64]) -> f64 {
 }
 
 /// Returns the quantile of the standard normal distribution, with a relative error of about 1e-16 (Wichura 1988, algorithm AS 241, PPND16). The
-/// result is infinite at 0 and 1, and NaN outside this range.
+/// result is infinite if `p` is 0 or 1, and NaN if `p` is outside this range.
 pub fn normal_quantile(p: f64) -> f64 {
     let centred = p - 0.5;
     if centred.abs() <= 0.425 {
@@ -85,7 +85,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     size.copysign(centred)
 }
 
-/// Returns the ratio of two polynomials, whose coefficients begin with the constant.
+/// Returns the ratio of two polynomials. The coefficients of each polynomial begin with the constant.
 fn ratio([above, below]: &[[f64; 8]; 2], x: f64) -> f64 {
     let value = |coefficients: &[f64; 8]| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
     value(above) / value(below)

@@ -1,13 +1,13 @@
-//! R-hat: the agreement of chains, and of the two halves of each chain.
+//! R-hat, which measures whether the chains, and the two halves of each chain, agree.
 //!
-//! Each function takes one slice of draws per chain. The result is NaN if a half has fewer than two draws, if a draw is not finite, or if all draws
-//! are equal. Constant chains that differ from each other give infinity.
+//! Each function takes one slice of draws per chain, and splits each chain into two halves. The result is NaN if a half has fewer than two draws,
+//! if a draw is not finite, or if all draws are equal. If all chains are constant but differ from each other, the result is infinity.
 
 use super::effective::{average, pool, variance_of_means};
 use super::halves::Halves;
 use super::ranks::{self, Ranks};
 
-/// Returns the larger of [`bulk`] and [`folded`] (Vehtari et al. 2021, section 4.2). Above 1.01 the chains have not mixed.
+/// Returns the larger of [`bulk`] and [`folded`] (Vehtari et al. 2021, section 4.2). A result above 1.01 shows that the chains have not mixed.
 pub fn rank_normalised(chains: &[&[f64]]) -> f64 {
     greatest(bulk(chains), folded(chains, centre(chains)))
 }
@@ -22,14 +22,15 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     of_scores(Halves::new(chains), &mut Ranks::default())
 }
 
-/// Returns the R-hat of the normal scores of the ranks of the distances from `centre`, which is sensitive to scale.
+/// Returns an R-hat that is sensitive to scale. It is computed from the distances of the draws from `centre`: the distances are ranked, and the
+/// ranks are replaced by normal scores.
 pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
     let mut halves = Halves::default();
     halves.fill_with(&Halves::new(chains), |value| (value - centre).abs());
     of_scores(halves, &mut Ranks::default())
 }
 
-/// Returns the median of all draws, about which the draws are folded.
+/// Returns the median of all draws, which [`folded`] takes as `centre`.
 pub fn centre(chains: &[&[f64]]) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -44,20 +45,21 @@ fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
     of(&halves)
 }
 
-/// Returns the larger number; NaN if `bulk` is NaN. If all draws have the same distance from the median, `folded` is NaN and is ignored.
+/// Returns the larger of the two numbers. If `bulk` is NaN, the result is NaN. If only `folded` is NaN, because all draws have the same distance
+/// from the median, `folded` is ignored.
 pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
     if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
 }
 
-/// Returns `sqrt(((n - 1) / n W + B / n) / W)`, with `B / n` the variance of the means of the halves and `W` the mean of their variances
-/// (Vehtari et al. 2021, section 3.1).
+/// Returns `sqrt(((n - 1) / n W + B / n) / W)`, where `n` is the number of draws in a half, `B / n` is the variance of the means of the halves, and
+/// `W` is the mean of their variances (Vehtari et al. 2021, section 3.1).
 pub fn of(halves: &Halves) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
-    // The values are compared exactly, because the variance of equal values may not be exactly zero after rounding.
+    // The test for a constant half compares the values exactly, because the variance of equal values may not be exactly zero after rounding.
     if halves
         .each()
         .all(|half| half.iter().all(|value| Some(value) == half.first()))
@@ -68,7 +70,7 @@ pub fn of(halves: &Halves) -> f64 {
     (variance_of_means(halves) / within + (length - 1.0) / length).sqrt()
 }
 
-/// Returns the variance of values about their mean. The divisor is the number of values minus one.
+/// Returns the variance of the values. The divisor is the number of values minus one.
 pub(super) fn variance(values: &[f64]) -> f64 {
     let mean = average(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -1,13 +1,13 @@
-//! Divergent iterations: their cause, as far as it is known, and advice.
+//! The warning about divergent iterations, with advice that depends on their cause if it is known.
 
 use super::{ChainFacts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
-/// If the chains agree, divergences are reported only if there is more than one per this number of iterations.
+/// If the chains agree, divergences are reported only if more than one in this number of iterations diverged.
 const RARE: usize = 10_000;
 
-/// Adds advice about discontinuities if the likelihood may have any.
+/// Adds advice about discontinuities if the likelihood may be discontinuous in some parameters.
 pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
     let Some(first) = facts.jumps.first() else {
         return diagnostic;
@@ -20,10 +20,10 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
         .help(format!("use a smooth switch: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which needs no gradient"))
 }
 
-/// Returns the warning about divergent iterations, with advice for their cause.
+/// Returns the warning about divergent iterations, with advice for the most likely cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler without trajectories rejects a point without a computable density as it rejects any other proposal. Its chains therefore do not
-    // miss a part of the posterior.
+    // A sampler without trajectories treats a point without a computable density like any other rejected proposal. Its chains therefore do not miss
+    // a part of the posterior.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
@@ -71,21 +71,22 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The largest target that the advice recommends, because larger targets lead to very small steps.
+/// The advice never recommends a target acceptance rate above this value, because higher rates need very small steps.
 const LARGEST_TARGET: f64 = 0.99;
 
-/// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. Smaller
-/// steps do not help in this case, because no step size explores the energy of a funnel quickly. If many rows inform a parameter, its posterior
-/// does not have a funnel, and the centred form samples it better.
+/// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. In a
+/// funnel, smaller steps do not help, because no step size explores the energy of a funnel quickly. If many rows inform a parameter, its posterior
+/// does not have a funnel, and the centred parameterisation samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
 }
 
-/// The target that is recommended with the non-centred form: for eight schools, this form diverges at 0.8 but not at 0.95.
+/// The target acceptance rate that the advice recommends together with the non-centred parameterisation. On the eight-schools model, this
+/// parameterisation has divergences at a target of 0.8 but not at 0.95.
 const NON_CENTRED_TARGET: f64 = 0.95;
 
-/// Advises a non-centred parameterisation for the parameters with an unknown prior scale, if there are any.
+/// Advises the non-centred parameterisation for the parameters whose prior scale is unknown, if there are any.
 pub(super) fn as_noise(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
     if facts.centred.is_empty() {
         return diagnostic;
