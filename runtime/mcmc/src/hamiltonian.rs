@@ -1,7 +1,8 @@
-//! The common part of samplers that move along trajectories of a Hamiltonian.
+//! The part that is common to all samplers that move along trajectories of a Hamiltonian.
 //!
-//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory makes two
-//! decisions: from which point to take the next leapfrog step, and at which point the iteration ends.
+//! A [`Hamiltonian`] searches for an initial step size, runs a [`Trajectory`] in each iteration, and adapts the step size and the metric
+//! during the warm-up. A trajectory makes two decisions: from which point to take the next leapfrog step, and at which point the iteration
+//! ends.
 
 pub mod points;
 
@@ -19,43 +20,43 @@ use serde::{Deserialize, Serialize};
 /// The next action of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// A leapfrog step; a negative step size goes back in time.
+    /// Take a leapfrog step. A negative step size goes back in time.
     Step {
         /// The point from which the step starts.
         from: PointSlot,
         /// The step size.
         size: f64,
     },
-    /// The iteration ends.
+    /// End the iteration.
     End(TrajectoryOutcome),
 }
 
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryOutcome {
-    /// The new state, whose slot has one hold.
+    /// The slot of the new state. The slot has one hold, which passes to the caller.
     pub chosen: PointSlot,
-    /// The acceptance rate from which step sizes are adapted.
+    /// The acceptance rate from which the step size is adapted.
     pub acceptance: f64,
-    /// The number of doublings.
+    /// The number of doublings of the trajectory.
     pub depth: u32,
-    /// The number of gradients.
+    /// The number of leapfrog steps, each of which needs one gradient.
     pub steps: u32,
-    /// True if a step failed or its energy error was above [`DIVERGENCE`].
+    /// True if a step failed, or if the energy error of a step was above [`DIVERGENCE`].
     pub diverging: bool,
-    /// The energy error with the largest magnitude of all steps.
+    /// The energy error with the largest magnitude among all steps.
     pub energy_error: f64,
 }
 
-/// The energy error above which an iteration diverges, as in Stan.
+/// If the energy error of a step is above this value, the iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Returns whether an energy error is a divergence. An error that is not finite is a divergence too, regardless of its sign.
+/// Returns whether a step with this energy error diverges. An error that is not finite is a divergence too, whatever its sign.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }
 
-/// Returns the probability of accepting a proposal with this energy error; 0 if the error is not finite.
+/// Returns the probability that a proposal with this energy error is accepted. If the error is not finite, the probability is 0.
 pub fn acceptance(error: f64) -> f64 {
     if error.is_finite() {
         (-error).exp().min(1.0)
@@ -64,7 +65,7 @@ pub fn acceptance(error: f64) -> f64 {
     }
 }
 
-/// Returns the energy error with the larger magnitude; NaN counts as the largest.
+/// Returns the error with the larger magnitude. NaN counts as the largest.
 pub fn larger(before: f64, error: f64) -> f64 {
     if before.is_nan() || error.abs() <= before.abs() {
         before
@@ -73,32 +74,32 @@ pub fn larger(before: f64, error: f64) -> f64 {
     }
 }
 
-/// The resources that a trajectory may use.
+/// The state of a chain that a trajectory may use.
 #[derive(Debug)]
 pub struct TrajectoryContext<'a> {
-    /// The allocated points.
+    /// The points of phase space that the sampler has stored.
     pub points: &'a mut Points,
-    /// The random numbers of the chain.
+    /// The source of the chain's random numbers.
     pub noise: ChainNoise,
     /// The index of the iteration.
     pub iteration: u64,
 }
 
-/// The exploration of one iteration.
+/// The trajectory of one iteration.
 pub trait Trajectory: Send {
-    /// The name that identifies saved states.
+    /// The name of the sampler, which marks its saved states.
     const NAME: &'static str;
-    /// The names of the numbers that accompany draws: a prefix of [`STATS`].
+    /// The names of the statistics that accompany each draw: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
 
-    /// Begins at a point with a fresh momentum. The point has one hold, which passes from the caller to the trajectory.
+    /// Begins at a point with a fresh momentum. The caller passes its hold on the point to the trajectory.
     fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next;
 
-    /// Continues from the end point of the last step, which is held once.
+    /// Continues from the end point of the last step. The caller passes its hold on the point to the trajectory.
     fn arrive(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot) -> Next;
 }
 
-/// The names of the numbers that accompany draws.
+/// The names of the statistics that can accompany each draw.
 pub const STATS: &[&str] = &[
     "lp",
     "acceptance_rate",
@@ -113,13 +114,13 @@ pub const STATS: &[&str] = &[
 
 #[derive(Clone, Copy)]
 enum Phase {
-    /// Waiting for the density at the start.
+    /// The sampler waits for the log density at the start of the chain.
     New,
-    /// Waiting for a step in the search of a step size.
+    /// The sampler waits for the end of a step in the search for a step size.
     Searching(StepSizeSearch),
-    /// Waiting for a step of a trajectory.
+    /// The sampler waits for the end of a step of a trajectory.
     Moving,
-    /// A draw was returned.
+    /// The sampler has returned a draw.
     Drawn,
 }
 
@@ -127,39 +128,39 @@ enum Phase {
 pub struct Hamiltonian<T> {
     trajectory: T,
     noise: ChainNoise,
-    /// The factor on the log likelihood.
+    /// The number by which the log likelihood is multiplied.
     scale: f64,
     iteration: u64,
     adaptation: Adaptation,
     /// The number of iterations of the warm-up.
     length: usize,
     warmup: Warmup,
-    /// True if a step size must be searched for before the next iteration.
+    /// True if the sampler must search for a step size before the next iteration.
     search: bool,
     points: Points,
     state: PointSlot,
     phase: Phase,
     /// The end point of the current step, and the size of the step.
     step: (PointSlot, f64),
-    /// The gradient at the state, not whitened.
+    /// The gradient at the current state. It is not whitened.
     gradient: Vec<f64>,
     stats: [f64; STATS.len()],
 }
 
-/// The state that [`Sampler::save`] writes.
+/// The data that [`Sampler::save`] writes.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     iteration: u64,
     search: bool,
     position: Vec<f64>,
-    /// The whitened gradient.
+    /// The whitened gradient at the current state.
     gradient: Vec<f64>,
     log_density: f64,
     warmup: Warmup,
 }
 
 impl<T: Trajectory> Hamiltonian<T> {
-    /// Creates a sampler at its start.
+    /// Creates a sampler at the start of its chain.
     pub fn new(setup: &Setup<'_>, adaptation: &Adaptation, trajectory: T) -> Hamiltonian<T> {
         let dimension = setup.start.len();
         let warmup = Warmup::new(adaptation, dimension, setup.warmup);
@@ -189,7 +190,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         &self.warmup
     }
 
-    /// Begins the next iteration, or the search before it.
+    /// Begins the next iteration, or the search for a step size before it.
     fn go_on(&mut self) -> SamplerRequest<'_> {
         if self.search {
             self.search = false;
@@ -208,9 +209,9 @@ impl<T: Trajectory> Hamiltonian<T> {
         self.follow(next)
     }
 
-    /// Starts a trial step of the search from the state, with a fresh momentum.
+    /// Takes a trial step of the search from the current state, with a fresh momentum.
     fn try_step(&mut self, search: StepSizeSearch) -> SamplerRequest<'_> {
-        // The momenta of trial steps are independent of those of iterations.
+        // The momenta of trial steps are independent of the momenta of iterations.
         let trial = TrialStep::after(search.trials());
         self.points
             .refresh_for_trial(self.state, self.noise, (self.iteration, trial));
@@ -233,7 +234,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// Continues with the density at the end of the current step.
+    /// Continues after the caller has computed the log density at the end of the current step.
     fn arrive(&mut self, log_density: f64, gradient: &[f64]) -> SamplerRequest<'_> {
         let (to, size) = self.step;
         if let Phase::New = self.phase {
@@ -275,7 +276,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// Ends an iteration: stores its numbers, and adapts during the warm-up.
+    /// Ends an iteration: stores its statistics, and adapts the step size and the metric during the warm-up.
     fn end(&mut self, outcome: TrajectoryOutcome) -> SamplerRequest<'_> {
         self.state = outcome.chosen;
         debug_assert_eq!(self.points.held(), 1, "a trajectory gives up all points but one");

@@ -1,9 +1,9 @@
-//! Static Hamiltonian Monte Carlo: a fixed number of leapfrog steps, and a Metropolis step at the end (Neal 2011, "MCMC using
-//! Hamiltonian dynamics", section 5.3.2).
+//! Static Hamiltonian Monte Carlo: each iteration takes a fixed number of leapfrog steps, and then accepts or rejects the end point (Neal 2011, "MCMC
+//! using Hamiltonian dynamics", section 5.3.2).
 //!
 //! The step size of each iteration is the adapted step size times a uniform number between 0.9 and 1.1. Without this factor, an orbit whose period is
-//! the length of the trajectory could trap the chain (section 5.3.3 of the same source). A trajectory ends early only at a step whose energy is not
-//! finite. The reverse trajectory would end at the same step, so the chain remains exact.
+//! the length of the trajectory could trap the chain (Neal 2011, section 5.3.3). A trajectory ends early only at a step whose energy is not finite;
+//! the chain then stays where it is. The reverse trajectory would contain the same step, so the chain remains exact.
 
 use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{
@@ -13,10 +13,10 @@ use crate::noise::Purpose;
 use crate::registry::Setup;
 use bnnc_abi::sampling::HmcOptions;
 
-/// The sampler.
+/// The sampler of static Hamiltonian Monte Carlo.
 pub type Hmc = Hamiltonian<Static>;
 
-/// The relative variation of step sizes to either side.
+/// The step size of an iteration differs from the adapted step size by at most this fraction, in either direction.
 const VARIATION: f64 = 0.1;
 
 /// Creates a sampler with `options.steps` steps per iteration, at least one.
@@ -28,7 +28,7 @@ pub fn hmc(setup: &Setup<'_>, options: &HmcOptions) -> Hmc {
     Hamiltonian::new(setup, &options.adaptation, trajectory)
 }
 
-/// A trajectory of fixed length.
+/// A trajectory with a fixed number of steps.
 #[derive(Debug, Default)]
 pub struct Static {
     steps: usize,
@@ -36,9 +36,9 @@ pub struct Static {
     size: f64,
     start: PointSlot,
     end: PointSlot,
-    /// The energy error with the largest magnitude so far.
+    /// The energy error with the largest magnitude among the steps so far.
     worst: f64,
-    /// True if an error was a divergence.
+    /// True if a step of the trajectory diverged.
     diverged: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Markov chains: samplers as serialisable state machines, and the diagnostics of their draws.
+//! Markov chain Monte Carlo: samplers, which are serialisable state machines, and the diagnostics
+//! of their draws.
 //!
 //! A sampler does not access models, devices or files. It requests log densities and gradients
-//! ([`seam`]), and the caller computes them.
+//! ([`seam`]), and its caller computes these.
 
 pub mod adapt;
 pub mod diagnostics;

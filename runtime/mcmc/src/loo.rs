@@ -1,9 +1,9 @@
 //! Estimates of how well a model predicts unseen rows, from the posterior given all rows: PSIS-LOO and WAIC.
 //!
-//! Rows are processed one at a time, each by its log likelihood under every draw; only sums are kept. PSIS-LOO follows Vehtari, Gelman and
-//! Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and Computing 27, with the
-//! smoothing of Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72), and the conventions of
-//! the R package loo.
+//! Rows are processed one at a time. Each row needs its log likelihood under every draw. Afterwards only sums over rows are kept. PSIS-LOO follows
+//! Vehtari, Gelman and Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and Computing
+//! 27. The smoothing follows Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72). The conventions are
+//! those of the R package loo.
 
 pub mod pareto;
 
@@ -17,20 +17,21 @@ use pareto::Smoother;
 pub struct LooRow {
     /// The estimated log density of the row, given all other rows.
     pub elpd: f64,
-    /// The effective number of parameters: the log density given all rows, minus `elpd`.
+    /// The effective number of parameters: the log density of the row given all rows, minus `elpd`.
     pub p: f64,
-    /// The shape of the tail of the importance ratios; the estimates are reliable up to [`good_shape`]. Minus infinity if all ratios are equal;
-    /// infinity if the tail cannot be fitted.
+    /// The Pareto shape, which measures the tail of the importance ratios. The estimates are reliable if it is at most [`good_shape`]. It is minus
+    /// infinity if all ratios are equal, and infinity if the tail cannot be fitted.
     pub k: f64,
-    /// The Monte Carlo standard error of `elpd`; meaningless if `k` is high.
+    /// The Monte Carlo standard error of `elpd`. It is meaningless if `k` is above [`good_shape`].
     pub mcse: f64,
     /// `elpd` by the widely applicable information criterion (WAIC).
     pub elpd_waic: f64,
-    /// The variance of the log likelihood; WAIC is unreliable above 0.4.
+    /// The variance of the row's log likelihood over the draws. WAIC is unreliable if it is above 0.4.
     pub p_waic: f64,
 }
 
-/// Returns the shape up to which an estimate from this number of draws is reliable: `min(1 - 1 / log10(S), 0.7)` (Vehtari et al. 2024, equation 13).
+/// Returns the largest Pareto shape with which an estimate from this number of draws is reliable: `min(1 - 1 / log10(S), 0.7)` for `S` draws
+/// (Vehtari et al. 2024, equation 13).
 pub fn good_shape(draws: usize) -> f64 {
     f64::min(1.0 - 1.0 / (draws as f64).log10(), 0.7)
 }
@@ -50,7 +51,7 @@ fn log_sum(values: &[f64]) -> f64 {
             .ln()
 }
 
-/// Computes the estimates of many rows, and reuses its memory.
+/// Computes the estimates of many rows one after the other, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct LooEstimator {
     weights: Vec<f64>,
@@ -60,8 +61,8 @@ pub struct LooEstimator {
 }
 
 impl LooEstimator {
-    /// Returns the effective sample size of the mean likelihood of a row, divided by the number of draws, or 1 if it is undefined (Vehtari et
-    /// al. 2024). `chains` has the log likelihood of the row under the draws of each chain.
+    /// Returns the effective sample size of the mean likelihood of a row, divided by the number of draws (Vehtari et al. 2024). If the effective
+    /// sample size is undefined, returns 1. `chains` holds the log likelihood of the row under the draws of each chain.
     pub fn relative_efficiency(&mut self, chains: &[&[f64]]) -> f64 {
         let [log_likelihood, likelihood] = &mut self.halves;
         log_likelihood.fill(chains);
@@ -72,13 +73,14 @@ impl LooEstimator {
     }
 
     /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LooEstimator::relative_efficiency`],
-    /// 1 for independent draws. The efficiency determines the length of the smoothed tail, and enters the standard error.
+    /// or 1 if the draws are independent. The length of the smoothed tail and the standard error depend on it.
     pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> LooRow {
         if log_likelihood.is_empty() || !log_likelihood.iter().all(|value| value.is_finite()) {
             return UNKNOWN;
         }
         let draws = log_likelihood.len();
-        // The importance ratio (the posterior density without the row over the posterior density with the row) is proportional to 1 / likelihood.
+        // The importance ratio of a draw is the posterior density without the row, divided by the posterior density with the row. It is proportional
+        // to 1 / likelihood.
         let lowest = log_likelihood.iter().copied().fold(f64::INFINITY, f64::min);
         self.weights.clear();
         self.weights
@@ -114,8 +116,9 @@ impl LooEstimator {
         highest + terms().map(|term| (term - highest).exp()).sum::<f64>().ln()
     }
 
-    /// Returns the standard error of the self-normalised estimate, whose variance is `sum(w^2 (p - mean)^2) / efficiency`, on the log
-    /// scale: the error of a log-normal variable with the same moments (Vehtari et al. 2024).
+    /// Returns the standard error of the self-normalised estimate on the log scale. The estimate has the variance
+    /// `sum(w^2 (p - mean)^2) / efficiency`. The result is the standard deviation of the logarithm of a log-normal variable with the same mean and
+    /// variance (Vehtari et al. 2024).
     fn error(&self, log_likelihood: &[f64], elpd: f64, efficiency: f64) -> f64 {
         let terms = self.weights.iter().zip(log_likelihood);
         let spread: f64 = terms
@@ -140,7 +143,7 @@ fn variance(values: &[f64]) -> f64 {
     moments.squares / (moments.count as f64 - 1.0)
 }
 
-/// A sum and the sum of squares about the mean, updated without cancellation (Welford 1962).
+/// The number of values, their sum, and the sum of their squared deviations from the mean. The values are added without cancellation (Welford 1962).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Moments {
     count: usize,
@@ -158,14 +161,14 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
-    /// Returns the standard error of the sum over rows (Vehtari, Gelman and Gabry 2017, equation 23).
+    /// Returns the standard error of the sum of the values that were added (Vehtari, Gelman and Gabry 2017, equation 23).
     fn error(&self) -> f64 {
         let rows = self.count as f64;
         (rows * self.squares / (rows - 1.0)).sqrt()
     }
 }
 
-/// A sum over rows, with its standard error over the choice of rows. The error is NaN for a single row.
+/// A sum over rows, and its standard error if the rows are regarded as a random sample. The error is NaN if there is a single row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooEstimate {
     /// The sum.
@@ -174,18 +177,18 @@ pub struct LooEstimate {
     pub error: f64,
 }
 
-/// The numbers of rows by their Pareto shape.
+/// The number of rows in each range of the Pareto shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shapes {
-    /// At most [`good_shape`]: reliable.
+    /// Rows whose shape is at most [`good_shape`]. Their estimates are reliable.
     pub good: usize,
-    /// Above [`good_shape`] and at most 1: biased or slow to converge.
+    /// Rows whose shape is above [`good_shape`] and at most 1. Their estimates are biased or converge slowly.
     pub bad: usize,
-    /// Above 1: the estimate is meaningless.
+    /// Rows whose shape is above 1. Their estimates are meaningless.
     pub very_bad: usize,
 }
 
-/// Sums over rows.
+/// The sums of the estimates over all rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Total {
     good: f64,
@@ -227,22 +230,23 @@ impl Total {
         *place += 1;
     }
 
-    /// Returns the number of rows so far.
+    /// Returns the number of rows that were added.
     pub fn rows(&self) -> usize {
         self.loo[0].count
     }
 
-    /// Returns the expected log predictive density by PSIS-LOO.
+    /// Returns the PSIS-LOO estimate of the expected log predictive density.
     pub fn elpd(&self) -> LooEstimate {
         estimate(&self.loo[0])
     }
 
-    /// Returns the effective number of parameters by PSIS-LOO.
+    /// Returns the PSIS-LOO estimate of the effective number of parameters.
     pub fn p(&self) -> LooEstimate {
         estimate(&self.loo[1])
     }
 
-    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of some row is too large, because the error would be underestimated.
+    /// Returns the Monte Carlo standard error of `elpd`. If the shape of some row is above [`good_shape`], the error would be underestimated, and
+    /// the result is NaN.
     pub fn mcse(&self) -> f64 {
         if self.shapes.good == self.rows() {
             self.variances.sqrt()
@@ -251,29 +255,29 @@ impl Total {
         }
     }
 
-    /// Returns the numbers of rows by shape.
+    /// Returns the number of rows in each range of the Pareto shape.
     pub fn shapes(&self) -> Shapes {
         self.shapes
     }
 
-    /// Returns the expected log predictive density by WAIC (Watanabe 2010; Gelman, Hwang and Vehtari 2014, equation 12).
+    /// Returns the WAIC estimate of the expected log predictive density (Watanabe 2010; Gelman, Hwang and Vehtari 2014, equation 12).
     pub fn elpd_waic(&self) -> LooEstimate {
         estimate(&self.waic[0])
     }
 
-    /// Returns the effective number of parameters by WAIC.
+    /// Returns the WAIC estimate of the effective number of parameters.
     pub fn p_waic(&self) -> LooEstimate {
         estimate(&self.waic[1])
     }
 
-    /// Returns the number of rows whose log likelihood has a variance above 0.4, for which WAIC is unreliable.
+    /// Returns the number of rows whose log likelihood has a variance above 0.4. For these rows WAIC is unreliable.
     pub fn unreliable_waic(&self) -> usize {
         self.unreliable
     }
 }
 
-/// Returns the sum of the differences of two estimates, row by row, with its standard error over the choice of rows (Vehtari, Gelman and
-/// Gabry 2017, equation 24).
+/// Compares two models. Returns the sum over rows of the differences of their estimates. The standard error of the sum regards the rows as a random
+/// sample (Vehtari, Gelman and Gabry 2017, equation 24).
 pub fn difference(rows: &[LooRow], others: &[LooRow]) -> LooEstimate {
     let mut moments = Moments::default();
     for (row, other) in rows.iter().zip(others) {

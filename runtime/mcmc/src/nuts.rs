@@ -1,10 +1,10 @@
-//! The no-U-turn sampler: trajectories that double until they turn back (Hoffman and Gelman 2014), states chosen with multinomial weights
-//! (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A), and the checks across subtrees that Stan
-//! introduced in version 2.21.
+//! The no-U-turn sampler. Trajectories double until they turn back (Hoffman and Gelman 2014). States are chosen with multinomial weights
+//! (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A). The sampler also makes the checks across subtrees
+//! that Stan introduced in version 2.21.
 //!
-//! Note \[Doubling\]. A doubling of depth `d` is a tree of `2^d` new points, built without recursion like a binary counter: each
-//! point is pushed on a stack as a tree of depth 0, and while the two trees on top have the same depth, they are merged. When a single tree of
-//! depth `d` is left, it joins the trajectory.
+//! Note \[Doubling\]. A doubling of depth `d` adds a tree of `2^d` new points. The tree is built without recursion, like a binary counter.
+//! Each point is pushed on a stack as a tree of depth 0. While the two trees on top of the stack have the same depth, they are merged. When
+//! the stack holds a single tree of depth `d`, this tree is added to the trajectory.
 
 mod tree;
 
@@ -18,7 +18,7 @@ use crate::vector::log_sum;
 use bnnc_abi::sampling::NutsOptions;
 use tree::{Ends, Trees, turns};
 
-/// The sampler.
+/// The no-U-turn sampler.
 pub type Nuts = Hamiltonian<Doubling>;
 
 /// Creates a sampler of trajectories with at most `2^max_depth` points.
@@ -32,25 +32,25 @@ pub fn nuts(setup: &Setup<'_>, options: &NutsOptions) -> Nuts {
 pub struct Doubling {
     max_depth: u32,
     step_size: f64,
-    /// The energy at the start.
+    /// The energy at the start of the trajectory.
     energy: f64,
-    /// The earliest point, the latest point, and the point chosen so far.
+    /// The earliest point, the latest point, and the point that is chosen so far.
     left: PointSlot,
     right: PointSlot,
     chosen: PointSlot,
-    /// The logarithm of the sum of the weights of all points.
+    /// The logarithm of the sum of the weights of all points of the trajectory.
     log_weight: f64,
-    /// The sum of all momenta.
+    /// The sum of the momenta of all points of the trajectory.
     momentum: Vec<f64>,
     depth: u32,
     forward: bool,
-    /// The trees of the current doubling.
+    /// The stack of trees of the current doubling.
     trees: Trees,
     steps: u32,
     acceptance: f64,
-    /// The energy error with the largest magnitude so far.
+    /// The energy error with the largest magnitude among the steps so far.
     worst: f64,
-    /// True if an error was a divergence.
+    /// True if a step of the trajectory diverged.
     diverged: bool,
 }
 
@@ -75,7 +75,7 @@ impl Doubling {
         }
     }
 
-    /// Begins a doubling in a random direction of time.
+    /// Begins a doubling in a random direction: forward or backward in time.
     fn double(&mut self, scene: &mut TrajectoryContext<'_>) -> Next {
         if self.depth >= self.max_depth {
             return self.end(scene);
@@ -96,12 +96,12 @@ impl Doubling {
         Next::Step { from, size }
     }
 
-    /// Joins a complete doubling to the trajectory. Returns false if the longer trajectory turns back.
+    /// Adds the tree of a complete doubling to the trajectory. Returns false if the longer trajectory turns back.
     fn join(&mut self, scene: &mut TrajectoryContext<'_>) -> bool {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
-        // The choice is biased towards the new tree. The chain then moves further than with a choice by weights alone, and is still exact.
+        // The new tree is chosen more often than its weight requires. The chain therefore moves further, and is still exact.
         let uniform = scene
             .noise
             .uniform(Purpose::Accept, scene.iteration, self.depth as usize);

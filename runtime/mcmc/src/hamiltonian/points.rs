@@ -4,7 +4,7 @@ use crate::adapt::metric::Whitening;
 use crate::noise::{ChainNoise, Purpose, TrialStep};
 use crate::vector::{add_scaled, dot, sum_scaled};
 
-/// A reference-counted slot for a point. A new slot has one hold, and is free again when all holds are released.
+/// A slot that stores one point, with a count of its users (holds). A new slot has one hold. A slot is free again when all holds are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PointSlot(usize);
 
@@ -18,8 +18,8 @@ struct Point {
     holds: u32,
 }
 
-/// The points of a sampler. The number of slots is the largest number of points that have been held at the same time. Momenta and gradients are
-/// whitened (Note \[Whitening\] in [`crate::adapt::metric`]).
+/// The points that a sampler has stored. There are as many slots as points were ever held at the same time. Momenta and gradients are whitened
+/// (Note \[Whitening\] in [`crate::adapt::metric`]).
 #[derive(Clone, Debug)]
 pub struct Points {
     dimension: usize,
@@ -28,7 +28,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Creates an empty collection.
+    /// Creates an empty collection of points with `dimension` elements.
     pub fn new(dimension: usize) -> Points {
         Points {
             dimension,
@@ -37,7 +37,7 @@ impl Points {
         }
     }
 
-    /// Returns a free slot, held once.
+    /// Returns a free slot, and adds one hold to it.
     pub fn take(&mut self) -> PointSlot {
         if let Some(slot) = self.free.pop() {
             self.points[slot.0].holds = 1;
@@ -55,12 +55,12 @@ impl Points {
         PointSlot(self.points.len() - 1)
     }
 
-    /// Adds a hold.
+    /// Adds one hold to a slot.
     pub fn hold(&mut self, slot: PointSlot) {
         self.points[slot.0].holds += 1;
     }
 
-    /// Releases a hold.
+    /// Releases one hold on a slot.
     pub fn release(&mut self, slot: PointSlot) {
         let point = &mut self.points[slot.0];
         point.holds -= 1;
@@ -74,27 +74,27 @@ impl Points {
         self.points.len() - self.free.len()
     }
 
-    /// Returns the position.
+    /// Returns the position of a point.
     pub fn position(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].position
     }
 
-    /// Returns the momentum.
+    /// Returns the whitened momentum of a point.
     pub fn momentum(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].momentum
     }
 
-    /// Returns the gradient.
+    /// Returns the whitened gradient at a point.
     pub fn gradient(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].gradient
     }
 
-    /// Returns the log density.
+    /// Returns the log density at a point.
     pub fn log_density(&self, slot: PointSlot) -> f64 {
         self.points[slot.0].log_density
     }
 
-    /// Returns minus the log density, plus the kinetic energy.
+    /// Returns the energy of a point: the kinetic energy minus the log density.
     pub fn energy(&self, slot: PointSlot) -> f64 {
         self.points[slot.0].energy
     }
@@ -104,14 +104,14 @@ impl Points {
         self.points[slot.0].position.copy_from_slice(position);
     }
 
-    /// Sets the log density and the gradient at a point. The gradient is passed without whitening.
+    /// Sets the log density and the gradient at a point. The gradient in the argument is not whitened yet.
     pub fn know(&mut self, slot: PointSlot, whitening: &Whitening, log_density: f64, gradient: &[f64]) {
         let point = &mut self.points[slot.0];
         point.log_density = log_density;
         whitening.pull(&mut point.gradient, gradient);
     }
 
-    /// Draws a fresh momentum for a point.
+    /// Draws a fresh momentum for a point in this iteration.
     pub fn refresh(&mut self, slot: PointSlot, noise: ChainNoise, iteration: u64) {
         let point = &mut self.points[slot.0];
         noise.normals(Purpose::Motion, iteration, &mut point.momentum);
@@ -130,7 +130,8 @@ impl Points {
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// Takes the first part of a leapfrog step: half of the momentum update, and then the move to the point whose gradient is needed next.
+    /// Takes the first part of a leapfrog step: it makes half of the momentum update, and moves to the position at which the gradient is needed
+    /// next.
     pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");
@@ -139,7 +140,7 @@ impl Points {
         whitening.drift(&mut to.position, &from.position, size, &to.momentum);
     }
 
-    /// Takes the second part of a leapfrog step: the rest of the momentum update, with the gradient that [`Points::know`] set.
+    /// Takes the second part of a leapfrog step: it makes the other half of the momentum update, with the gradient that [`Points::know`] set.
     pub fn arrive(&mut self, to: PointSlot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);

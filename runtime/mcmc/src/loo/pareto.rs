@@ -1,9 +1,9 @@
-//! The generalised Pareto distribution: the fit of Zhang and Stephens, and Pareto smoothing of importance ratios.
+//! The generalised Pareto distribution: its fit by the method of Zhang and Stephens, and Pareto smoothing of importance ratios.
 
-/// The distribution with `F(x) = 1 - (1 + k x / scale)^(-1/k)` for `x > 0`.
+/// The generalised Pareto distribution, with the distribution function `F(x) = 1 - (1 + k x / scale)^(-1/k)` for `x > 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
-    /// The shape `k`; moments of order `1 / k` and above are infinite.
+    /// The shape `k`. If it is positive, moments of order `1 / k` and above are infinite.
     pub shape: f64,
     /// The scale.
     pub scale: f64,
@@ -20,9 +20,9 @@ impl Pareto {
         }
     }
 
-    /// Fits sorted positive values. The estimate of `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens
-    /// (2009). The shape is shrunk towards 1/2 as if by ten additional values (Vehtari et al. 2024). Returns `None` if the first quartile is not
-    /// positive, the largest value is not finite, or the fit is not finite.
+    /// Fits sorted positive values. The parameter `theta = -k / scale` is estimated by its posterior mean over a grid, with the prior of Zhang and
+    /// Stephens (2009). The shape is shrunk towards 1/2 with the weight of ten additional values (Vehtari et al. 2024). Returns `None` if the first
+    /// quartile is not positive, the largest value is not finite, or the fit is not finite.
     pub fn fit(sorted: &[f64]) -> Option<Pareto> {
         let count = sorted.len();
         let largest = *sorted.last()?;
@@ -35,7 +35,8 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Running sums over the grid: of the weights exp(log likelihood - largest so far), and of theta times its weight.
+        // Two running sums over the grid: the sum of the weights, which are exp(log likelihood - largest so far), and the sum of theta times its
+        // weight.
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);
@@ -58,19 +59,19 @@ impl Pareto {
     }
 }
 
-/// Returns the most likely shape if `theta` is known.
+/// Returns the maximum-likelihood estimate of the shape for a known `theta`.
 fn shape_at(theta: f64, values: &[f64]) -> f64 {
     values.iter().map(|value| (-theta * value).ln_1p()).sum::<f64>() / values.len() as f64
 }
 
-/// Returns the number of ratios in the tail, for `draws` ratios that are equivalent to `draws * efficiency` independent ratios (Vehtari et al. 2024,
-/// as implemented in the R package loo).
+/// Returns the number of ratios in the tail of `draws` ratios. These ratios are equivalent to `draws * efficiency` independent ratios (Vehtari et al.
+/// 2024, as implemented in the R package loo).
 pub fn tail_length(draws: usize, efficiency: f64) -> usize {
     let draws = draws as f64;
     f64::min(0.2 * draws, 3.0 * (draws / efficiency).sqrt()).ceil() as usize
 }
 
-/// Smooths tails, and reuses its memory.
+/// Smooths the tails of importance ratios, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Smoother {
     order: Vec<u32>,
@@ -78,9 +79,10 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Fits a generalised Pareto distribution to the `length` largest log ratios (the tail), and replaces them by the logarithms of quantiles of this
-    /// distribution, but by at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the distribution. If
-    /// the tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
+    /// Fits a generalised Pareto distribution to the tail, which consists of the `length` largest log ratios. Replaces these log ratios by the
+    /// logarithms of quantiles of this distribution, limited to at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0.
+    /// Returns the shape of the distribution. If the tail cannot be fitted, all ratios keep their values, and the result is infinity. If all ratios
+    /// are equal, the result is minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {
         if log_ratios.iter().all(|ratio| *ratio == 0.0) {
             return f64::NEG_INFINITY;

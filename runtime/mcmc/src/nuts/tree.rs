@@ -1,18 +1,18 @@
-//! The trees of a doubling, and the criterion that ends it.
+//! The trees of a doubling, and the U-turn criterion, which ends a trajectory.
 
 use crate::hamiltonian::TrajectoryContext;
 use crate::hamiltonian::points::{PointSlot, Points};
 use crate::noise::Purpose;
 use crate::vector::{dot, log_sum, sum_scaled};
 
-/// The first and the last point of a tree, in the order in which they were reached.
+/// The first and the last point of a tree. The first point is the one that was reached earlier.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
     pub first: PointSlot,
     pub last: PointSlot,
 }
 
-/// A tree of `2^depth` consecutive points of a trajectory. The tree has a hold on each of its ends and on the chosen point.
+/// A tree of `2^depth` consecutive points of a trajectory. The tree holds the slots of its two ends and of the chosen point.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     pub depth: u32,
@@ -22,15 +22,15 @@ pub struct Tree {
     pub log_weight: f64,
 }
 
-/// The trees of the current doubling, in order of decreasing depth: see Note \[Doubling\] in [`crate::nuts`].
+/// The stack of trees of the current doubling, in order of decreasing depth: see Note \[Doubling\] in [`crate::nuts`].
 #[derive(Debug)]
 pub struct Trees {
     stack: Vec<Tree>,
-    /// The sum of the momenta of the tree at the same position of the stack. For a tree of a single point nothing is written, because the
-    /// sum is the momentum of this point.
+    /// For each tree of the stack, the sum of its momenta. The entry of a tree with a single point is not written, because the sum is the momentum
+    /// of this point.
     momenta: Vec<Vec<f64>>,
     dimension: usize,
-    /// The number of choices in this iteration.
+    /// The number of random choices between trees in this iteration.
     choices: usize,
 }
 
@@ -55,7 +55,7 @@ impl Trees {
         self.choices = 0;
     }
 
-    /// Returns the depth of the tree if there is exactly one.
+    /// Returns the depth of the tree if the stack holds exactly one tree.
     pub fn depth(&self) -> Option<u32> {
         match self.stack.as_slice() {
             [tree] => Some(tree.depth),
@@ -63,7 +63,7 @@ impl Trees {
         }
     }
 
-    /// Removes the top of the stack.
+    /// Removes and returns the tree on top of the stack.
     pub fn pop(&mut self) -> Option<Tree> {
         self.stack.pop()
     }
@@ -73,7 +73,7 @@ impl Trees {
         &self.momenta[0]
     }
 
-    /// Adds a point that is held once, and merges trees of equal depth. Returns true if a tree turns back.
+    /// Pushes a point, which must have one hold, and merges trees of equal depth. Returns true if a merged tree turns back.
     pub fn push(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot, log_weight: f64) -> bool {
         scene.points.hold(at);
         scene.points.hold(at);
@@ -96,7 +96,7 @@ impl Trees {
         false
     }
 
-    /// Merges the two trees on top. Returns true if the result turns back.
+    /// Merges the two trees on top of the stack. Returns true if the merged tree turns back.
     fn merge(&mut self, scene: &mut TrajectoryContext<'_>) -> bool {
         let (Some(new), Some(old)) = (self.stack.pop(), self.stack.pop()) else {
             unreachable!("two trees were seen");
@@ -134,17 +134,18 @@ impl Trees {
     }
 }
 
-/// Returns whether two neighbouring points turn back: whether the sum of their momenta points against one of the momenta. Writes the sum.
+/// Returns whether a trajectory of two neighbouring points turns back. It turns back if the sum of the momenta points against one of the momenta.
+/// Writes the sum to `sum`.
 pub fn turns_single(points: &Points, first: PointSlot, last: PointSlot, sum: &mut [f64]) -> bool {
     let (first, last) = (points.momentum(first), points.momentum(last));
     sum_scaled(sum, first, 1.0, last);
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
 }
 
-/// Returns whether the union of two neighbouring trees turns back. Three sums of momenta are checked: over both trees, over the first tree and the
-/// nearest point of the second, and over the second tree and the nearest point of the first. The union turns back if a sum points against the
-/// momentum at either end of its points (Betancourt 2017, appendix A.4.2; the last two sums detect periodic orbits that the outer ends miss). Adds
-/// the second sum to the first.
+/// Returns whether the union of two neighbouring trees turns back. Three sequences of points are checked: both trees together, the first tree with
+/// the nearest point of the second tree, and the second tree with the nearest point of the first tree. The union turns back if the sum of the
+/// momenta of a sequence points against the momentum at either end of the sequence (Betancourt 2017, appendix A.4.2). The last two sequences
+/// detect periodic orbits that the first sequence misses. Adds `second_sum` to `first_sum`.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
     let whole = first_sum.len() / LANES * LANES;
@@ -173,11 +174,10 @@ pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, 
     !products.iter().all(ahead)
 }
 
-/// The number of elements that are processed at once.
+/// The number of elements that are processed together in one vector.
 const LANES: usize = 4;
 
-/// Computes the contribution of the first elements of vectors to [`turns`]: adds their terms to the six products of the criterion, and adds
-/// the second sum to the first.
+/// Adds the terms of some elements to the six products of [`turns`], and adds the second sum of momenta to the first for these elements.
 fn add_products(
     products: &mut [[f64; LANES]; 6],
     [start, middle, next, end]: &[&[f64]; 4],
