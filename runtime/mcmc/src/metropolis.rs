@@ -1,10 +1,9 @@
-//! Metropolis-Hastings on all rows with random-walk and Langevin proposals.
+//! Metropolis-Hastings chains that use all rows in every iteration, with random-walk or Langevin proposals.
 //!
-//! Note \[Proposals\]. With `L L'` the inverse mass matrix of Note \[Whitening\] ([`crate::adapt::metric`]), `g` the gradient of the
-//! log density and `e` standard normal numbers, the proposal is `theta' = theta + L m` with `m = eta L' g + sqrt(2 eta) e`; the
-//! random walk is the case `g = 0`. Since `e = (m - eta L' g) / sqrt(2 eta)` for the forward move and
-//! `(-m - eta L' g') / sqrt(2 eta)` for the reverse move,
-//! `log q(theta | theta') - log q(theta' | theta) = -m.(L' g + L' g') / 2 - eta (|L' g'|^2 - |L' g|^2) / 4`.
+//! Note \[Proposals\]. Let `L L'` be the inverse mass matrix of Note \[Whitening\] ([`crate::adapt::metric`]), `g` the gradient of the log density,
+//! and `e` standard normal numbers. The proposal is `theta' = theta + L m` with `m = eta L' g + sqrt(2 eta) e`. For a random walk, `g` is replaced
+//! by 0. The forward move has `e = (m - eta L' g) / sqrt(2 eta)`, and the reverse move has `e = (-m - eta L' g') / sqrt(2 eta)`. The difference of
+//! their log densities is therefore `log q(theta | theta') - log q(theta' | theta) = -m.(L' g + L' g') / 2 - eta (|L' g'|^2 - |L' g|^2) / 4`.
 
 pub mod step_size;
 
@@ -18,12 +17,12 @@ use bnnc_abi::sampling::{Adaptation, MalaOptions, RandomWalkOptions};
 use serde::{Deserialize, Serialize};
 use step_size::StepSize;
 
-/// The proposal: see Note \[Proposals\].
+/// The drift of the proposal: see Note \[Proposals\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// A random walk.
+    /// No drift: the proposal is a random walk.
     None,
-    /// Along the gradient: the Metropolis-adjusted Langevin algorithm.
+    /// A drift along the gradient: the chain is a Metropolis-adjusted Langevin algorithm.
     Gradient,
 }
 
@@ -35,8 +34,9 @@ impl Drift {
         }
     }
 
-    /// Returns the step size at which the adaptation begins. It is the optimal step size on a round target in many dimensions (Roberts and Rosenthal
-    /// 2001): `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the gradient.
+    /// Returns the step size at which the adaptation begins. This step size is optimal on a round target with many dimensions `d` (Roberts and
+    /// Rosenthal 2001). It is `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the
+    /// gradient.
     fn step_size(self, dimension: usize) -> f64 {
         let dimension = dimension.max(1) as f64;
         match self {
@@ -46,44 +46,44 @@ impl Drift {
     }
 }
 
-/// A chain with either proposal.
+/// A Metropolis-Hastings chain with either kind of proposal.
 pub struct Metropolis {
     drift: Drift,
     adaptation: Adaptation,
-    /// The factor on the log likelihood.
+    /// The number by which the log likelihood is multiplied.
     scale: f64,
     noise: ChainNoise,
     state: State,
-    /// True if the next answer is the density at the start. This answer does not end an iteration.
+    /// True if the sampler waits for the density at the start of the chain. The arrival of this density does not end an iteration.
     first: bool,
     candidate: Vec<f64>,
-    /// The vector `m` of the proposal.
+    /// The vector `m` of the proposal: see Note \[Proposals\].
     motion: Vec<f64>,
-    /// `L' g` at the position and at the candidate.
+    /// `L' g` at the position, and `L' g'` at the candidate: see Note \[Proposals\].
     pulled: [Vec<f64>; 2],
     stats: [f64; STATS.len()],
 }
 
-/// The state that determines later iterations.
+/// The data that determine all later iterations. They are saved and restored.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
     log_density: f64,
-    /// The gradient at the position; zeros for a random walk.
+    /// The gradient at the position. For a random walk, it is zero.
     gradient: Vec<f64>,
-    /// The adaptation of the metric; `step` adapts the step size.
+    /// The warm-up that adapts the metric. The step size is adapted by `step`.
     warmup: Warmup,
     step: StepSize,
 }
 
-/// Creates a chain that proposes along the gradient.
+/// Creates a chain whose proposals have a drift along the gradient.
 pub fn mala(setup: &Setup<'_>, options: &MalaOptions) -> Metropolis {
     Metropolis::new(setup, Drift::Gradient, &options.0)
 }
 
-/// Creates a chain that proposes at random.
+/// Creates a chain whose proposals are a random walk.
 pub fn random_walk(setup: &Setup<'_>, options: &RandomWalkOptions) -> Metropolis {
     Metropolis::new(setup, Drift::None, &options.0)
 }
@@ -91,7 +91,7 @@ pub fn random_walk(setup: &Setup<'_>, options: &RandomWalkOptions) -> Metropolis
 const STATS: [&str; 4] = ["lp", "acceptance_rate", "step_size", "diverging"];
 
 impl Metropolis {
-    /// Creates a chain at the start of `setup`.
+    /// Creates a chain that starts at `setup.start`.
     fn new(setup: &Setup<'_>, drift: Drift, adaptation: &Adaptation) -> Metropolis {
         let dimension = setup.start.len();
         let zeros = || vec![0.0; dimension];
@@ -133,7 +133,7 @@ impl Metropolis {
         }
     }
 
-    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected, and its density is never requested.
+    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected, and its log density is never requested.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -183,7 +183,7 @@ impl Metropolis {
             }
             None => f64::NEG_INFINITY,
         };
-        // NaN, which arises from quantities that overflow, counts as a rejection.
+        // If quantities overflow, the log ratio can be NaN. A proposal with this log ratio is rejected.
         let acceptance = if log_ratio >= 0.0 {
             1.0
         } else {
@@ -211,8 +211,8 @@ impl Metropolis {
         })
     }
 
-    /// Adapts after an iteration of the warm-up. After a new metric, the adaptation of the step size is restarted, because the old step
-    /// size is useless.
+    /// Adapts the step size and the metric after an iteration of the warm-up. After a change of the metric, the adaptation of the step size is
+    /// restarted, because the old step size does not fit the new metric.
     fn learn(&mut self, acceptance: f64) {
         self.state.step.learn(acceptance);
         if self.state.warmup.learn(acceptance, &self.state.position, None) == Change::Order {
@@ -221,7 +221,7 @@ impl Metropolis {
         }
     }
 
-    /// Makes the candidate the position.
+    /// Makes the candidate the current position.
     fn settle(&mut self, known: Known<'_>) {
         self.state.position.copy_from_slice(&self.candidate);
         self.state.log_density = known.log_density;
@@ -231,16 +231,16 @@ impl Metropolis {
     }
 }
 
-/// The density at a candidate.
+/// The log density and the gradient at a candidate. All of these numbers are finite.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     log_density: f64,
-    /// The gradient, if the proposal uses one.
+    /// The gradient; `None` if the proposal does not use it.
     gradient: Option<&'a [f64]>,
 }
 
 impl<'a> Known<'a> {
-    /// Returns `None` if a number is not finite.
+    /// Returns `None` if the log density or an element of the gradient is not finite.
     fn new(log_density: f64, gradient: Option<&'a [f64]>) -> Option<Known<'a>> {
         let finite = gradient.is_none_or(|gradient| gradient.iter().all(|slope| slope.is_finite()));
         (log_density.is_finite() && finite).then_some(Known {

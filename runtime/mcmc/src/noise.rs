@@ -1,38 +1,38 @@
-//! The random numbers of a chain. The numbers depend only on the seed, the inference block, the chain, the purpose and the iteration, not on the
-//! order of calls.
+//! The random numbers of a chain. A number depends only on the seed, the inference block, the chain, the purpose and the iteration, not on the order
+//! of calls.
 
 use bnnc_math::philox;
 
 /// The purpose of a random number. Numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The momentum, the proposal or the diffusion.
+    /// Numbers for the momentum, the proposal or the diffusion.
     Motion,
-    /// The acceptance of a proposal.
+    /// Numbers that decide whether a proposal is accepted.
     Accept,
-    /// The direction of a doubling.
+    /// Numbers that choose the direction of a doubling.
     Direction,
-    /// The choice among states of a trajectory.
+    /// Numbers that choose a state of a trajectory.
     Choice,
-    /// The rows of the batches whose losses are compared.
+    /// Numbers that choose the rows of the batches whose losses are compared.
     Rows,
-    /// The rows of the batch whose gradient determines the proposal.
+    /// Numbers that choose the rows of the batch whose gradient determines the proposal.
     GradientRows,
-    /// The start of the chain.
+    /// Numbers that choose the start of the chain.
     Start,
-    /// Random variation of step sizes and path lengths.
+    /// Numbers that vary the step sizes and path lengths.
     Length,
 }
 
-/// The number of a trial step in a search of a step size: 1 to 2^24 - 1.
+/// The index of a trial step in a search for a step size. The index is between 1 and 2^24 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialStep(u32);
 
 impl TrialStep {
-    /// The largest number of trial steps that have different random numbers.
+    /// The largest index of a trial step. Up to this index, trial steps have different random numbers.
     const MOST: u32 = (1 << 24) - 1;
 
-    /// Returns the trial step that follows `others` earlier trial steps.
+    /// Returns the index of the trial step that follows `others` earlier trial steps.
     pub fn after(others: u32) -> TrialStep {
         TrialStep(others.saturating_add(1).min(TrialStep::MOST))
     }
@@ -45,24 +45,24 @@ pub struct ChainNoise {
 }
 
 impl ChainNoise {
-    /// Returns the source of a chain of an inference block.
+    /// Creates the source of random numbers for one chain of an inference block.
     pub fn new(seed: u64, infer: &str, chain: usize) -> ChainNoise {
         ChainNoise {
             key: philox::key(seed, &format!("chain/{infer}/{chain}")),
         }
     }
 
-    /// Returns the coordinates of an iteration. The first word has the purpose in its low byte, and bits 40 to 63 of the iteration in the other
-    /// bytes. The second word has bits 32 to 39 of the iteration in its low byte; its other bytes are zero here, and hold the trial step in
-    /// [`ChainNoise::trial_coordinates`]. The third word has bits 0 to 31.
+    /// Returns the coordinates of an iteration, which are three words. The first word has the purpose in its low byte, and bits 40 to 63 of the
+    /// iteration in the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. Its other bytes are zero here;
+    /// [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
         let above = (iteration >> 40) as u32;
         let middle = u32::from((iteration >> 32) as u8);
         [purpose as u32 | (above << 8), middle, iteration as u32]
     }
 
-    /// Returns the coordinates of the momentum of a trial step before an iteration. These coordinates differ from those of every iteration and of
-    /// every other trial.
+    /// Returns the coordinates for the momentum of a trial step before an iteration. They differ from the coordinates of every iteration and of
+    /// every other trial step.
     fn trial_coordinates(iteration: u64, trial: TrialStep) -> [u32; 3] {
         let [purpose, middle, low] = ChainNoise::coordinates(Purpose::Motion, iteration);
         [purpose, middle | (trial.0 << 8), low]
@@ -114,7 +114,8 @@ mod tests {
         }
     }
 
-    /// Returns words with each bit alone, no bit and all bits. If two fields shared a bit, some of these words would collide.
+    /// Returns 0, the numbers with a single bit set, and the numbers with all bits set. If two fields of the coordinates shared a bit, some of these
+    /// numbers would give equal coordinates.
     fn edges<T: From<u8> + std::ops::Shl<u32, Output = T> + std::ops::Not<Output = T>>(bits: u32) -> Vec<T> {
         let single = (0..bits).map(|bit| T::from(1) << bit);
         single.chain([T::from(0), !T::from(0)]).collect()
@@ -141,8 +142,8 @@ mod tests {
         }
     }
 
-    /// For iterations below 2^40, the coordinates are the two halves of the iteration, and trial steps add multiples of 2^40. Published draws depend
-    /// on these numbers.
+    /// For iterations below 2^40, the second and third words are the high and the low half of the iteration. A trial step adds a multiple of 2^40.
+    /// Published draws depend on these coordinates.
     #[test]
     fn ordinary_iterations_have_the_numbers_of_their_halves() {
         for iteration in [0, 9, u64::from(u32::MAX), (1 << 40) - 1] {

@@ -1,9 +1,10 @@
-//! Metropolis sampling on mini-batches with the penalty method (Ceperley and Dewing 1999; for networks Kawasaki, Holzmann and
-//! Adu-Gyamfi 2022).
+//! Metropolis sampling on mini-batches with the penalty method. The method is due to Ceperley and Dewing (1999), and was applied to neural networks
+//! by Kawasaki, Holzmann and Adu-Gyamfi (2022).
 //!
-//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. An estimate of this change is noisy, and the
-//! noise increases the mean acceptance. A penalty, computed from the estimated variance of the change, reduces the acceptance by exactly the same
-//! amount. With `d` the estimated difference of the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
+//! The acceptance probability of a proposal depends on the change of the loss. This change is estimated from a few batches instead of all rows. The
+//! noise of the estimate increases the mean acceptance. A penalty, which is computed from the estimated variance of the change, reduces the
+//! acceptance by the same amount. If `d` is the estimated change of the loss and `u` is the penalty, the acceptance probability is
+//! `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
 pub mod estimate;
@@ -17,8 +18,8 @@ use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 
-/// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses, and `delta_variance` is the estimated variance
-/// of `delta`. Both numbers are 0 if the density cannot be computed (`diverging`).
+/// The names of the statistics that accompany a draw. `delta` is the estimated change of the loss, and `delta_variance` is the estimated variance of
+/// `delta`. Both are 0 if the density cannot be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",
@@ -31,7 +32,8 @@ pub const STATS: [&str; 6] = [
 /// A chain of the penalty method.
 ///
 /// Note \[Batches of gradients\]. The forward and the reverse proposal use gradients on the same rows. These rows are chosen independently of the
-/// rows of the loss difference. Given these rows, the proposal is an ordinary proposal, and the noise of the loss difference is independent of it.
+/// rows from which the loss difference is estimated. For given rows of the gradient, the proposal is therefore an ordinary proposal, and the noise
+/// of the loss difference is independent of the proposal.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: ChainNoise,
@@ -39,21 +41,21 @@ pub struct PenaltyMethod {
     step: f64,
     losses: Losses,
     gradients: Option<Gradients>,
-    /// The number of the current or next iteration.
+    /// The index of the iteration in progress, or of the next iteration.
     iteration: u64,
     stage: Stage,
     position: Vec<f64>,
     proposal: Vec<f64>,
-    /// `sqrt(2 eta) noise`.
+    /// The random part of the step, `sqrt(2 eta) noise`.
     motion: Vec<f64>,
     /// The gradient of the log density before the step, times `eta`.
     drift: Vec<f64>,
-    /// `log q(back) - log q(forth)`.
+    /// `log q(back) - log q(forth)`: the log density of the reverse proposal minus that of the forward proposal.
     ratio: f64,
     stats: [f64; STATS.len()],
 }
 
-/// The last request.
+/// The last request, whose answer the chain waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Draw,
@@ -62,10 +64,10 @@ enum Stage {
     Differences,
 }
 
-/// The rows whose gradient determines the proposal.
+/// The choice of the rows whose gradient determines the proposal.
 #[derive(Clone, Debug)]
 struct Gradients {
-    /// `None` if all rows are used.
+    /// The chooser of the rows; `None` if all rows are used.
     chooser: Option<Chooser>,
     chosen: Batches,
     scale: f64,
@@ -111,7 +113,7 @@ impl Gradients {
 }
 
 impl PenaltyMethod {
-    /// Creates a chain that starts at `setup.start`. The options must have passed [`bnnc_abi::sampling::SamplerPart::check`].
+    /// Creates a chain that starts at `setup.start`. The caller must have validated the options with [`bnnc_abi::sampling::SamplerPart::check`].
     pub fn new(setup: &Setup<'_>, options: &Penalty) -> PenaltyMethod {
         let (step, gradients) = match options.proposal {
             Proposal::RandomWalk { step } => (step, None),
@@ -152,7 +154,7 @@ impl PenaltyMethod {
         self.ask_differences()
     }
 
-    /// Requests the gradient at the position or at the proposal.
+    /// Requests the gradient at the position or at the proposal, depending on `stage`.
     fn ask_gradient(&mut self, stage: Stage) -> SamplerRequest<'_> {
         self.stage = stage;
         let at = if stage == Stage::GradientBefore {
@@ -177,7 +179,7 @@ impl PenaltyMethod {
         }
     }
 
-    /// Makes a proposal along the gradient at the position.
+    /// Makes a proposal from the gradient at the current position.
     fn drift(&mut self, gradient: &[f64]) -> SamplerRequest<'_> {
         if !gradient.iter().all(|value| value.is_finite()) {
             return self.settle(None);
@@ -189,8 +191,8 @@ impl PenaltyMethod {
         self.ask_gradient(Stage::GradientAfter)
     }
 
-    /// Computes, from the gradient at the proposal, the log ratio of the densities of the reverse and the forward proposal: with `s` the sum of both
-    /// drifts and `r` the random part of the step, `-(|s + r|^2 - |r|^2) / (4 eta)`.
+    /// Computes the log density of the reverse proposal minus that of the forward proposal, from the gradient at the proposal. The result is
+    /// `-(|s + r|^2 - |r|^2) / (4 eta)`, where `s` is the sum of both drifts and `r` is the random part of the step.
     fn weigh(&mut self, gradient: &[f64]) -> SamplerRequest<'_> {
         let parts = gradient.iter().zip(&self.drift).zip(&self.motion);
         let excess: f64 = parts
@@ -206,7 +208,7 @@ impl PenaltyMethod {
         self.ask_differences()
     }
 
-    /// Accepts or rejects the proposal; rejects it if there is no estimate.
+    /// Accepts or rejects the proposal, and ends the iteration. Without an estimate, the proposal is rejected.
     fn settle(&mut self, estimate: Option<NoisyDifference>) -> SamplerRequest<'_> {
         let known = estimate.filter(|one| one.difference.is_finite() && one.penalty.is_finite());
         let logarithm = known.map_or(f64::NEG_INFINITY, |one| {
@@ -238,7 +240,7 @@ impl PenaltyMethod {
 }
 
 /// Returns the logarithm of the acceptance probability. `ratio` is `log q(back) - log q(forth)`, and `difference` is the estimated loss after the
-/// step minus the loss before it.
+/// step minus the estimated loss before the step.
 pub fn log_acceptance(ratio: f64, difference: f64, penalty: f64) -> f64 {
     (ratio - difference - penalty).min(0.0)
 }

@@ -1,46 +1,46 @@
-//! The choice of the rows of batches. The choice depends only on the iteration and the purpose, not on earlier choices.
+//! The random choice of the rows of batches. The rows depend on the iteration and the purpose, not on earlier choices.
 //!
-//! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
-//! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
-//! (up to `rows / 2^32`, the resolution of the uniform numbers), so that all rows of a shard are equally likely.
+//! The rows of all shards are numbered consecutively, so that each shard is a contiguous range. Batches are chosen independently of each other.
+//! Every shard contributes a fixed number of rows to a batch. All subsets of this size are equally likely, up to a relative error of `rows / 2^32`,
+//! which is the resolution of the uniform numbers.
 
 use crate::noise::{ChainNoise, Purpose};
 
-/// The rows of batches, group after group. A group holds the rows that one shard contributes to one batch.
+/// The rows of several batches, group after group. A group consists of the rows that one shard contributes to one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
-    /// The indices of the rows.
+    /// The indices of the chosen rows.
     pub rows: Vec<u32>,
     /// The end of each group in `rows`. Groups are ordered by batch, then by shard. A shard that contributes no rows has no group.
     pub ends: Vec<usize>,
 }
 
-/// The contribution of a shard to each batch.
+/// The rows of a shard, and the number of rows that it contributes to each batch.
 #[derive(Clone, Copy, Debug)]
 struct Shard {
-    /// The first row of the shard.
+    /// The index of the shard's first row.
     first: u32,
-    /// The number of rows of the shard.
+    /// The number of rows in the shard.
     rows: usize,
     /// The number of rows that the shard contributes to a batch.
     count: usize,
 }
 
-/// Chooses the rows of batches. A chooser has no state to save, because its choices depend only on its constructor arguments, the noise, the purpose
-/// and the iteration.
+/// Chooses the rows of batches. Its choices depend only on the arguments of its constructor, the noise, the purpose and the iteration, so it need
+/// not be saved.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     shards: Vec<Shard>,
     replacement: bool,
-    /// The integers from 0 in order, except during a choice.
+    /// The integers from 0 in increasing order. The order changes only during a choice.
     order: Vec<u32>,
-    /// The positions that were swapped with the first, second, .. position of `order`.
+    /// The positions in `order` with which the first positions were swapped. The first element belongs to the first position, and so on.
     swapped: Vec<u32>,
 }
 
 impl Chooser {
-    /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard contributes at most
-    /// all of its rows; a shard that contributes all of its rows contributes them in order. An empty shard contributes no rows.
+    /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement, a shard contributes at most all of
+    /// its rows. If it contributes all of them, they are in order. An empty shard contributes no rows.
     pub fn new(shards: &[usize], counts: &[usize], replacement: bool) -> Chooser {
         let mut first = 0;
         let mut given = Vec::with_capacity(shards.len());
@@ -74,12 +74,12 @@ impl Chooser {
         self.shards.iter().map(|shard| shard.count).sum()
     }
 
-    /// Returns, for each group of a batch, the number of rows of its shard and the number that the shard contributes.
+    /// Returns two numbers for each group of a batch: the number of rows in its shard, and the number of rows that the shard contributes.
     pub fn shares(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.shards.iter().map(|shard| (shard.rows, shard.count))
     }
 
-    /// Chooses the rows of `batches` batches into `into`, whose memory is reused.
+    /// Chooses the rows of `batches` batches, and writes them to `into`, whose memory is reused.
     pub fn choose(
         &mut self,
         noise: ChainNoise,
@@ -108,7 +108,8 @@ impl Chooser {
         }
     }
 
-    /// Chooses a random subset by the first swaps of a shuffle, which are then undone, so that the cost is proportional to the subset.
+    /// Chooses a random subset by the first swaps of a shuffle. The swaps are then undone, so that the cost is proportional to the size of the
+    /// subset.
     fn subset(&mut self, shard: Shard, uniform: impl Fn(usize) -> f64, rows: &mut Vec<u32>) {
         self.swapped.clear();
         for at in 0..shard.count {
@@ -123,19 +124,19 @@ impl Chooser {
     }
 }
 
-/// The rows over which a gradient sums. The rows are chosen from all shards as if these were a single shard. If each shard contributed a fixed
-/// number of rows, this number would be rounded, and the gradient times [`GradientRows::factor`] would be a biased estimate of the gradient over all
-/// rows.
+/// The rows from which a gradient is estimated. The rows are chosen from all shards together, as if these were a single shard. If each shard
+/// contributed a fixed number of rows, this number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased
+/// estimate of the gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
-    /// `None` if all rows are used.
+    /// The chooser of the rows; `None` if all rows are used.
     chooser: Option<Chooser>,
     chosen: Batches,
     all: usize,
 }
 
 impl GradientRows {
-    /// Creates the choice of `batch` rows out of `all`, without replacement. If `batch` is 0 or at least `all`, all rows are used.
+    /// Creates the chooser of `batch` rows out of `all`, without replacement. If `batch` is 0 or at least `all`, all rows are used.
     pub fn new(batch: usize, all: usize) -> GradientRows {
         let chooser = (batch > 0 && batch < all).then(|| Chooser::new(&[all], &[batch], false));
         GradientRows {
@@ -157,12 +158,12 @@ impl GradientRows {
         self.chooser.is_some().then_some(&self.chosen.rows[..])
     }
 
-    /// Returns the number of chosen rows.
+    /// Returns the number of rows from which the gradient is estimated.
     pub fn count(&self) -> usize {
         self.chooser.as_ref().map_or(self.all, Chooser::batch)
     }
 
-    /// Returns the number of all rows divided by the number of chosen rows.
+    /// Returns the number of all rows divided by the number of rows from which the gradient is estimated.
     pub fn factor(&self) -> f64 {
         if self.chooser.is_some() {
             self.all as f64 / self.count() as f64
@@ -172,14 +173,15 @@ impl GradientRows {
     }
 }
 
-/// Maps a uniform number in (0, 1) to an integer below `count`.
+/// Maps a uniform number in (0, 1) to an integer between 0 and `count - 1`.
 fn below(count: usize, uniform: f64) -> usize {
     ((uniform * count as f64) as usize).min(count - 1)
 }
 
-/// Returns the number of rows of each shard in a batch of `batch` rows. The numbers are in proportion to the rows of the shards, rounded by
-/// largest remainders (the earlier shard first if remainders are equal), and at least one for every shard with rows. The batch is therefore
-/// larger than `batch` if more shards than `batch` have rows. If `batch` is 0 or at least the number of all rows, the batch has all rows.
+/// Returns the number of rows of each shard in a batch of `batch` rows. The numbers are proportional to the sizes of the shards, and are rounded by
+/// the method of largest remainders. If remainders are equal, the earlier shard is rounded up. Every shard that is not empty contributes at least
+/// one row. The result is therefore a larger batch if more than `batch` shards are not empty. If `batch` is 0 or at least the number of all rows,
+/// the batch has all rows.
 pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     let all: usize = shards.iter().sum();
     if batch == 0 || batch >= all {
@@ -200,13 +202,14 @@ pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Gives one row to every shard that has rows but does not contribute any. The row is taken from the largest contribution, as long as this is more
-/// than one row.
+/// Gives one row to every shard that is not empty but contributes no rows. The row is taken from the shard with the largest contribution, if that
+/// shard contributes more than one row.
 fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // Of equal shards, the last one loses a row, because it was the last to receive a row for its remainder.
+            // If several shards have the largest contribution, the last of these loses a row, because it was the last to receive a row for its
+            // remainder.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }
@@ -229,9 +232,9 @@ mod tests {
     #[test]
     fn splits_by_largest_remainders() {
         assert_eq!(split(10, &[50, 30, 20]), [5, 3, 2]);
-        // The exact shares are 3.5, 2.1 and 1.4: the remaining row goes to the first shard.
+        // The exact contributions are 3.5, 2.1 and 1.4. The remaining row goes to the first shard.
         assert_eq!(split(7, &[50, 30, 20]), [4, 2, 1]);
-        // The exact shares are 4.95, 0.05 and 0: the second shard receives a row of the first; the third has no rows.
+        // The exact contributions are 4.95, 0.05 and 0. The second shard receives a row from the first shard, and the third shard is empty.
         assert_eq!(split(5, &[99, 1, 0]), [4, 1, 0]);
         assert_eq!(split(2, &[9, 9, 9, 9]), [1, 1, 1, 1]);
         assert_eq!(split(0, &[3, 4]), [3, 4]);
@@ -271,7 +274,7 @@ mod tests {
         }
     }
 
-    /// The same iteration gives the same rows, regardless of earlier choices.
+    /// The same iteration always gives the same rows, whatever was chosen before.
     #[test]
     fn choices_do_not_depend_on_earlier_ones() {
         let mut chooser = Chooser::new(&[10, 7], &[4, 3], false);
@@ -293,8 +296,9 @@ mod tests {
         (seen as f64 - mean).abs() <= 5.0 * variance.sqrt()
     }
 
-    /// Rows are in a batch with probability `count / rows`, pairs of rows with `count (count - 1) / (rows (rows - 1))`, and rows
-    /// of two batches with the product of their probabilities.
+    /// A row is in a batch with the probability `count / rows`. A pair of rows is in a batch with the probability
+    /// `count (count - 1) / (rows (rows - 1))`. The probability that one row is in a first batch and another in a second batch is the product of the
+    /// probabilities of the rows.
     #[test]
     fn rows_and_pairs_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[2, 6], &[1, 3], false));
@@ -340,7 +344,7 @@ mod tests {
         }
     }
 
-    /// With replacement, all sequences of rows are equally likely.
+    /// With replacement, all sequences of rows are equally likely to be chosen.
     #[test]
     fn sequences_with_replacement_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[1, 3], &[1, 2], true));

@@ -1,9 +1,9 @@
-//! The serialisation of a sampler's state.
+//! Serialises and reads the states of samplers.
 
 use crate::seam::Corrupt;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Returns the bytes of a state, marked with the kind of its sampler.
+/// Returns a state as bytes. The bytes include the kind of the sampler.
 pub fn write<State: Serialize>(kind: &str, state: &State) -> Vec<u8> {
     match postcard::to_allocvec(&(kind, state)) {
         Ok(bytes) => bytes,

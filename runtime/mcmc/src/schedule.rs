@@ -1,9 +1,9 @@
-//! The step sizes of methods without an acceptance step, by iteration.
+//! The step size of each iteration of a sampler without an acceptance step.
 
 use bnnc_abi::sampling::Steps;
 use std::f64::consts::PI;
 
-/// The step sizes of a run.
+/// The step sizes of all iterations of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSizeSchedule {
     steps: Steps,
@@ -12,17 +12,17 @@ pub struct StepSizeSchedule {
     cycle: u64,
 }
 
-/// One step.
+/// The step of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScheduledStep {
     /// The step size.
     pub size: f64,
-    /// True if the step only explores: it has no noise, and its position is not a draw of the posterior.
+    /// True if the step only explores. An exploration step has no noise, and its position is not a draw of the posterior.
     pub explores: bool,
 }
 
 impl StepSizeSchedule {
-    /// Returns the step sizes of a run of `iterations` iterations, including the warm-up.
+    /// Returns the step sizes of a run. `iterations` is the number of all iterations, including the warm-up.
     pub fn new(steps: Steps, step_size: f64, iterations: usize) -> StepSizeSchedule {
         StepSizeSchedule {
             steps,
@@ -31,8 +31,8 @@ impl StepSizeSchedule {
         }
     }
 
-    /// Returns the step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
-    /// the last cycle is shorter if the number of iterations is not divisible by the number of cycles.
+    /// Returns the step of an iteration, counted from 0. The formula for cycles is equation 1 of Zhang et al. (2020), with
+    /// `k = iteration + 1`. If the number of iterations is not divisible by the number of cycles, the last cycle is shorter.
     pub fn at(&self, iteration: u64) -> ScheduledStep {
         let sampling = |size| ScheduledStep {
             size,
@@ -68,7 +68,8 @@ mod tests {
         assert_eq!(sizes(Steps::Constant, 10, &[0, 5, 1 << 40]), [0.5; 3]);
     }
 
-    /// With `a = step_size b^gamma` the steps are `a (b + t)^-gamma`: 0.5 sqrt(3 / (3 + t)).
+    /// With `a = step_size b^gamma`, the step sizes are `a (b + t)^-gamma`. For the values in this test, they are
+    /// `0.5 sqrt(3 / (3 + t))`.
     #[test]
     fn polynomial_steps_follow_their_formula() {
         let steps = Steps::Polynomial { b: 3.0, gamma: 0.5 };
@@ -78,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The run has two cycles of three iterations, with the cosines of 0, 60 and 120 degrees.
+    /// The run has two cycles of three iterations. The step sizes of a cycle depend on the cosines of 0, 60 and 120 degrees.
     #[test]
     fn cyclical_steps_follow_their_formula() {
         let steps = Steps::Cyclical {
@@ -94,11 +95,11 @@ mod tests {
         let schedule = StepSizeSchedule::new(steps, 0.5, 6);
         let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
         assert_eq!(explores, [true, true, false, true, true, false]);
-        // In a run of seven iterations with cycles of four, the second cycle is one iteration shorter.
+        // A run of seven iterations in two cycles has a first cycle of four iterations and a second cycle of three iterations.
         assert_eq!(StepSizeSchedule::new(steps, 0.5, 7).at(4).size, 0.5);
     }
 
-    /// Empty cycles, and schedules without cycles, still have positive steps.
+    /// Step sizes are positive even if the run has more cycles than iterations, or the number of cycles or iterations is 0.
     #[test]
     fn degenerate_cycles_have_positive_steps() {
         for (cycles, iterations) in [(0, 5), (9, 5), (3, 0)] {

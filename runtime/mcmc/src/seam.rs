@@ -1,61 +1,61 @@
 //! The interface between a sampler and its caller.
 //!
-//! Note \[Densities\]. Positions are vectors on the unconstrained scale. The log density at a position is
-//! `log prior + log Jacobian of the constraints + scale * sum over rows of log p(row)`. Only the sum over rows is
-//! scaled, so that a prior is never tempered by accident.
+//! Note \[Densities\]. A position is a vector of parameters on the unconstrained scale. The log density at a position is
+//! `log prior + log Jacobian of the constraints + scale * sum over rows of log p(row)`. Only the sum over rows is multiplied by `scale`, so the
+//! prior is never tempered.
 
-/// A request of a sampler.
+/// A request of a sampler to its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SamplerRequest<'a> {
-    /// The log density and its gradient at a position.
+    /// Compute the log density and its gradient at a position.
     Gradient {
         /// The position.
         at: &'a [f64],
-        /// The indices of the rows in the sum; `None` for all rows.
+        /// The indices of the rows in the sum of [`SamplerRequest::Gradient`]; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// The factor on the sum over these rows.
+        /// The number by which the sum over these rows is multiplied.
         scale: f64,
     },
-    /// The log density alone.
+    /// Compute the log density without its gradient.
     Value {
         /// The position.
         at: &'a [f64],
-        /// The indices of the rows in the sum; `None` for all rows.
+        /// The indices of the rows in the sum of [`SamplerRequest::Value`]; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// The factor on the sum over these rows.
+        /// The number by which the sum over these rows is multiplied.
         scale: f64,
     },
-    /// The changes of the log likelihood of groups of rows between two positions.
+    /// Compute how the log likelihood of each group of rows changes between two positions.
     Differences {
-        /// The position before.
+        /// The position before the step.
         from: &'a [f64],
-        /// The position after.
+        /// The position after the step.
         to: &'a [f64],
         /// The indices of the rows, group after group. All rows of a group belong to one shard of the data.
         rows: &'a [u32],
         /// The end of each group in `rows`.
         ends: &'a [usize],
     },
-    /// An iteration is complete; the caller computes nothing.
+    /// Store the draw. An iteration is complete, and nothing needs to be computed.
     Draw(Draw<'a>),
 }
 
-/// The outcome of one iteration.
+/// The outcome of one iteration of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw<'a> {
-    /// The position.
+    /// The position after the iteration.
     pub position: &'a [f64],
-    /// True if the sampler still adapts or explores; such draws are not draws of the posterior.
+    /// True if the sampler still adapts or explores. The draw is then not a draw of the posterior.
     pub warmup: bool,
-    /// One number for each name of [`Sampler::stats`].
+    /// The statistics of the iteration: one number for each name that [`Sampler::stats`] returns.
     pub stats: &'a [f64],
 }
 
-/// The answer to a request. Numbers that are not finite mark a point at which the density cannot be computed; the sampler treats
-/// it as a divergence or a rejection, and continues.
+/// The answer to a request. A number that is not finite marks a point at which the density cannot be computed. The sampler then reports a
+/// divergence or rejects the point, and continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer<'a> {
-    /// Begin, or continue after a draw.
+    /// Begin the chain, or continue after a draw.
     Go,
     /// The answer to [`SamplerRequest::Gradient`].
     Gradient {
@@ -75,26 +75,26 @@ pub enum Answer<'a> {
     },
 }
 
-/// A sampler as a state machine: it returns a request, and waits for the answer.
+/// A sampler, which is a state machine: it returns a request, and continues when it receives the answer.
 pub trait Sampler: Send {
-    /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`].
-    /// Does not allocate memory after the first iterations.
+    /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`]. After the first
+    /// iterations, this function does not allocate memory.
     fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_>;
 
-    /// Returns the names of the numbers that accompany every draw, with ArviZ's names if they exist: `lp`, `acceptance_rate`, `step_size`,
-    /// `tree_depth`, `n_steps`, `diverging`, `energy`.
+    /// Returns the names of the statistics that accompany every draw. If ArviZ has a name for a statistic, this name is used: `lp`,
+    /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
     fn stats(&self) -> &'static [&'static str];
 
-    /// Returns the inverse metric that the sampler uses: one number per coordinate if the metric is diagonal, one row per coordinate if it
-    /// is dense, and an empty vector if it is the identity or the sampler does not have one.
+    /// Returns the current inverse metric. A diagonal metric has one number per coordinate, and a dense metric has one row per coordinate. If the
+    /// metric is the identity, or if the sampler does not use a metric, the vector is empty.
     fn inverse_metric(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Returns the state that determines later iterations. May only be called after a draw.
+    /// Returns the state that determines later iterations, as bytes. The caller may call this function only after a draw.
     fn save(&self) -> Vec<u8>;
 
-    /// Restores the state that [`Sampler::save`] returned. The draws that follow are the same, bit for bit.
+    /// Restores the state that [`Sampler::save`] returned. The draws that follow are identical to those of the saved sampler, bit for bit.
     ///
     /// # Errors
     /// The bytes were not written by a sampler of this kind and dimension.
@@ -110,10 +110,11 @@ pub trait Target {
     /// Returns the log density at `at` (see Note \[Densities\]), and writes its gradient.
     fn gradient(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64, gradient: &mut [f64]) -> f64;
 
-    /// Returns the log density.
+    /// Returns the log density at `at`: see Note \[Densities\].
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
-    /// Computes the answer to [`SamplerRequest::Differences`]: returns the difference of `log prior + log Jacobian`, and writes one sum per group.
+    /// Computes the answer to [`SamplerRequest::Differences`]. Returns the change of `log prior + log Jacobian`, and writes the change of the log
+    /// likelihood of each group.
     fn differences(
         &mut self,
         from: &[f64],
@@ -124,7 +125,7 @@ pub trait Target {
     ) -> f64;
 }
 
-/// Buffers for answers.
+/// Reusable buffers for the answers to requests.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     gradient: Vec<f64>,

@@ -1,13 +1,14 @@
-//! Stochastic-gradient Langevin dynamics and stochastic-gradient Hamiltonian Monte Carlo: steps along gradients of batches,
-//! without an acceptance step.
+//! Stochastic-gradient Langevin dynamics and stochastic-gradient Hamiltonian Monte Carlo: each step follows the gradient of a batch, and
+//! is never rejected by an acceptance step.
 //!
-//! Note \[Dynamics\]. With `g` an unbiased estimate of the gradient of the log density and `e` standard normal numbers:
-//! - Langevin (Welling and Teh 2011, equation 4, with `eta` half their step): `theta' = theta + eta g(theta) + sqrt(2 eta) e`;
+//! Note \[Dynamics\]. Let `g` be an unbiased estimate of the gradient of the log density, and `e` standard normal numbers. The two
+//! recursions are:
+//! - Langevin (Welling and Teh 2011, equation 4, with `eta` half of their step size): `theta' = theta + eta g(theta) + sqrt(2 eta) e`;
 //! - Hamiltonian (Chen, Fox and Guestrin 2014, equation 15, with `beta = 0`): `theta' = theta + v`,
 //!   `v' = (1 - alpha) v + eta g(theta') + sqrt(2 alpha eta) e`.
 //!
-//! Both recursions are written so that the gradient at a new position is computed before the position becomes a draw. If this gradient is
-//! not finite, the chain stays at its previous position, so that every draw is a point at which the density can be computed.
+//! In both recursions, the gradient at a new position is computed before the position becomes a draw. If this gradient is not finite, the
+//! chain stays at its previous position. The density can therefore be computed at every draw.
 
 use crate::noise::{ChainNoise, Purpose};
 use crate::registry::Setup;
@@ -21,11 +22,11 @@ use serde::{Deserialize, Serialize};
 /// The dynamics: see Note \[Dynamics\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dynamics {
-    /// First-order (Langevin) dynamics.
+    /// First-order (Langevin) dynamics, which have no velocity.
     Langevin,
-    /// Second-order (Hamiltonian) dynamics.
+    /// Second-order (Hamiltonian) dynamics, which have a velocity.
     Hamiltonian {
-        /// The fraction of the velocity that is lost in an iteration.
+        /// The fraction of the velocity that is lost in each iteration.
         friction: f64,
     },
 }
@@ -39,44 +40,45 @@ impl Dynamics {
     }
 }
 
-/// A chain of either dynamics.
+/// A chain with Langevin or Hamiltonian dynamics.
 pub struct StochasticGradient {
     dynamics: Dynamics,
     schedule: StepSizeSchedule,
     rows: GradientRows,
-    /// The factor on the sum over the rows of a batch.
+    /// The number by which the sum over the rows of a batch is multiplied.
     scale: f64,
     warmup: u64,
     noise: ChainNoise,
     state: State,
-    /// True if the next gradient is the one at the start. The first step needs this gradient, but its arrival does not end an iteration.
+    /// True if the sampler waits for the gradient at the start of the chain. The first step needs this gradient, but its arrival does not
+    /// end an iteration.
     first: bool,
-    /// The position at which the gradient is requested.
+    /// The position at which the gradient is requested next.
     candidate: Vec<f64>,
     normals: Vec<f64>,
     stats: [f64; STATS.len()],
 }
 
-/// The state that determines later iterations.
+/// The data that determine all later iterations. They are saved and restored.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
-    /// The gradient at the position (first order), or the velocity (second order).
+    /// For first-order dynamics, the gradient at the position. For second-order dynamics, the velocity.
     motion: Vec<f64>,
-    /// The log density at the position, estimated from the batch of its gradient.
+    /// The log density at the position, estimated from the same batch as the gradient.
     log_density: f64,
-    /// The norm of that gradient.
+    /// The norm of the gradient at the position.
     gradient_norm: f64,
 }
 
-/// Creates a chain of Langevin dynamics.
+/// Creates a chain with Langevin dynamics.
 pub fn sgld(setup: &Setup<'_>, options: &SgldOptions) -> StochasticGradient {
     StochasticGradient::new(setup, Dynamics::Langevin, options)
 }
 
-/// Creates a chain of Hamiltonian dynamics.
+/// Creates a chain with Hamiltonian dynamics.
 pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
     let friction = options.friction;
     let gradients = SgldOptions {
@@ -87,11 +89,11 @@ pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
     StochasticGradient::new(setup, Dynamics::Hamiltonian { friction }, &gradients)
 }
 
-/// The names of the numbers that accompany a draw. `lp` is estimated from the batch, and exact if the batch is all rows.
+/// The names of the statistics that accompany a draw. `lp` is estimated from the batch; it is exact if the batch contains all rows.
 const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "diverging"];
 
 impl StochasticGradient {
-    /// Creates a chain at the start of `setup`, with zero velocity.
+    /// Creates a chain that starts at `setup.start` with zero velocity.
     fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {
@@ -115,7 +117,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Requests the gradient at the candidate. The index of the position in the chain determines the rows.
+    /// Requests the gradient at the candidate. The rows of the batch depend on the index that the candidate will have as a draw.
     fn ask(&mut self) -> SamplerRequest<'_> {
         let number = if self.first { 0 } else { self.state.iteration + 1 };
         self.rows.choose(self.noise, number);
@@ -136,7 +138,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Moves the candidate from the position.
+    /// Computes the candidate from the position.
     fn propose(&mut self) {
         let step = self.schedule.at(self.state.iteration);
         match self.dynamics {
@@ -162,7 +164,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Moves to the candidate if its gradient is finite, and updates the gradient or the velocity.
+    /// Moves to the candidate if its log density and gradient are finite, and updates the gradient or the velocity.
     fn learn(&mut self, known: Option<Known<'_>>) {
         if let Some(known) = known {
             self.state.position.copy_from_slice(&self.candidate);
@@ -171,7 +173,7 @@ impl StochasticGradient {
         }
         match (self.dynamics, known) {
             (Dynamics::Langevin, Some(known)) => self.state.motion.copy_from_slice(known.gradient),
-            // The next step uses the same gradient again, with different noise.
+            // The chain has not moved. The next step uses the same gradient with different noise.
             (Dynamics::Langevin, None) => {}
             (Dynamics::Hamiltonian { friction }, known) => {
                 self.turn(friction, known.map(|known| known.gradient))
@@ -179,7 +181,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Updates the velocity. Without a gradient, the chain has not moved, and the velocity is reversed.
+    /// Updates the velocity. If `gradient` is `None`, the chain has not moved, and the velocity is reversed.
     fn turn(&mut self, friction: f64, gradient: Option<&[f64]>) {
         let step = self.schedule.at(self.state.iteration);
         self.draw_normals(step);
@@ -195,7 +197,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Ends an iteration.
+    /// Ends an iteration, and returns its draw.
     fn complete(&mut self, diverging: bool) -> SamplerRequest<'_> {
         let step = self.schedule.at(self.state.iteration);
         let warmup = self.state.iteration < self.warmup || step.explores;
@@ -214,8 +216,8 @@ impl StochasticGradient {
         })
     }
 
-    /// Proposes a candidate, and requests its gradient. If an element of the candidate is not finite, rejects it without requesting its
-    /// gradient.
+    /// Proposes a candidate, and requests its gradient. If an element of the candidate is not finite, the candidate is rejected, and its
+    /// gradient is never requested.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -227,7 +229,7 @@ impl StochasticGradient {
     }
 }
 
-/// The density at a candidate.
+/// The log density and the gradient at a candidate. All of these numbers are finite.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     log_density: f64,
@@ -236,7 +238,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Returns `None` if a number is not finite.
+    /// Returns `None` if the log density or an element of the gradient is not finite.
     fn new(log_density: f64, gradient: &'a [f64]) -> Option<Known<'a>> {
         let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
         (log_density.is_finite() && norm.is_finite()).then_some(Known {

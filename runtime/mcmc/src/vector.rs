@@ -1,9 +1,10 @@
-//! Arithmetic on slices. Sums use a fixed number of lanes, so that they compile to vector instructions and have the same result on every machine.
+//! Arithmetic on slices. Sums use a fixed number of lanes. They therefore compile to vector instructions, and have the same result on every
+//! machine.
 
-/// The number of partial sums of a reduction.
+/// The number of partial sums that a sum over elements is split into.
 const LANES: usize = 16;
 
-/// Returns the dot product.
+/// Returns the dot product of two slices.
 pub fn dot(left: &[f64], right: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let (lefts, rights) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
@@ -28,14 +29,14 @@ pub fn add_scaled(to: &mut [f64], factor: f64, from: &[f64]) {
     }
 }
 
-/// Writes `base + factor * from`.
+/// Writes `base + factor * from` to `out`.
 pub fn sum_scaled(out: &mut [f64], base: &[f64], factor: f64, from: &[f64]) {
     for ((out, base), from) in out.iter_mut().zip(base).zip(from) {
         *out = base + factor * from;
     }
 }
 
-/// Writes the elementwise product.
+/// Writes the elementwise product of two slices to `out`.
 pub fn product(out: &mut [f64], left: &[f64], right: &[f64]) {
     for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
         *out = left * right;

@@ -1,34 +1,36 @@
-//! Step sizes of methods with a single step per iteration, adapted by stochastic approximation so that the acceptance rate approaches its target.
+//! Step sizes of samplers that take a single step per iteration. They are adapted by stochastic approximation, so that the acceptance rate
+//! approaches its target.
 //!
-//! The acceptance of one step is too noisy for dual averaging, whose gains are chosen for the mean acceptance over a trajectory: step sizes would
-//! vary by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. The gains
-//! shrink only when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
+//! The acceptance of a single step is too noisy for dual averaging. The gains of dual averaging are chosen for the mean acceptance over a
+//! trajectory. With single steps, they would make step sizes vary by large factors, and the acceptance rate at the mean step size would differ
+//! from the mean acceptance rate. The gains here are smaller. A gain shrinks only when the error changes its sign (Kesten 1958), so an initial
+//! step size that is wrong by orders of magnitude costs only a few iterations.
 
 use serde::{Deserialize, Serialize};
 
-/// A step size that is adapted to a mean acceptance rate.
+/// The adaptation of a step size, which brings the mean acceptance rate to its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSize {
     target: f64,
     log_step: f64,
-    /// The mean of the logarithm of the step size. Recent iterations have the largest weights.
+    /// The weighted mean of the logarithm of the step size. Recent iterations have larger weights.
     log_mean: f64,
     count: u64,
-    /// The number of sign changes of the error.
+    /// The number of times that the error (acceptance minus target) has changed its sign.
     crossings: u64,
-    /// True if the last acceptance was above the target.
+    /// True if the acceptance of the last iteration was above the target.
     above: bool,
 }
 
 impl StepSize {
-    /// The gain of the first iterations.
+    /// The gain before the first change of sign.
     const GAIN: f64 = 1.5;
-    /// The exponent with which the gains decay. It must be between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
+    /// The exponent with which the gains decay. The adaptation converges if it is between 1/2 and 1 (Andrieu and Thoms 2008, section 4.1).
     const DECAY: f64 = 0.6;
-    /// The rate at which old iterations are forgotten in the mean.
+    /// The exponent in the weights of the mean. The higher it is, the more slowly old iterations are forgotten.
     const FORGETTING: f64 = 0.75;
 
-    /// Begins at a step size.
+    /// Starts the adaptation with this step size.
     pub fn new(target: f64, step_size: f64) -> StepSize {
         StepSize {
             target,
@@ -40,7 +42,7 @@ impl StepSize {
         }
     }
 
-    /// Learns from the acceptance rate of an iteration with the step size [`StepSize::current`].
+    /// Learns from an iteration with the step size [`StepSize::current`]. `acceptance` is its acceptance probability.
     pub fn learn(&mut self, acceptance: f64) {
         let error = acceptance - self.target;
         if self.count > 0 && (error > 0.0) != self.above {
@@ -68,7 +70,8 @@ impl StepSize {
 mod tests {
     use super::*;
 
-    /// Three iterations agree with a calculation by hand, with target 0.5 and step 1. The gain is constant until the error changes its sign.
+    /// Three iterations agree with a calculation by hand. The target is 0.5, and the initial step size is 1. The gain is constant until the error
+    /// changes its sign.
     #[test]
     fn gains_shrink_with_crossings() {
         let mut step = StepSize::new(0.5, 1.0);
@@ -82,8 +85,8 @@ mod tests {
         assert!((step.current().ln() - last).abs() < 1e-12);
     }
 
-    /// From a step that is wrong by ten orders of magnitude, the adaptation converges to the target. The probability of acceptance falls with
-    /// the step, and the adaptation only observes acceptances and rejections.
+    /// The initial step size is wrong by ten orders of magnitude, and the acceptance rate still converges to its target. The acceptance
+    /// probability falls with the step size. The adaptation learns only whether a step was accepted, not the probability.
     #[test]
     fn step_size_converges_to_the_target() {
         for start in [1e-10, 1.0, 1e10] {

@@ -1,13 +1,15 @@
-//! The penalty that is added to a noisy loss difference so that the noise does not change the stationary distribution.
+//! The penalty that is added to a noisy loss difference. It makes the stationary distribution of the chain independent of the noise.
 
 use bnnc_abi::sampling::Correction;
 
-/// Returns the penalty of a loss difference whose variance was estimated as `variance`, with `batches - 1` degrees of freedom.
+/// Returns the penalty for a loss difference. `variance` is an estimate of the variance of this difference with `batches - 1` degrees of
+/// freedom.
 ///
-/// For a normal difference of known variance `s^2` the penalty `s^2 / 2` makes the mean acceptance `A` satisfy detailed balance, `A(D) =
-/// exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is itself estimated, `E exp(-u) = exp(-s^2 / 2)` requires `u =
-/// -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`. The series of Ceperley and Dewing to the third order replaces this `u`. The series is
-/// always positive, but `0F1` can be negative, and then does not have a logarithm.
+/// If the difference is normal and its variance `s^2` is known, the penalty is `s^2 / 2`. With this penalty, the mean acceptance `A`
+/// satisfies detailed balance, `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is estimated, the penalty
+/// `u` must satisfy `E exp(-u) = exp(-s^2 / 2)`. The exact solution is `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)` for `M`
+/// batches. But `0F1` can be negative, and then its logarithm does not exist. The code therefore uses the series of Ceperley and Dewing
+/// to the third order, which is always positive.
 pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
     match correction {
         Correction::Naive => 0.0,
@@ -25,7 +27,7 @@ pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the confluent limit function `0F1(; k; x)` by its series.
+    /// Returns the confluent hypergeometric limit function `0F1(; k; x)`, computed by its series.
     fn confluent(k: f64, x: f64) -> f64 {
         let terms = (0..80).scan(1.0, |term, at| {
             let now = *term;
@@ -35,7 +37,7 @@ mod tests {
         terms.sum()
     }
 
-    /// The difference between the series and the exact penalty is of fourth order.
+    /// The difference between the series and the exact penalty is of fourth order in the variance.
     #[test]
     fn series_agrees_with_the_exact_penalty_to_third_order() {
         for batches in [4, 5, 10, 30] {

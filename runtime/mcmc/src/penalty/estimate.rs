@@ -1,11 +1,11 @@
-//! Estimates of the difference of the whole loss from the loss differences of batches.
+//! Estimates of the change of the loss over all rows, computed from the changes of the losses of batches.
 
 use crate::noise::{ChainNoise, Purpose};
 use crate::penalty::correction;
 use crate::rows::{Batches, Chooser, split};
 use bnnc_abi::sampling::{Correction, Estimator, Penalty};
 
-/// A noisy difference of losses (negative log densities of the target): after minus before.
+/// A noisy estimate of the loss after a step minus the loss before the step. The loss is the negative log density of the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NoisyDifference {
     /// The estimated difference.
@@ -16,9 +16,10 @@ pub struct NoisyDifference {
     pub penalty: f64,
 }
 
-/// Estimator (a): returns the first difference, and the variance of one difference, estimated from the other differences around their own mean
-/// (Kawasaki, Holzmann and Adu-Gyamfi 2022, equations 12 and 23). The paper prints the variance around the first difference, which would exceed
-/// the correct variance by more than half. With fewer than two other differences the variance is 0.
+/// Estimator (a) of Kawasaki, Holzmann and Adu-Gyamfi (2022, equations 12 and 23). Returns the first difference, and the variance of one
+/// difference. The variance is estimated from the other differences around their own mean. The paper prints the variance around the first
+/// difference; this variance would exceed the correct variance by more than half. If there are fewer than two other differences, the variance is
+/// 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),
@@ -26,14 +27,14 @@ pub fn single(differences: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Estimator (b): returns the mean of the differences and the variance of that mean (equations 24 and 25 of the same paper). With fewer than two
-/// differences the variance is 0.
+/// Estimator (b) of the same paper (equations 24 and 25). Returns the mean of the differences, and the variance of this mean. If there are fewer
+/// than two differences, the variance is 0.
 pub fn mean(differences: &[f64]) -> (f64, f64) {
     let (mean, variance) = spread(differences);
     (mean, variance / differences.len().max(1) as f64)
 }
 
-/// Returns the mean of numbers, and their variance with `len - 1` degrees of freedom.
+/// Returns the mean of the values, and their variance with `len - 1` degrees of freedom.
 fn spread(values: &[f64]) -> (f64, f64) {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / count.max(1) as f64;
@@ -48,37 +49,36 @@ fn spread(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// The batches of one iteration, and the estimate from their losses.
+/// The batches of one iteration, and the estimate that is computed from their losses.
 ///
-/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. With `b` the power of the likelihood in the
-/// target, each row of a shard with `N_s` rows, `n_s` of them in a batch, has the weight `b N_s / n_s`. The mean of the estimates over all
-/// batches is therefore the loss difference of the target, however the rows are distributed over files. The estimates of the shards are
-/// independent, so differences, variances and penalties add up, and no other information is exchanged between shards.
+/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. If a shard has `N_s` rows and contributes
+/// `n_s` rows to a batch, each of these rows has the weight `b N_s / n_s`, where `b` is the power of the likelihood in the target. The mean of
+/// the estimates over all batches is therefore the loss difference of the target, however the rows are distributed over files. The estimates of
+/// different shards are independent, so their differences, variances and penalties are added. Shards exchange no other information.
 ///
-/// Batches are chosen independently of each other, so that the variance among them is unbiased without a finite-population
-/// correction.
+/// Batches are chosen independently of each other, so that the variance among batches is unbiased without a finite-population correction.
 #[derive(Clone, Debug)]
 pub struct Losses {
     chooser: Chooser,
     estimator: Estimator,
     correction: Correction,
     batches: usize,
-    /// The number of batches that are computed: one more than `batches` if the first batch is used separately.
+    /// The number of batches whose losses are computed. It is `batches`, plus one if the first batch is used separately.
     computed: usize,
-    /// The weight of a row, for each group of a batch.
+    /// For each group of a batch, the weight of its rows.
     weights: Vec<f64>,
     chosen: Batches,
     differences: Vec<f64>,
 }
 
-/// Returns the power of the likelihood in the target, which is the reciprocal of the target's temperature. `rows` is the number of all rows.
+/// Returns the power of the likelihood in the target, which is one over the temperature of the target. `rows` is the number of all rows.
 pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
     options.share(rows) / temperature
 }
 
 impl Losses {
-    /// Creates the losses of batches of data in `shards`, for a target whose log likelihood is divided by `temperature`, in addition to the
-    /// tempering by [`bnnc_abi::sampling::Loss::Batch`]. If a batch takes all rows there is only one batch.
+    /// Creates the estimator for data in `shards`. The log likelihood of the target is divided by `temperature`, in addition to the tempering by
+    /// [`bnnc_abi::sampling::Loss::Batch`]. If a batch contains all rows, only one batch is used.
     pub fn new(options: &Penalty, shards: &[usize], temperature: f64) -> Losses {
         let rows = shards.iter().sum();
         let whole = options.takes_all(rows);
@@ -109,15 +109,15 @@ impl Losses {
         }
     }
 
-    /// Returns the batches of an iteration.
+    /// Chooses and returns the batches of an iteration.
     pub fn choose(&mut self, noise: ChainNoise, iteration: u64) -> &Batches {
         self.chooser
             .choose(noise, Purpose::Rows, iteration, self.computed, &mut self.chosen);
         &self.chosen
     }
 
-    /// Returns the estimate. `prior` is the change of the log prior. `sums` has the change of the log likelihood of the rows of each group of the
-    /// chosen batches.
+    /// Returns the estimate for one step. `prior` is the change of the log prior. `sums` holds the change of the log likelihood for each group of
+    /// the chosen batches, summed over the rows of the group.
     pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> NoisyDifference {
         let mut all = NoisyDifference {
             difference: -prior,

@@ -3,12 +3,13 @@
 use crate::penalty::estimate::power;
 use bnnc_abi::sampling::{Correction, Penalty};
 
-/// Returns a number without digits that are rounding errors.
+/// Rounds a number to 12 significant digits, which removes rounding errors.
 fn short(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// Describes the distribution that a run samples. `rows` is the number of all rows, `temperature` the divisor of the log likelihood.
+/// Returns a description of the distribution that a run samples. `rows` is the number of all rows, and `temperature` is the number
+/// by which the log likelihood is divided.
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);
