@@ -1,4 +1,4 @@
-//! Tests of the warm-up: the step sizes and metrics that it learns, and its continuation after an interruption.
+//! Tests of the warm-up: the step sizes and metrics that it learns, and how it continues after an interruption.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -11,7 +11,7 @@ use bnnc_mcmc::seam::Sampler;
 use chains::{Density, Length, draws, resumes};
 use targets::{METRICS, adapted, fixed, nuts, place, run, unadapted};
 
-/// Two correlated quantities of unequal scale, with the covariance `[[1, 8], [8, 100]]`.
+/// A normal distribution of two quantities with the covariance `[[1, 8], [8, 100]]`.
 fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = (8.0 * at[1] - 100.0 * at[0]) / 36.0;
     gradient[1] = (8.0 * at[0] - at[1]) / 36.0;
@@ -31,7 +31,7 @@ fn interrupted_chains_continue_bit_by_bit() {
     resumes(&nuts(fixed(0.7)), &mut Density(pair), 0);
 }
 
-/// Chains can be resumed after every iteration, during the warm-up and after it.
+/// A chain can be saved and resumed after every iteration, both during the warm-up and after it.
 #[test]
 fn chains_continue_from_every_draw() {
     for metric in [MetricKind::Diagonal, MetricKind::Dense, MetricKind::Windowed] {
@@ -90,7 +90,7 @@ fn states_of_other_samplers_are_rejected() {
     }
 }
 
-/// Twenty independent pairs, each distributed as in [`pair`].
+/// Twenty independent pairs, each of which has the distribution of [`pair`].
 fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
     at.chunks(2)
         .zip(gradient.chunks_mut(2))
@@ -128,8 +128,9 @@ fn adapted_step_sizes_reach_the_target_acceptance() {
     }
 }
 
-/// Estimates from 500 draws are within about a tenth of the exact values. The variances of the gradients are the diagonal of the precision,
-/// `100 / 36` and `1 / 36`. With the variances 1 and 100 of the positions, the diagonal metric is therefore `sqrt(36 / 100) = 0.6` and 60.
+/// Variances that are estimated from 500 draws are within about a tenth of the exact values. The positions have the variances 1 and 100. The
+/// variances of the gradients are the diagonal of the precision matrix, `100 / 36` and `1 / 36`. The diagonal metric is therefore
+/// `sqrt(1 / (100 / 36)) = 0.6` and `sqrt(100 / (1 / 36)) = 60`.
 #[test]
 fn adapted_metrics_agree_with_the_covariance() {
     for (metric, want) in [
@@ -176,7 +177,8 @@ fn a_given_step_size_is_kept() {
     }
 }
 
-/// From a start far away, where the density is steep, the search finds a step size with which the chain moves.
+/// The chain starts far away, where the density is steep. The search finds a step size with which the chain moves towards the bulk of the
+/// distribution.
 #[test]
 fn chains_return_from_starts_far_away() {
     let length = Length {
@@ -192,7 +194,7 @@ fn chains_return_from_starts_far_away() {
     assert!(draws.iter().all(|draw| draw.position[0].abs() < 8.0));
 }
 
-/// The likelihood is divided by the temperature: the sampler requests the sum over rows with the factor one over the temperature.
+/// The likelihood is divided by the temperature: the sampler requests the log likelihood multiplied by one over the temperature.
 #[test]
 fn temperature_divides_the_likelihood() {
     use bnnc_mcmc::seam::{Answer, SamplerRequest};
@@ -206,8 +208,8 @@ fn temperature_divides_the_likelihood() {
     assert_eq!((at, rows, scale), (&[0.0; 2][..], None, 0.25));
 }
 
-/// Although the variances span eight orders of magnitude and the start is not a draw, warm-up and draws together take fewer than ten gradients per
-/// iteration.
+/// The variances span eight orders of magnitude, and the start of the chain is not a draw. Nevertheless, warm-up and draws together need fewer than
+/// ten gradients per iteration.
 #[test]
 fn warm_ups_with_gradients_take_few_steps() {
     let mut steps = 0.0;
@@ -233,11 +235,11 @@ fn warm_ups_with_gradients_take_few_steps() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// With a dense metric, four quantities with correlations near 1 have trajectories as short as those of independent quantities: with a step size of
-/// about 1, half a turn takes `pi` steps, so trajectories have 3 or 7 steps.
+/// Four quantities have correlations near 1. With a dense metric, their trajectories are as short as those of independent quantities. The step size
+/// is about 1, and half a turn needs a length of `pi`, so trajectories have 3 or 7 steps.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
-    // Each of the other quantities differs from the first by a ten-thousandth.
+    // Each of the other quantities is the first one plus noise of size 1e-4.
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0];
         let mut log_density = -0.5 * at[0] * at[0];
@@ -258,13 +260,14 @@ fn dense_metrics_remove_correlations_near_one() {
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
 
-/// With few draws per dimension, a dense metric makes trajectories of independent quantities as short as a diagonal metric does. For quantities that
-/// share nearly all of their variance, the noise of the estimated covariance makes trajectories longer, up to 5.8 times 7 steps. With a diagonal
-/// metric, these trajectories would have hundreds of steps.
+/// With a dense metric, trajectories of independent quantities are as short as with a diagonal metric, even if there are few draws per dimension. If
+/// quantities share nearly all of their variance, the noise of the estimated covariance makes trajectories longer, by a factor of up to 5.8 compared
+/// with the usual 7 steps. With a diagonal metric, trajectories of such quantities would have hundreds of steps.
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {
-        // The covariance is the identity plus `shared` in every element. Its inverse is the identity minus `taken` in every element.
+        // The covariance is the identity matrix with `shared` added to every element. Its inverse is the identity matrix with `taken` subtracted
+        // from every element.
         let taken = shared / (1.0 + dimension as f64 * shared);
         let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
             let sum: f64 = at.iter().sum();

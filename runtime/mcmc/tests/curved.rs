@@ -11,16 +11,16 @@ use bnnc_mcmc::registry::{self, Setup};
 use chains::{Density, Drawn, draws, stat};
 use targets::{adapted, nuts};
 
-/// The diagnostics of some seeds with four chains each, one element per seed.
+/// The results of several seeds, with one element per seed. Each seed has four chains.
 #[derive(Debug, Default)]
 struct Sweep {
     rhat: Vec<f64>,
     divergences: Vec<f64>,
-    /// The smallest mean acceptance rate of a chain.
+    /// The mean acceptance rate of the chain in which it is smallest.
     acceptance: Vec<f64>,
 }
 
-/// Runs four chains with 1000 iterations of warm-up and 1000 draws for each seed.
+/// Runs four chains for each seed. Each chain has 1000 iterations of warm-up and 1000 draws.
 fn sweep(
     density: impl Fn(&[f64], &mut [f64]) -> f64,
     dimension: usize,
@@ -76,8 +76,9 @@ fn sweep(
 
 const PLACES: usize = 11;
 
-/// A Gaussian process with a squared exponential covariance and Poisson counts, on the unconstrained scale: log length scale, log
-/// amplitude, and the standard normal variables that the Cholesky factor of the covariance multiplies (`gp_pois_regr` of posteriordb).
+/// A Gaussian process with a squared exponential covariance and Poisson counts, on the unconstrained scale (`gp_pois_regr` of posteriordb). The
+/// parameters are the log length scale, the log amplitude, and standard normal variables. The variables are multiplied by the Cholesky factor of
+/// the covariance.
 #[allow(clippy::needless_range_loop, reason = "a factorisation is written in indices")]
 fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
     const COUNTS: [f64; PLACES] = [40.0, 37.0, 29.0, 12.0, 4.0, 3.0, 9.0, 19.0, 77.0, 82.0, 33.0];
@@ -99,8 +100,8 @@ fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
             factor[i][j] = if i == j { rest.sqrt() } else { rest / factor[j][j] };
         }
     }
-    // The derivative of the Cholesky factor is factor lower(factor^-1 (d covariance) factor^-T), where `lower` takes the lower triangle with half
-    // of the diagonal.
+    // The derivative of the Cholesky factor is factor lower(factor^-1 (d covariance) factor^-T), where `lower` keeps the lower triangle, halves
+    // the diagonal, and sets the rest to zero.
     let solve = |matrix: &mut Matrix| {
         for column in 0..PLACES {
             for i in 0..PLACES {
@@ -149,7 +150,7 @@ fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
 const EFFECTS: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
 const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
 
-/// Eight schools, centred: mean, log scale, effects.
+/// The eight-schools model in the centred parameterisation. The parameters are the mean, the log scale and the eight effects.
 fn centred(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (mu, tau, theta) = (at[0], at[1].exp(), &at[2..]);
     let tail = 1.0 + (tau / 5.0).powi(2);
@@ -166,7 +167,8 @@ fn centred(at: &[f64], gradient: &mut [f64]) -> f64 {
     log
 }
 
-/// Eight schools, non-centred: the effects in units of their scale.
+/// The eight-schools model in the non-centred parameterisation. The effects are replaced by standardised effects: the deviation of an effect from
+/// the mean, divided by the scale.
 fn non_centred(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (mu, tau, z) = (at[0], at[1].exp(), &at[2..]);
     let tail = 1.0 + (tau / 5.0).powi(2);
@@ -230,7 +232,7 @@ fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
     log
 }
 
-/// Returns whether the dense metric has correlations after the warm-up of a chain.
+/// Runs the warm-up of a chain with a dense metric. Returns whether the metric still has correlations at the end.
 fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: usize, chain: usize) -> bool {
     let adaptation = at(0.9, MetricKind::Dense);
     let (transition, start) = (nuts(adaptation), vec![0.5; dimension]);
@@ -250,7 +252,7 @@ fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: us
     below.into_iter().any(|at| metric[at] != 0.0)
 }
 
-/// A warm-up window rarely misses the stiff regions, so at most one of eight chains keeps the dense metric.
+/// The draws of a warm-up window nearly always include regions of high curvature, so at most one of eight chains keeps the dense metric.
 #[test]
 fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
     let kept = (0..8)
@@ -263,7 +265,7 @@ fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
     }
 }
 
-/// When every chain kept the dense metric, the largest R-hat was 1.10 over eight seeds and 1.28 over eight other seeds, and one chain had an
+/// Without the replacement of dense metrics, the largest R-hat was 1.10 over eight seeds and 1.28 over eight other seeds, and one chain had an
 /// acceptance rate of only 0.27.
 #[test]
 #[ignore = "takes a minute"]
@@ -283,7 +285,8 @@ fn eight_seeds_agree() {
     }
 }
 
-/// A linear metric cannot make the funnel of a centred parameterisation round. For every seed, divergences or R-hat show that the draws are wrong.
+/// A linear metric cannot make the funnel of a centred parameterisation round. For every seed, divergences or a high R-hat show that the draws are
+/// wrong.
 #[test]
 #[ignore = "takes a minute"]
 fn a_centred_funnel_is_reported_for_every_seed() {

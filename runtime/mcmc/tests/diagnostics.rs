@@ -22,8 +22,6 @@ fn assert_near(found: f64, want: f64, relative: f64, what: &str) {
     );
 }
 
-// Published numbers
-
 struct Published {
     name: String,
     chains: Vec<Vec<f64>>,
@@ -76,15 +74,15 @@ fn summaries_agree_with_all_published_digits() {
             ("ess_tail", found.ess_tail),
         ];
         for (key, value) in pairs {
-            // The source prints ten digits.
+            // The published numbers have ten digits.
             assert_near(value, numbers[key], 5.5e-10, &format!("{name}, {key}"));
         }
         assert_near(found.rhat, numbers["rhat"], 2e-6, name);
     }
 }
 
-/// The two draws in the middle are equally far from the median, so that rounding determines their order after folding. The published draws have 15
-/// digits, but the published R-hat was computed from draws in full precision.
+/// The two draws in the middle are equally far from the median, so rounding determines which of their distances ranks first. The published draws
+/// have 15 digits, but the published R-hat was computed from draws in full precision.
 #[test]
 fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
     for Published {
@@ -96,7 +94,7 @@ fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
         let mut sorted = chains.concat();
         sorted.sort_unstable_by(f64::total_cmp);
         let (below, above) = (sorted[4999], sorted[5000]);
-        // The numbers have few significant bits, so that distances from the centre are exact.
+        // These numbers have few significant bits, so their distances from the centre are exact.
         let rounded = |value: f64| (value * 2.0_f64.powi(40)).round() / 2.0_f64.powi(40);
         let (centre, apart) = (rounded((below + above) / 2.0), rounded((above - below) / 2.0));
         let bulk = rhat::bulk(&slices(&chains));
@@ -122,11 +120,9 @@ fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
     }
 }
 
-// ArviZ
-
 type Single = fn(&[&[f64]]) -> f64;
 
-/// The columns that `diagnose` prints in addition to the summary.
+/// The diagnostics that `diagnose` prints in addition to the summary, with their column names.
 const SINGLE: &[(&str, Single)] = &[
     ("rhat", rhat::rank_normalised),
     ("rhat_split", rhat::split),
@@ -187,9 +183,7 @@ fn hard_series_agree_with_arviz() {
     assert_eq!(compared, 16 * 21);
 }
 
-// Closed forms
-
-/// Returns stationary autoregressive chains with variance 1.
+/// Returns chains of a stationary autoregressive process with variance 1.
 fn autoregressive(seed: u64, phi: f64, chains: u32, draws: usize) -> Vec<Vec<f64>> {
     let key = philox::key(seed, "autoregressive");
     let chain = |chain| {
@@ -204,8 +198,8 @@ fn autoregressive(seed: u64, phi: f64, chains: u32, draws: usize) -> Vec<Vec<f64
     (0..chains).map(chain).collect()
 }
 
-/// For `N` draws and a window of `W` lags, the relative variance of the estimated autocorrelation time is `2 (2 W + 1) / N` (Madras and
-/// Sokal 1988). The window ends where correlations are below the noise.
+/// The relative variance of an estimated autocorrelation time is `2 (2 W + 1) / N` for `N` draws and a window of `W` lags (Madras and Sokal 1988).
+/// The window ends where the correlations are smaller than their noise.
 #[test]
 fn ess_of_autoregressive_chains_has_the_known_value() {
     let (chains, draws) = (4, 20_000);
@@ -228,7 +222,7 @@ fn ess_of_autoregressive_chains_has_the_known_value() {
     }
 }
 
-/// The errors of estimates, divided by their standard errors, have mean square 1.
+/// Divides the errors of estimates by their standard errors. The mean square of the results is 1.
 #[test]
 fn standard_errors_agree_with_the_actual_errors() {
     let repeats = 300;
@@ -242,7 +236,8 @@ fn standard_errors_agree_with_the_actual_errors() {
             *sum += score * score / repeats as f64;
         }
     }
-    // The bound is four standard errors of a mean of squares of normal numbers, plus a tenth for the noise of the standard errors themselves.
+    // The first term is four standard errors of a mean of squared normal numbers. The second term, a tenth, allows for the noise of the estimated
+    // standard errors.
     let bound = 4.0 * (2.0 / repeats as f64).sqrt() + 0.1;
     for (found, what) in squares.iter().zip(["mean", "sd"]) {
         assert!((found - 1.0).abs() < bound, "{what}: {found}");
@@ -251,7 +246,7 @@ fn standard_errors_agree_with_the_actual_errors() {
 
 #[test]
 fn rhat_agrees_with_its_formula() {
-    // The halves have 2 draws, the variance within halves is 1/2, and the variance between halves is 4/3.
+    // Each half has 2 draws. The variance within a half is 1/2, and the variance of the means of the halves is 4/3.
     let found = rhat::split(&[&[0.0, 1.0, 0.0, 1.0], &[2.0, 3.0, 2.0, 3.0]]);
     assert_near(found, (19.0_f64 / 6.0).sqrt(), 1e-15, "split");
 }
@@ -350,10 +345,10 @@ fn reused_memory_does_not_change_summaries() {
 fn bfmi_of_independent_energies_is_two() {
     let energies = autoregressive(12, 0.0, 1, 20_000).remove(0);
     let found = energy::fraction_of_missing_information(&energies);
-    // The exact value is 2 (1 - r), where the lag-one correlation r has the standard error 1 / sqrt(N).
+    // The exact value is 2 (1 - r), where r is the lag-one correlation. Its standard error is 1 / sqrt(N).
     assert!((found - 2.0).abs() < 4.0 * 2.0 / 20_000_f64.sqrt(), "{found}");
     let slow = autoregressive(13, 0.9, 1, 20_000).remove(0);
-    // The standard error of r is sqrt((1 - r^2) / N).
+    // The lag-one correlation r has the standard error sqrt((1 - r^2) / N).
     let error = (0.19_f64 / 20_000.0).sqrt();
     let found = energy::fraction_of_missing_information(&slow);
     assert!((found - 0.2).abs() < 4.0 * 2.0 * error, "{found}");
@@ -361,7 +356,7 @@ fn bfmi_of_independent_energies_is_two() {
 
 #[test]
 fn normal_quantiles_agree_with_tables() {
-    // The values are from tables 26.5 and 26.6 of Abramowitz and Stegun, and from symmetry.
+    // The values are from tables 26.5 and 26.6 of Abramowitz and Stegun. The remaining values follow by symmetry.
     let known = [
         (0.5, 0.0),
         (0.975, 1.959_963_984_540_054),

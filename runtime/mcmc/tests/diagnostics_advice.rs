@@ -1,4 +1,4 @@
-//! All warnings about chains: their conditions and their texts.
+//! Tests of all warnings about chains: the conditions under which they are reported, and their texts.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
@@ -32,7 +32,7 @@ const GOOD: QuantitySummary = QuantitySummary {
     rhat: 1.001,
 };
 
-/// Returns diagnostics of chains that do not cause any warning.
+/// Returns the facts about chains that do not cause any warning.
 fn good<'a>(transition: &'a Transition, quantities: &'a [(String, QuantitySummary)]) -> ChainFacts<'a> {
     ChainFacts {
         infer: "fit",
@@ -66,7 +66,7 @@ fn quantities(change: impl Fn(&mut QuantitySummary)) -> Vec<(String, QuantitySum
     vec![("mu".to_string(), GOOD), ("tau".to_string(), tau)]
 }
 
-/// Returns the text of the only warning, which must have this code.
+/// Returns the text of the warning. Panics unless there is exactly one warning and it has this code.
 #[track_caller]
 fn only(facts: &ChainFacts<'_>, id: &str) -> String {
     let found = advice(facts);
@@ -112,7 +112,7 @@ fn codes_are_sorted_and_have_explanations() {
     );
 }
 
-/// An R-hat that is only slightly above the limit is printed with enough digits to show it.
+/// If an R-hat is only slightly above the limit, it is printed with enough digits to show that it is above.
 #[test]
 fn rhat_above_the_limit_is_printed_above_it() {
     for (rhat, shown) in [
@@ -190,7 +190,8 @@ fn divergences_are_reported_with_advice_for_their_cause() {
             "`non_centered = [theta], target_acceptance = 0.95`",
         ],
     );
-    // If the energy changes slowly and a prior scale is unknown, the chains are in a funnel, where smaller steps do not help.
+    // If the energy changes slowly and a prior scale is unknown, the posterior is assumed to have a funnel, in which smaller
+    // steps do not help.
     let found = advice(&ChainFacts {
         missing_information: &[0.9, 0.2, 0.8, 1.0],
         ..facts
@@ -319,7 +320,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
     assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
 }
 
-/// Only if the chains agree, the warning about truncated trajectories states that the draws are correct.
+/// The warning about truncated trajectories states that the draws are correct only if the chains agree.
 #[test]
 fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
@@ -376,7 +377,7 @@ fn disagreeing_chains_are_reported() {
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
 }
 
-/// Only if the model has layers, the warning mentions that hidden units can be exchanged.
+/// The warning mentions that hidden units can be exchanged only if the model has layers.
 #[test]
 fn predictions_are_checked_instead_of_weights_only_if_the_model_has_layers() {
     let apart = quantities(|tau| tau.rhat = 1.7);
@@ -545,7 +546,7 @@ fn noisy_loss_differences_are_reported() {
     );
 }
 
-/// Chains whose diagnostics are all undefined get a warning.
+/// Chains with too few draws, for which all diagnostics are undefined, get a warning.
 #[test]
 fn too_few_draws_are_reported() {
     let nothing = QuantitySummary {
@@ -576,7 +577,8 @@ fn fewer_parameters_are_advised_if_rows_are_few() {
         let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
-    // With as many parameters as rows, the advice names this as the cause. With a tenth as many, it recommends heavier tails.
+    // If there are as many parameters as rows, the advice names this as the cause. If there are a tenth as many parameters as
+    // rows, the advice recommends a likelihood with heavier tails.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

@@ -1,4 +1,4 @@
-//! Static Hamiltonian Monte Carlo samples known distributions, and the same checks detect incorrect variants.
+//! Static Hamiltonian Monte Carlo samples known distributions. The same checks detect incorrect variants of the sampler.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -19,7 +19,8 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// Two correlated normal quantities with the precision `[[2, -1], [-1, 1]]`, whose inverse is `[[1, 1], [1, 2]]`.
+/// A normal distribution of two correlated quantities. Its precision matrix is `[[2, -1], [-1, 1]]`, and its covariance is
+/// the inverse, `[[1, 1], [1, 2]]`.
 fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = at[1] - 2.0 * at[0];
     gradient[1] = at[0] - at[1];
@@ -49,7 +50,8 @@ fn moments_of_a_correlated_normal_are_exact() {
     }
 }
 
-/// If the step size did not vary, a trajectory as long as the period of the target would always return to its start.
+/// If the step size did not vary, a trajectory as long as the period of the target's orbits would always return to its
+/// start.
 #[test]
 fn periodic_orbits_do_not_trap_the_chain() {
     let mut round = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -70,20 +72,20 @@ fn periodic_orbits_do_not_trap_the_chain() {
     );
 }
 
-/// The defect of an incorrect variant of the trajectory.
+/// The deliberate defect of a trajectory.
 #[derive(Clone, Copy)]
 enum Mistake {
-    /// No defect.
+    /// The trajectory is correct.
     None,
     /// Every proposal is accepted.
     NoMetropolis,
-    /// Every iteration has the same momentum.
+    /// Every iteration uses the same momentum.
     NoRefreshment,
-    /// The acceptance ignores the momentum.
+    /// The acceptance probability ignores the momentum.
     NoKineticEnergy,
 }
 
-/// A trajectory of three steps.
+/// A trajectory of three steps, which may have a deliberate defect.
 struct Three {
     mistake: Mistake,
     start: PointSlot,
@@ -144,7 +146,8 @@ impl Trajectory for Three {
     }
 }
 
-/// Returns the largest distance of the moments of a chain from the exact moments, in standard errors.
+/// Runs a chain with a deliberate defect. Returns the largest difference between a moment of the draws and its exact value,
+/// in standard errors.
 fn distance(mistake: Mistake) -> f64 {
     let adaptation = fixed(0.8);
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
@@ -185,7 +188,7 @@ fn points_without_density_are_rejected() {
             -0.5 * at[0] * at[0]
         }
     });
-    // The mean of a standard normal quantity below 1 is `-phi(1) / Phi(1)`.
+    // The mean of a standard normal quantity that is truncated to values below 1 is `-phi(1) / Phi(1)`.
     let means = [targets::Mean::new(
         "mean",
         -0.241_970_724_519 / 0.841_344_746_069,

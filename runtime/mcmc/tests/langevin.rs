@@ -1,4 +1,4 @@
-//! The Metropolis-adjusted Langevin algorithm agrees with closed forms and quadrature.
+//! The draws of the Metropolis-adjusted Langevin algorithm agree with closed forms and with quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -53,8 +53,8 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// Returns the mean acceptance at stationarity on the standard normal distribution: an integral over the position and the noise, with the
-/// densities of the forward and the reverse proposal written out.
+/// Returns the mean acceptance probability in equilibrium on the standard normal distribution. It is an integral over the position and the noise,
+/// and uses the densities of the forward and the reverse proposal.
 fn acceptance(step_size: f64) -> f64 {
     let log_q = |from: f64, to: f64| -(to - from + step_size * from).powi(2) / (4.0 * step_size);
     let (width, half) = (0.03, 250);
@@ -85,7 +85,7 @@ fn acceptance_agrees_with_the_integral() {
     }
 }
 
-/// A second implementation of the algorithm. If `ratio` is false, the acceptance probability ignores the densities of the proposals.
+/// A second implementation of the algorithm, for comparison. If `ratio` is false, the acceptance probability ignores the densities of the proposals.
 fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     let noise = ChainNoise::new(5, "naive", 0);
     let (mut at, mut slope, mut slope_there) = ([0.5], [0.0], [0.0]);
@@ -108,8 +108,7 @@ fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     positions
 }
 
-/// Returns the largest distance, in standard errors, of a moment of draws from its expected value. The first, second and fourth moments should be 0,
-/// `second` and `fourth`.
+/// Compares the first, second and fourth moment of draws with 0, `second` and `fourth`. Returns the largest difference, in standard errors.
 fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
     let of = |power, want| {
         deviation(
@@ -133,8 +132,8 @@ fn moments_of_the_quartic_density_are_exact() {
 }
 
 /// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If the acceptance probability
-/// ignored the density of the proposals, the chain would sample the product of the target and the proposal density, which has variance 2/3. The same
-/// checks detect this.
+/// ignored the density of the proposals, the chain would sample the product of the target density and the proposal density. This product has
+/// variance 2/3. The checks of the moments detect this defect.
 #[test]
 fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&naive(&mut normal(), 1.0, true), 1.0, 3.0) < 4.5);
@@ -143,8 +142,8 @@ fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&without, 2.0 / 3.0, 3.0 * 4.0 / 9.0) < 4.5);
 }
 
-/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution. The rest is an exponential
-/// distribution, whose first two moments are 1 and 2.
+/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution. In this test, the rest is an
+/// exponential distribution, whose first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
@@ -173,7 +172,7 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// Proposals that overflow because of steep gradients are rejected, and the chain stays at its position.
+/// If steep gradients make a proposal overflow, it is rejected, and the chain stays at its position.
 #[test]
 fn overflowing_proposals_are_rejected() {
     let mut steep = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -191,7 +190,7 @@ fn overflowing_proposals_are_rejected() {
     );
 }
 
-/// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
+/// The target has standard deviations of 0.2 and 5. Its correlation is 0.9, or 0 in the test of the diagonal metric.
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {
@@ -218,7 +217,8 @@ fn step_size_and_metric_are_adapted() {
         assert!(steps[1000..].iter().all(|step| *step == steps[1000]));
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[1000..];
         assert!((mean(rates) - 0.6).abs() < 0.06, "{}", mean(rates));
-        // With a metric, the step size is of order 1. Without a metric, it would be of the order of the target's shortest axis.
+        // With an adapted metric, the step size is of order 1. Without a metric, it would be of the order of the smallest standard deviation of the
+        // target.
         assert!((0.3..3.0).contains(&steps[1000]), "{}", steps[1000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);
@@ -230,7 +230,7 @@ fn step_size_and_metric_are_adapted() {
     }
 }
 
-/// Each iteration makes one request, which covers all rows with the log likelihood divided by the temperature.
+/// Each iteration makes exactly one request. The request is for all rows, and the log likelihood is divided by the temperature.
 #[test]
 fn each_iteration_requests_one_gradient() {
     let transition = mala(Some(0.5), MetricKind::Unit);

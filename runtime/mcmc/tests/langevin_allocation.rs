@@ -1,4 +1,4 @@
-//! Iterations after the warm-up do not allocate memory.
+//! Tests that iterations after the warm-up do not allocate memory.
 
 mod chains;
 
@@ -13,20 +13,21 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// The number of allocations of the current thread only, because the thread that waits for the test may allocate at any time.
+    /// The number of allocations of the current thread. Allocations of other threads are not counted, because the thread that
+    /// waits for the test may allocate memory at any time.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is passed on to the system allocator.
+// SAFETY: every call is passed on to the system allocator without changes.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the conditions of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

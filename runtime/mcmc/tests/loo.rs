@@ -1,4 +1,4 @@
-//! Leave-one-out estimates agree with ArviZ, and with models whose answer is known.
+//! Leave-one-out estimates agree with ArviZ, and with models for which the exact values are known.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_math::philox;
@@ -13,7 +13,7 @@ fn assert_near(found: f64, want: f64, relative: f64, what: &str) {
     );
 }
 
-/// Returns the log likelihoods of each row under 4 chains of 100 draws.
+/// Returns the log likelihood of each row for each draw. There are 4 chains of 100 draws.
 fn table() -> Vec<Vec<f64>> {
     let lines = include_str!("data/log_likelihood.csv").lines();
     lines
@@ -21,7 +21,7 @@ fn table() -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Returns the relative efficiency and the estimates of ArviZ for each row.
+/// Returns the relative efficiency and the estimates that ArviZ computes for each row.
 fn expected() -> Vec<(usize, f64, LooRow)> {
     let lines = include_str!("data/log_likelihood_expected.csv").lines();
     let read = |line: &str| {
@@ -109,7 +109,8 @@ fn totals_are_sums_with_standard_errors() {
     );
 }
 
-/// Returns observations of the model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`, and the mean and the variance of the posterior.
+/// Returns three results: observations of the model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`, the mean of the posterior of `theta`,
+/// and the variance of this posterior.
 fn conjugate() -> (Vec<f64>, f64, f64) {
     let observed = vec![0.3, -0.8, 1.1, 2.4, -1.9, 0.2, 0.9, 3.0];
     let variance = 1.0 / (0.25 + observed.len() as f64);
@@ -138,7 +139,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             .map(|theta| log_normal_density(*y, *theta, 1.0))
             .collect();
         let row = estimator.row(&log_likelihood, 1.0);
-        // The variance of the posterior given the other rows.
+        // The variance of the posterior given all rows except one.
         let without = 1.0 / (1.0 / variance - 1.0);
         let left_out = log_normal_density(*y, without * (mean / variance - y), 1.0 + without);
         let given_all = log_normal_density(*y, mean, 1.0 + variance);
@@ -148,7 +149,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             row.elpd
         );
         assert!(row.mcse < 0.02 && row.k < 0.5, "{row:?}");
-        // The log likelihood is a quadratic function of a normal variate, so the kurtosis of the log likelihood is at most 15.
+        // The log likelihood is a quadratic function of a normal variable, so the kurtosis of the log likelihood is at most 15.
         let spread = variance * variance / 2.0 + variance * (mean - y).powi(2);
         assert!(
             (row.p_waic / spread - 1.0).abs() < 4.0 * (14.0 / draws as f64).sqrt(),
@@ -161,7 +162,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
         seen += given_all;
         error += row.mcse;
     }
-    // The estimates of all rows use the same draws, so in the worst case their errors add up.
+    // The estimates of all rows use the same draws, so in the worst case the errors of the rows add up.
     assert!((total.elpd().sum - exact).abs() < 4.0 * error);
     assert!((total.p().sum - (seen - exact)).abs() < 4.0 * error);
     assert!(
@@ -172,7 +173,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
     assert!(total.mcse() > 0.0 && total.mcse() <= error);
 }
 
-/// The Pareto distribution is fitted to its exact quantiles. The shape is shrunk towards 1/2 with the weight of ten values.
+/// The Pareto distribution is fitted to its own exact quantiles. The fit shrinks the shape towards 1/2 with the weight of ten values.
 #[test]
 fn pareto_fit_recovers_the_shape() {
     let count = 5000;
@@ -201,8 +202,8 @@ fn pareto_quantiles_invert_the_distribution() {
     }
 }
 
-/// With a flat prior the variance of the posterior of one location from `n` rows is `1 / n`, and the tail of the ratios
-/// `exp((y - theta)^2 / 2)` falls like `t^-n`: the Pareto shape is `1 / n`. The estimates approach it slowly from below.
+/// With a flat prior, the posterior of one location from `n` rows has the variance `1 / n`. The tail of the ratios `exp((y - theta)^2 / 2)`
+/// falls like `t^-n`, so the Pareto shape is `1 / n`. The estimates approach this shape slowly from below.
 #[test]
 fn pareto_shapes_grow_with_the_influence_of_a_row() {
     let key = philox::key(6, "posterior");
@@ -217,7 +218,7 @@ fn pareto_shapes_grow_with_the_influence_of_a_row() {
     assert!(many < 0.2, "{many}");
 }
 
-/// If the values of the likelihood form an autoregressive chain, the relative efficiency is known.
+/// If the likelihood of a row is an autoregressive sequence over the draws, the relative efficiency is known.
 #[test]
 fn relative_efficiency_is_that_of_the_likelihood() {
     let key = philox::key(7, "chain");
@@ -232,7 +233,7 @@ fn relative_efficiency_is_that_of_the_likelihood() {
     };
     let chains: Vec<Vec<f64>> = (0..4).map(chain).collect();
     let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
-    // The relative variance is 2 (2 W + 1) / N, with a window of about W = 20 lags.
+    // The relative variance of the estimate is 2 (2 W + 1) / N, with a window of about W = 20 lags.
     let bound = 4.0 * (82.0_f64 / 40_000.0).sqrt();
     let mut estimator = LooEstimator::default();
     let found = estimator.relative_efficiency(&chains);
@@ -259,7 +260,7 @@ fn tails_that_cannot_be_smoothed_have_infinite_shapes() {
         assert!(row.k == f64::INFINITY && row.elpd.is_nan() && row.elpd_waic.is_nan());
     }
     assert!(estimator.row(&[], 1.0).elpd.is_nan());
-    // In the first case, there are too few draws for a tail. In the second case, all ratios of the tail except one are equal to the cutoff.
+    // The first case has too few draws to fit a tail. In the second case, all ratios of the tail except one are equal to the cutoff.
     assert_eq!(estimator.row(&[-1.0, -2.0, -3.0], 1.0).k, f64::INFINITY);
     let mut one = [-1.0; 100];
     one[3] = -9.0;
@@ -297,7 +298,7 @@ fn smoothing_keeps_the_order_and_the_values_below_the_tail() {
     assert!(ratios.iter().all(|ratio| *ratio <= 0.0));
 }
 
-/// The differences are 0.5, 0 and -1. Their variance is 7 / 12, and the variance of a sum of three is 7 / 4.
+/// The differences of the three rows are 0.5, 0 and -1. Their variance is 7 / 12, so the variance of the sum of three differences is 7 / 4.
 #[test]
 fn differences_have_the_standard_error_of_paired_rows() {
     let row = |elpd: f64| LooRow {

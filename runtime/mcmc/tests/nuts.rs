@@ -1,4 +1,4 @@
-//! The no-U-turn sampler on known distributions.
+//! The no-U-turn sampler samples known distributions.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -13,8 +13,8 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// A normal distribution with unequal scales and correlations: its precision is `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, whose inverse is
-/// `[[3, 2, 1], [2, 4, 2], [1, 2, 3]] / 4`.
+/// The target is a normal distribution with unequal scales and correlations. Its precision matrix is
+/// `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, and its covariance is the inverse, `[[3, 2, 1], [2, 4, 2], [1, 2, 3]] / 4`.
 #[test]
 fn moments_of_a_correlated_normal_are_exact() {
     let mean = [1.0, -2.0, 0.5];
@@ -32,7 +32,7 @@ fn moments_of_a_correlated_normal_are_exact() {
     }
 }
 
-/// For standard deviations from 0.01 to 100, trajectories are short once the scales are learnt.
+/// The target has standard deviations from 0.01 to 100. Once the scales are learnt, trajectories are short.
 #[test]
 fn scales_are_adapted() {
     let scales = [0.01, 0.1, 1.0, 10.0, 100.0];
@@ -84,7 +84,7 @@ fn a_dense_metric_removes_correlation() {
     assert!(steps < 8.0, "{steps} steps per draw");
 }
 
-/// Student's t with 5 degrees of freedom has the variance 5/3 and `P(|t| < 2.015048) = 0.9` (tables).
+/// Student's t distribution with 5 degrees of freedom has the variance 5/3. According to tables, `P(|t| < 2.015048) = 0.9`.
 #[test]
 fn moments_of_a_student_distribution_are_exact() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -100,8 +100,8 @@ fn moments_of_a_student_distribution_are_exact() {
     check(&draws, &means);
 }
 
-/// Neal's funnel in its non-centred form: nine normal quantities are multiplied by `exp(v / 2)`, with `v ~ Normal(0, 3)`. `v` has the
-/// variance 9, and quadrature over `v` gives the probability of `|x| < 1`.
+/// Neal's funnel in its non-centred form: nine normal quantities are multiplied by `exp(v / 2)`, with `v ~ Normal(0, 3)`. The variance of
+/// `v` is 9. The probability that `|x| < 1` is computed by quadrature over `v`.
 #[test]
 fn non_centred_funnel_has_its_known_moments() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -123,7 +123,7 @@ fn non_centred_funnel_has_its_known_moments() {
         Mean::new("mean of v", 0.0, |at| at[0]),
         Mean::new("variance of v", 9.0, |at| at[0] * at[0]),
     ];
-    // By symmetry of v: the magnitude of x = exp(v / 2) z is below 1 exactly when log z^2 + v < 0.
+    // The magnitude of x = exp(v / 2) z is below 1 exactly if the magnitude of z is below exp(-v / 2).
     let below = quadrature(|v| normal_within((-0.5 * v).exp()), 3.0);
     for i in 1..10 {
         means.push(Mean::new(format!("x {i} is near 0"), below, move |at| {
@@ -134,7 +134,7 @@ fn non_centred_funnel_has_its_known_moments() {
     no_divergences(&draws);
 }
 
-/// Returns the mean of a function of a normal quantity, by the trapezoid rule over 12 standard deviations.
+/// Returns the mean of a function of a normal quantity, computed by the trapezoid rule over 12 standard deviations.
 fn quadrature(of: impl Fn(f64) -> f64, deviation: f64) -> f64 {
     let nodes = 4000;
     let step = 24.0 / f64::from(nodes);
@@ -144,7 +144,7 @@ fn quadrature(of: impl Fn(f64) -> f64, deviation: f64) -> f64 {
         .sum()
 }
 
-/// Returns `P(|z| < bound)` of a standard normal quantity, by Simpson's rule.
+/// Returns `P(|z| < bound)` for a standard normal quantity `z`, computed by Simpson's rule.
 fn normal_within(bound: f64) -> f64 {
     let bound = bound.min(10.0);
     let (nodes, density) = (200, |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt());
@@ -162,8 +162,9 @@ fn normal_within(bound: f64) -> f64 {
     2.0 * sum * step / 3.0
 }
 
-/// Eight schools, non-centred: `eta_j ~ Normal(0, 1)`, `mu ~ Normal(0, 5)`, `tau ~ Cauchy(0, 5)` above 0,
-/// `y_j ~ Normal(mu + tau eta_j, s_j)`; the data of Rubin (1981). The sampled quantities are `eta`, `mu`, `log tau`.
+/// The eight-schools model in the non-centred parameterisation, with the data of Rubin (1981): `eta_j ~ Normal(0, 1)`,
+/// `mu ~ Normal(0, 5)`, `tau ~ Cauchy(0, 5)` above 0, `y_j ~ Normal(mu + tau eta_j, s_j)`. The sampled quantities are `eta`, `mu` and
+/// `log tau`.
 fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     const EFFECTS: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
     const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
@@ -183,8 +184,8 @@ fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// For each of `theta_1 .. theta_8`, `mu` and `tau`: the mean, its standard error, and the standard deviation, from the summary of the
-/// reference draws of `eight_schools-eight_schools_noncentered` in posteriordb.
+/// Reference values for each of `theta_1 .. theta_8`, `mu` and `tau`: the mean, its standard error, and the standard deviation. They are
+/// from the summary of the reference draws of `eight_schools-eight_schools_noncentered` in posteriordb.
 const EIGHT_SCHOOLS: [[f64; 3]; 10] = [
     [6.150502293, 0.05615863419, 5.615863419],
     [4.939581141, 0.04645578114, 4.645578114],
@@ -210,7 +211,7 @@ fn eight_schools_means() -> Vec<Mean<'static>> {
             error,
             ..Mean::new(format!("mean {i}"), mean, move |at| value(at, i))
         });
-        // The reference has about 10000 independent draws, and the fourth moments are below ten times the squared variances.
+        // The reference has about 10000 independent draws. Each fourth moment is below ten times the squared variance.
         means.push(Mean {
             error: deviation * deviation * 0.03,
             ..Mean::new(format!("variance {i}"), deviation * deviation, move |at| {
@@ -232,7 +233,7 @@ fn eight_schools_agrees_with_the_published_draws() {
     no_divergences(&draws);
 }
 
-/// Without the Jacobian of `log tau` the posterior is different, and the check detects the difference.
+/// If the Jacobian of `log tau` is omitted, the chain samples a different posterior, and the check detects the difference.
 #[test]
 fn missing_jacobian_is_detected() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -250,9 +251,10 @@ fn missing_jacobian_is_detected() {
     assert!(distance > 10.0, "{name}: {distance}");
 }
 
-/// A regression on an input far from zero, so that intercept and slope have a correlation of -0.99. With flat priors on both and on
-/// `log sigma`, `sigma^2` is `(n - 2) s^2` over a chi-square quantity with `n - 2` degrees of freedom, and the coefficients have a
-/// Student-t distribution around least squares (Gelman et al., Bayesian Data Analysis, section 14.2).
+/// The target is a regression on an input far from zero, so that intercept and slope have a correlation of -0.99. The priors of
+/// intercept, slope and `log sigma` are flat. Then `sigma^2` is `(n - 2) s^2` over a chi-square quantity with `n - 2` degrees of freedom,
+/// and the coefficients have a Student-t distribution around the least-squares estimate (Gelman et al., Bayesian Data Analysis, section
+/// 14.2).
 #[test]
 fn correlated_regression_agrees_with_its_closed_form() {
     let rows: Vec<[f64; 2]> = (0..60_u32)

@@ -1,4 +1,4 @@
-//! The no-U-turn sampler agrees with the recursive form of the papers state by state, and leaves known distributions invariant.
+//! The no-U-turn sampler agrees state by state with the recursive algorithm of the papers. It leaves known distributions invariant.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -13,7 +13,7 @@ use chains::{Density, draws};
 use recursive::{Mistake, Recursive};
 use targets::{Exact, REFUSED, adapted, fixed, nuts, place, unadapted};
 
-/// A banana-shaped distribution: `x ~ Normal(0, 1)`, and every other element is `~ Normal(x^2 / 4, 1)`.
+/// A banana-shaped distribution. The first element is `x ~ Normal(0, 1)`, and each other element is `Normal(x^2 / 4, 1)`.
 fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     let bend = at[0] * at[0] / 4.0;
     gradient[0] = -at[0];
@@ -27,8 +27,8 @@ fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Returns the number of iterations whose trees differ between the sampler and its recursive form. Each iteration begins at the position of the
-/// sampler.
+/// Returns the number of iterations in which the sampler and the recursive algorithm differ. Each iteration of the recursive algorithm begins
+/// at the position of the sampler.
 fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake: Mistake) -> usize {
     let transition = nuts(adaptation);
     let start = vec![0.3; dimension];
@@ -96,7 +96,7 @@ fn checks_across_subtrees_change_trees() {
     assert!(differences(30, fixed(0.4), 0, Mistake::NoChecksAcross) > 0);
 }
 
-/// If steps have no energy error, every trajectory has the largest depth.
+/// On a flat density, steps do not have energy errors and trajectories do not turn back. Every trajectory then reaches the maximum depth.
 #[test]
 fn trajectories_end_at_the_largest_depth() {
     let mut flat = Density(|_: &[f64], gradient: &mut [f64]| {
@@ -151,7 +151,8 @@ const GUMBEL: Exact<'static> = Exact {
     uniform: &|at: &[f64]| (-(-at[0]).exp()).exp(),
 };
 
-/// The banana in two dimensions. The uniform number is computed from the first element and the residual of the second.
+/// The banana-shaped distribution in two dimensions. The uniform number is computed from the first element and the residual of the second
+/// element.
 const BANANA: Exact<'static> = Exact {
     draw: &|noise: ChainNoise| {
         let mut normal = [0.0; 2];
@@ -166,7 +167,7 @@ const BANANA: Exact<'static> = Exact {
 
 const LAWS: [(&Exact<'static>, Law); 3] = [(&LOGISTIC, logistic), (&GUMBEL, gumbel), (&BANANA, banana)];
 
-/// Returns the chi-square statistics of the distributions after four transitions.
+/// Runs four transitions from exact draws of each distribution. Returns the chi-square statistic of each distribution.
 fn departures(transition: &Transition) -> [f64; 3] {
     LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {
@@ -186,7 +187,7 @@ fn known_distributions_are_invariant() {
     }
 }
 
-/// Runs the same check on the recursive form with a deliberate defect, and returns the largest chi-square statistic.
+/// Makes the same check for the recursive algorithm with a deliberate defect. Returns the largest chi-square statistic.
 fn mistaken(mistake: Mistake) -> f64 {
     let departures = LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {

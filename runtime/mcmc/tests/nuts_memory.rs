@@ -1,4 +1,4 @@
-//! After a sampler has had its longest trajectories, further iterations do not allocate memory.
+//! Tests that the sampler stops allocating memory once it has had its longest trajectories.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -17,11 +17,12 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: the system allocator does all work; counting accesses a thread-local cell with a constant initialiser.
+// SAFETY: every call is passed on to the system allocator. The counter is a thread-local cell with a constant
+// initialiser, so access to it does not allocate memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the layout is that of the caller.
+        // SAFETY: the caller passed this layout.
         unsafe { System.alloc(layout) }
     }
 
@@ -34,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Iterations in the middle of the warm-up and after it do not allocate.
+/// Neither the iterations in the middle of the warm-up nor those after it allocate memory.
 #[test]
 fn iterations_do_not_allocate() {
     for metric in METRICS {
@@ -62,7 +63,7 @@ fn iterations_do_not_allocate() {
                 *part = ALLOCATIONS.get() - before;
             }
             assert_eq!(counted[2], 0, "{transition:?}");
-            // A warm-up that learns a matrix allocates memory for its factor.
+            // If the warm-up learns a full matrix, it allocates memory for the Cholesky factor.
             let dense = matches!(metric, MetricKind::Dense | MetricKind::WindowedDense);
             assert!(dense || counted[1] == 0, "{transition:?}: {counted:?}");
         }

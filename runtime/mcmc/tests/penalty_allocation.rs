@@ -1,4 +1,4 @@
-//! An iteration of the penalty method does not allocate memory.
+//! Tests that an iteration of the penalty method does not allocate memory.
 
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
 use bnnc_mcmc::noise::ChainNoise;
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 fn count() {
-    // A thread may allocate memory at its end, after its counter was dropped.
+    // A thread may still allocate memory when it ends, after its counter was dropped.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A normal distribution whose rows do not affect the density.
+/// A normal distribution that does not depend on rows of data.
 struct Flat;
 
 impl Target for Flat {

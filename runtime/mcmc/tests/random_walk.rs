@@ -1,4 +1,4 @@
-//! The moments of random-walk Metropolis, and its acceptance rates on normal distributions, agree with closed forms.
+//! The moments and the acceptance rates of random-walk Metropolis on normal distributions agree with closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -42,7 +42,7 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// Returns the mean acceptance on the standard normal distribution in `d` dimensions with steps of standard deviation `l`:
+/// Returns the mean acceptance rate on the standard normal distribution in `d` dimensions, for steps with standard deviation `l`. The rate is
 /// `2 E[Phi(-l |Z| / 2)] = 2 F(-l sqrt(d) / 2)`, where `F` is the distribution function of Student's t with `d` degrees of freedom.
 fn acceptance(step_size: f64, dimension: usize) -> f64 {
     let length = (2.0 * step_size).sqrt();
@@ -66,7 +66,7 @@ fn acceptance_agrees_with_the_closed_form() {
         let want = acceptance(step_size, dimension);
         assert!(deviation(&rates, want) < 4.5, "{} for {want}", mean(&rates));
         assert!(deviation(&rates, acceptance(step_size * 1.1, dimension)) > 4.5);
-        // The frequency of moves agrees with their probabilities.
+        // The fraction of iterations that move agrees with the mean acceptance rate.
         let moved: Vec<f64> = drawn[LENGTH.warmup..]
             .windows(2)
             .map(|pair| f64::from(u8::from(pair[0].position != pair[1].position)))
@@ -79,8 +79,8 @@ fn acceptance_agrees_with_the_closed_form() {
     }
 }
 
-/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution. The rest is an exponential
-/// distribution, whose first two moments are 1 and 2.
+/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution. In this test, the rest is
+/// an exponential distribution, whose first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
@@ -110,7 +110,7 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
+/// The target has standard deviations of 0.2 and 5. Its correlation is 0.9, or 0 in the test of the diagonal metric.
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {
@@ -139,7 +139,7 @@ fn step_size_and_metric_are_adapted() {
             "{}",
             mean(&rates[2000..])
         );
-        // In the coordinates of the metric the target is round, so the acceptance rate is that of the closed form.
+        // In the coordinates of the metric the target is round, so the acceptance rate agrees with the closed form.
         assert!((acceptance(steps[2000], 2) - 0.3).abs() < 0.08, "{}", steps[2000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);

@@ -1,4 +1,4 @@
-//! Stochastic-gradient samplers agree with the exact stationary distributions of their recursions on normal targets.
+//! Stochastic-gradient samplers on normal targets agree with the exact stationary distributions of their recursions.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -16,15 +16,15 @@ fn times(left: Matrix, right: Matrix) -> Matrix {
     [[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]]
 }
 
-/// The stationary distribution of a sequence `x' = A x + e` with independent normal `e` of covariance `Q`.
+/// The stationary distribution of the recursion `x' = A x + e`, where the vectors `e` are independent normal with covariance `Q`.
 struct Linear {
     /// The stationary variance of the first element.
     variance: f64,
-    /// The sums over all lags of the autocovariances of the first element, and of their squares.
+    /// Two sums over all lags: the sum of the autocovariances of the first element, and the sum of their squares.
     sums: [f64; 2],
 }
 
-/// Solves `V = A V A' + Q` by its series, and sums `(A^k V)` and its squares over all lags.
+/// Solves `V = A V A' + Q` by its series. Sums the first elements of `A^k V` and their squares over all lags `k`.
 fn linear(matrix: Matrix, noise: Matrix) -> Linear {
     let transposed = [[matrix[0][0], matrix[1][0]], [matrix[0][1], matrix[1][1]]];
     let (mut covariance, mut term) = ([[0.0; 2]; 2], noise);
@@ -44,7 +44,8 @@ fn linear(matrix: Matrix, noise: Matrix) -> Linear {
     Linear { variance, sums }
 }
 
-/// Langevin dynamics on a normal distribution: `theta' = (1 - eta precision) theta + sqrt(2 eta) e + eta (noise of the gradient)`.
+/// The stationary distribution of Langevin dynamics on a normal target:
+/// `theta' = (1 - eta precision) theta + sqrt(2 eta) e + eta (noise of the gradient)`.
 fn langevin(eta: f64, precision: f64, gradient_variance: f64) -> Linear {
     let noise = 2.0 * eta + eta * eta * gradient_variance;
     linear(
@@ -53,7 +54,8 @@ fn langevin(eta: f64, precision: f64, gradient_variance: f64) -> Linear {
     )
 }
 
-/// Hamiltonian dynamics: `theta' = theta + v`, `v' = (1 - alpha) v - eta precision theta' + noise`.
+/// The stationary distribution of Hamiltonian dynamics on a normal target: `theta' = theta + v`,
+/// `v' = (1 - alpha) v - eta precision theta' + noise`.
 fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) -> Linear {
     let force = eta * precision;
     let noise = 2.0 * friction * eta + eta * eta * gradient_variance;
@@ -63,7 +65,8 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// Returns two distances in standard errors: of the mean of a sequence from `centre`, and of its variance from the variance of a distribution.
+/// Returns two differences in standard errors: the mean of a sequence minus `centre`, and the variance of the sequence minus the variance of
+/// `law`.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -96,7 +99,7 @@ fn sghmc(batch: usize, step_size: f64, friction: f64) -> Transition {
     })
 }
 
-/// Returns a target with twenty observations, whose posterior has precision 10.5.
+/// Returns a target with twenty observations. Its posterior has the precision 10.5.
 fn target() -> Mean {
     let data = (0..20)
         .map(|row| (f64::from(row) * 0.7).sin() * 2.0 + 1.0)
@@ -113,7 +116,7 @@ const LENGTH: Length = Length {
     draws: 40_000,
 };
 
-/// Returns the draws after the warm-up of a chain that starts at 0.
+/// Returns the draws after the warm-up. The chain starts at 0.
 fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
     let mut sampler = sampler(transition, &[0.0], target.data.len(), LENGTH);
     let drawn = draws(&mut *sampler, target, LENGTH.warmup + LENGTH.draws);
@@ -131,7 +134,7 @@ fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
     kept
 }
 
-/// The series agrees with the closed form `1 / (precision (1 - eta precision / 2))` of the scalar recursion.
+/// The variance by the series agrees with the closed form of the scalar recursion, `1 / (precision (1 - eta precision / 2))`.
 #[test]
 fn langevin_variance_agrees_with_its_closed_form() {
     let law = langevin(0.05, 10.5, 0.0);
@@ -147,7 +150,7 @@ fn langevin_dynamics_have_the_variance_of_their_recursion() {
     let (eta, precision, centre) = (0.05, target.posterior(), target.centre());
     let chain = values(&sgld(0, eta), &mut target);
     assert!(agrees(&chain, &langevin(eta, precision, 0.0), centre));
-    // Without the discretisation error, or with noise of variance eta, the distribution would be different.
+    // The test would detect a chain without the discretisation error, and a chain with noise of variance eta.
     let exact = linear([[1.0 - eta * precision, 0.0], [0.0, 0.0]], {
         let ratio = 1.0 - eta * precision;
         [[(1.0 - ratio * ratio) / precision, 0.0], [0.0, 0.0]]
@@ -172,7 +175,7 @@ fn batches_add_the_variance_of_their_gradients_to_the_draws() {
             "{batch}"
         );
         assert!(!agrees(&chain, &law(0.0), centre), "{batch}");
-        // With replacement the gradients would vary more.
+        // With replacement, the gradients would have a larger variance.
         let corrected = 1.0 - batch as f64 / 20.0;
         let with_replacement = target.gradient_variance(batch) / corrected * (19.0 / 20.0);
         assert!(
@@ -201,7 +204,7 @@ fn hamiltonian_dynamics_have_the_variance_of_their_recursion() {
             ),
             "{batch}"
         );
-        // A gradient or a noise of half the size would be detected.
+        // The test would detect a gradient or a noise that is half as large as it should be.
         assert!(
             !agrees(
                 &chain,
@@ -220,7 +223,7 @@ fn hamiltonian_dynamics_have_the_variance_of_their_recursion() {
     }
 }
 
-/// A temperature divides the log likelihood and does not affect the prior.
+/// The temperature divides the log likelihood, and does not change the prior.
 #[test]
 fn temperature_divides_the_likelihood_only() {
     let mut target = target();
@@ -245,7 +248,7 @@ fn temperature_divides_the_likelihood_only() {
     assert!(agrees(&chain, &law, tempered.centre()));
 }
 
-/// The first two steps, and the rows and scales that they request, agree with a calculation by hand.
+/// The first two steps agree with a calculation by hand. The rows and scales that they request agree too.
 #[test]
 fn langevin_steps_follow_their_formula() {
     let transition = sgld(3, 0.05);
@@ -294,8 +297,8 @@ fn langevin_steps_follow_their_formula() {
     assert!(asked.iter().all(|rows| rows.len() == 3) && asked[0] != asked[1] && asked[1] != asked[2]);
 }
 
-/// Three iterations of second-order dynamics agree with a calculation by hand. In the second iteration the gradient is not finite, and the
-/// velocity is reversed.
+/// Three iterations of second-order dynamics agree with a calculation by hand. In the second iteration the gradient is not finite, so the velocity
+/// is reversed.
 #[test]
 fn hamiltonian_steps_follow_their_formula() {
     let (eta, friction) = (0.05, 0.2);
@@ -333,7 +336,7 @@ fn hamiltonian_steps_follow_their_formula() {
     }
 }
 
-/// At every draw the density can be computed. Moves to points where it cannot be computed are flagged as diverging.
+/// The density can be computed at every draw. If a move leads to a point where it cannot be computed, the draw is flagged as diverging.
 #[test]
 fn draws_are_points_with_a_density() {
     for transition in [sgld(0, 0.3), sghmc(0, 0.1, 0.3)] {
@@ -384,8 +387,8 @@ fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// Large steps leave a mode, and small steps sample it. Therefore, a chain with cyclical step sizes visits both modes, and a chain with only small
-/// steps does not.
+/// Large steps move the chain between modes, and small steps sample a mode. Therefore, a chain with cyclical step sizes visits both modes, and a
+/// chain with only small steps does not.
 #[test]
 fn cyclical_steps_visit_both_modes() {
     let length = Length {
@@ -416,9 +419,9 @@ fn cyclical_steps_visit_both_modes() {
         .map(|draw| draw.position[0])
         .collect();
     let right = last.iter().filter(|value| **value > 0.0).count();
-    // The choice of the mode is made a hundred times, nearly independently; the bounds are five standard deviations.
+    // The chain chooses a mode a hundred times, and the choices are nearly independent. The bounds are five standard deviations from 50.
     assert!((25..=75).contains(&right), "{right}");
-    // If the step size stayed large, about ten draws at the ends of cycles would be far from both modes.
+    // If the step size stayed large, about ten of the last draws of the cycles would be far from both modes.
     assert!(
         last.iter()
             .filter(|value| (value.abs() - 4.0).abs() > 3.0)
@@ -428,7 +431,7 @@ fn cyclical_steps_visit_both_modes() {
     assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
 }
 
-/// The first four iterations of both dynamics have no noise and agree with a calculation by hand. Later iterations have noise.
+/// With both dynamics, the first four iterations have no noise and agree with a calculation by hand. Later iterations have noise.
 #[test]
 fn exploration_steps_have_no_noise() {
     let (batch, step_size) = (0, 0.1);
@@ -466,7 +469,7 @@ fn exploration_steps_have_no_noise() {
                 velocity = keep * velocity - step * position;
             }
             let noisy = (draw.position[0] - position).abs() > 1e-14;
-            // Noise in the velocity changes the position one iteration later.
+            // Noise in the velocity changes the position only one iteration later.
             assert_eq!(noisy, at >= if keep == 0.0 { 4 } else { 5 });
             assert_eq!(draw.warmup, at < 4);
         }
@@ -497,7 +500,7 @@ fn chains_resume_bit_by_bit() {
     );
 }
 
-/// A straight line with noisy observations.
+/// The model of a straight line with noisy observations.
 struct Pair(Vec<f64>);
 
 impl bnnc_mcmc::seam::Target for Pair {

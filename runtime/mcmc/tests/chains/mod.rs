@@ -1,4 +1,4 @@
-//! Hand-written targets, and chains on them.
+//! Hand-written targets, and functions that run chains on them.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use bnnc_abi::sampling::Transition;
@@ -6,7 +6,7 @@ use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
 
-/// A density that does not depend on rows. The function writes the gradient and returns the log density.
+/// A target whose density does not depend on rows of data. The function writes the gradient and returns the log density.
 pub struct Density<Function>(pub Function);
 
 impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {
@@ -23,27 +23,28 @@ impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {
     }
 }
 
-/// A mean with a normal prior around 0 and normal observations.
+/// The model of an unknown mean. The prior is normal around 0, and the observations are normal around the mean.
 pub struct Mean {
     pub data: Vec<f64>,
-    /// The precision of the prior.
+    /// The precision of the prior of the mean.
     pub prior: f64,
-    /// The precision of an observation.
+    /// The precision of each observation.
     pub precision: f64,
 }
 
 impl Mean {
-    /// Returns the precision of the posterior.
+    /// Returns the precision of the posterior of the mean.
     pub fn posterior(&self) -> f64 {
         self.prior + self.precision * self.data.len() as f64
     }
 
-    /// Returns the mean of the posterior.
+    /// Returns the mean of the posterior of the mean.
     pub fn centre(&self) -> f64 {
         self.precision * self.data.iter().sum::<f64>() / self.posterior()
     }
 
-    /// Returns the variance of `N / n` times the gradient of `n` rows chosen without replacement: `(N precision)^2 S^2 / n (1 - n / N)`.
+    /// Returns the variance of a gradient estimate: `N / n` times the gradient of `n` of the `N` rows, chosen without replacement. The
+    /// variance is `(N precision)^2 S^2 / n (1 - n / N)`, where `S^2` is the sample variance of the observations.
     pub fn gradient_variance(&self, batch: usize) -> f64 {
         let (all, batch) = (self.data.len() as f64, batch as f64);
         let mean = self.data.iter().sum::<f64>() / all;
@@ -76,7 +77,7 @@ impl Target for Mean {
     }
 }
 
-/// A draw of a chain.
+/// A draw of a chain, with its statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
     pub position: Vec<f64>,
@@ -84,14 +85,14 @@ pub struct Drawn {
     pub stats: Vec<f64>,
 }
 
-/// The length of a chain.
+/// The number of iterations of a chain in the warm-up and after it.
 #[derive(Clone, Copy)]
 pub struct Length {
     pub warmup: usize,
     pub draws: usize,
 }
 
-/// Returns a sampler of a chain with seed 7 on `rows` rows.
+/// Returns a sampler for one chain with seed 7 on `rows` rows of data.
 pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Length) -> Box<dyn Sampler> {
     registry::sampler(&Setup {
         transition,
@@ -104,7 +105,7 @@ pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Leng
     })
 }
 
-/// Returns the next draws.
+/// Returns the next `count` draws of the sampler.
 pub fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -> Vec<Drawn> {
     let mut answers = Answers::default();
     let drawn = |draw: seam::Draw<'_>| Drawn {
@@ -117,7 +118,7 @@ pub fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -
         .collect()
 }
 
-/// Returns one statistic of draws, by its name.
+/// Returns the values of one statistic, chosen by its name, for all draws.
 pub fn stat(sampler: &dyn Sampler, drawn: &[Drawn], name: &str) -> Vec<f64> {
     let at = sampler
         .stats()
@@ -132,7 +133,7 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the standard error of the mean of a correlated sequence, from the means of 40 batches.
+/// Returns the standard error of the mean of a correlated sequence, estimated from the means of 40 batches.
 pub fn standard_error(values: &[f64]) -> f64 {
     let batches: Vec<f64> = values.chunks_exact(values.len() / 40).map(mean).collect();
     let centre = mean(&batches);
@@ -140,13 +141,13 @@ pub fn standard_error(values: &[f64]) -> f64 {
     (spread / (batches.len() - 1) as f64 / batches.len() as f64).sqrt()
 }
 
-/// Returns the distance of the mean of a correlated sequence from a value, in standard errors.
+/// Returns the mean of a correlated sequence minus `from`, in standard errors.
 pub fn deviation(values: &[f64], from: f64) -> f64 {
     (mean(values) - from).abs() / standard_error(values)
 }
 
-/// Checks that a sampler that is restored from saved bytes, before or after the end of the warm-up, continues with identical bits, and that it
-/// rejects other bytes.
+/// Checks that a sampler that is restored from saved bytes continues with identical bits, both before and after the end of the warm-up. Also
+/// checks that invalid bytes are rejected.
 pub fn resumes(transition: &Transition, target: &mut dyn Target, rows: usize) {
     let length = Length {
         warmup: 200,

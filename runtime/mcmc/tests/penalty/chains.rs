@@ -7,7 +7,7 @@ use bnnc_mcmc::penalty::STATS;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
 
-/// A summary of all draws of a run. Draws without a computed density count as rejected and have no variance.
+/// A summary of all draws of a run. A draw without a computed density counts as rejected, and its variance is ignored.
 #[derive(Default)]
 struct PenaltySummary {
     draws: u64,
@@ -17,7 +17,7 @@ struct PenaltySummary {
 }
 
 impl PenaltySummary {
-    /// Adds the numbers of a draw, in the order of [`STATS`].
+    /// Adds a draw, whose statistics are in the order of [`STATS`].
     fn take(&mut self, stats: &[f64]) {
         let [_, accepted, _, variance, diverging, _] = stats else {
             unreachable!("{} numbers come with a draw", STATS.len())
@@ -54,7 +54,7 @@ fn walk(batch: usize, batches: usize, step: f64) -> Penalty {
     }
 }
 
-/// Returns 2000 points on a line, in order of `x`, so that files of consecutive rows differ.
+/// Returns 2000 points on a line, in increasing order of `x`. If consecutive rows form a file, the files therefore differ.
 fn many() -> Line {
     let noise = ChainNoise::new(5, "line", 0);
     let mut errors = vec![0.0; 2000];
@@ -83,7 +83,7 @@ fn chain(options: Penalty, start: &[f64], shards: &[usize], seed: u64) -> Box<dy
     })
 }
 
-/// Returns the draws after the warm-up, separately for each coordinate, and their summary.
+/// Returns the draws after the warm-up, with one vector per coordinate, and the summary of these draws.
 fn draws(
     sampler: &mut dyn Sampler,
     target: &mut dyn Target,
@@ -111,7 +111,7 @@ fn moment(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the effective sample size for the mean of a series, from the means of 200 long batches.
+/// Returns the effective sample size for the mean of a series, estimated from the means of 200 long batches.
 fn effective(values: &[f64]) -> f64 {
     let (mean, length) = (moment(values), values.len() / 200);
     let variance = moment(
@@ -127,14 +127,15 @@ fn effective(values: &[f64]) -> f64 {
     variance / (length as f64 * moment(&of_means)) * values.len() as f64
 }
 
-/// Returns the standard deviation of draws around the given mean, divided by the square root of the given variance, and the effective sample size of
-/// the squared deviations.
+/// Returns two numbers. The first is the root mean squared deviation of the draws from `mean`, divided by the root of `variance`. The second is the
+/// effective sample size of the squared deviations.
 fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     ((moment(&squares) / variance).sqrt(), effective(&squares))
 }
 
-/// Checks that means and standard deviations agree with a distribution within `z` standard errors plus a relative `bias`.
+/// Checks that means and standard deviations of draws agree with a distribution. The tolerance is `z` standard errors plus a relative error of
+/// `bias`.
 fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     for (at, values) in draws.iter().enumerate() {
         let deviation = law.variance[at].sqrt();
@@ -154,9 +155,10 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     }
 }
 
-/// An iteration has 5 batches of 5 rows each, out of 2000. The step size makes the mean variance of the difference lie between 0.8 and 1. The
-/// standard deviation of the draws, relative to that of the tempered posterior, must be 0.98 to 1.035 with the plain penalty, 0.98 to 1.03 with the
-/// corrected penalty, and 1.07 to 1.12 without a penalty. The bounds leave room for more than three standard errors of the ratio.
+/// In each iteration, 5 batches of 5 rows are chosen from 2000 rows. With this step size, the mean variance of the loss difference is between 0.8 and
+/// 1. The test divides the standard deviation of the draws by that of the tempered posterior. This ratio must be 0.98 to 1.035 with the plain
+/// penalty, 0.98 to 1.03 with the corrected penalty, and 1.07 to 1.12 without a penalty. The bounds leave room for more than three standard errors of
+/// the ratio.
 #[test]
 fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();
@@ -187,8 +189,8 @@ fn corrected_batches_sample_the_tempered_posterior() {
     }
 }
 
-/// Three files with 1500, 300 and 200 different rows contribute 3, 1 and 1 rows to every batch. If all rows of a batch had the same weight,
-/// the two later files would have 2/5 of the weight instead of a quarter.
+/// Three files with 1500, 300 and 200 rows contribute 3, 1 and 1 rows to every batch. The rows of different files have different distributions. If
+/// all rows of a batch had the same weight, the second and third file together would have a weight of 2/5 instead of a quarter.
 #[test]
 fn several_files_sample_the_target_of_one_file() {
     let mut line = many();
@@ -203,8 +205,8 @@ fn several_files_sample_the_target_of_one_file() {
     assert_samples(&draws, &law, 4.0, 0.03);
 }
 
-/// If batches have all rows, the chain is exact with both proposals. The Langevin step is so long that without the acceptance step the variance would
-/// be larger by the fraction `1 / (1 - eta / (2 variance)) - 1`, which is more than a third here.
+/// If a batch contains all rows, the chain is exact with both kinds of proposal. The Langevin step is long: without the acceptance step, the variance
+/// would be too large by the fraction `1 / (1 - eta / (2 variance)) - 1`, which is more than a third here.
 #[test]
 fn all_rows_sample_the_posterior() {
     let mut line = eight();
@@ -224,8 +226,8 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals use gradients of batches. The test covers both losses, each with one of the estimators. Without the acceptance step, the first
-/// chain would have more than 1.2 times the correct standard deviation.
+/// Langevin proposals use gradients of batches. The first chain uses one loss and one estimator, and the second chain uses the others. Without the
+/// acceptance step, the standard deviation of the first chain would be more than 1.2 times the correct value.
 #[test]
 fn langevin_proposals_from_batches_sample_the_target() {
     let mut line = many();
@@ -253,7 +255,7 @@ fn langevin_proposals_from_batches_sample_the_target() {
     assert_samples(&kept, &law, 4.0, 0.02);
 }
 
-/// A restored chain continues with the same draws. Bytes that do not come from a chain of this dimension are rejected.
+/// A restored chain continues with the same draws. Bytes from a chain with a different dimension are rejected.
 #[test]
 fn restored_chains_continue_bit_for_bit() {
     let mut line = many();
@@ -282,7 +284,7 @@ fn restored_chains_continue_bit_for_bit() {
     }
 }
 
-/// A standard normal distribution truncated at zero. Below zero, density and gradient are not finite.
+/// A standard normal distribution truncated to positive values. At negative positions, the density and the gradient are not finite.
 struct Half(f64);
 
 impl Target for Half {
@@ -301,7 +303,7 @@ impl Target for Half {
     }
 }
 
-/// Proposals at which the density cannot be computed are rejected, and the numbers of the draw stay finite.
+/// Proposals at which the density cannot be computed are rejected, and the statistics of the draw stay finite.
 #[test]
 fn proposals_that_are_not_finite_are_rejected() {
     for fault in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
@@ -330,7 +332,7 @@ fn proposals_that_are_not_finite_are_rejected() {
     }
 }
 
-/// A draw has one number per name, and a flag that marks the warm-up.
+/// A draw has one statistic per name, and a flag that marks draws of the warm-up.
 #[test]
 fn draws_have_their_statistics() {
     let (mut line, mut answers) = (many(), Answers::default());

@@ -1,4 +1,4 @@
-//! Tests that enumerate all possible batches, so that the mean of the estimates is exact.
+//! Tests that enumerate all possible batches. They compute the exact mean of the estimates.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
@@ -18,7 +18,7 @@ fn options(batch: usize, batches: usize, loss: Loss) -> Penalty {
     }
 }
 
-/// Returns all subsets with `count` elements of the integers `first..end`.
+/// Returns all subsets of the integers `first..end` that have `count` elements.
 fn subsets(first: u32, end: u32, count: usize) -> Vec<Vec<u32>> {
     if count == 0 {
         return vec![Vec::new()];
@@ -30,7 +30,7 @@ fn subsets(first: u32, end: u32, count: usize) -> Vec<Vec<u32>> {
     (first..end).flat_map(with_lowest).collect()
 }
 
-/// Returns all batches with `counts[k]` rows of shard `k`, as one group per shard.
+/// Returns all possible batches that contain `counts[k]` rows of each shard `k`. A batch has one group per shard.
 fn batches(shards: &[usize], counts: &[usize]) -> Vec<Vec<Vec<u32>>> {
     let (mut all, mut first) = (vec![Vec::new()], 0);
     for (&rows, &count) in shards.iter().zip(counts) {
@@ -49,7 +49,7 @@ fn batches(shards: &[usize], counts: &[usize]) -> Vec<Vec<Vec<u32>>> {
     all
 }
 
-/// Returns the estimate from these batches.
+/// Returns the estimate that is computed from these batches.
 fn estimate(
     losses: &mut Losses,
     line: &Line,
@@ -62,8 +62,8 @@ fn estimate(
     losses.estimate(line.prior(to) - line.prior(from), &sums)
 }
 
-/// Returns the normal distribution whose differences of log density equal the mean estimates over all batches. Five points determine the
-/// distribution.
+/// Computes the mean of the estimated differences over all batches. Returns the normal distribution whose log density has these differences.
+/// Five points determine the distribution.
 fn enumerated(losses: &mut Losses, line: &Line, all: &[Vec<Vec<u32>>]) -> Law {
     let mut change = |to: [f64; 2]| {
         let sum: f64 = all
@@ -97,8 +97,8 @@ fn assert_law(law: &Law, [a, b, aa, ab, bb]: [f64; 5]) {
 const FULL: [f64; 5] = [0.21480489, 0.77863725, 0.01138104, -0.00159433, 0.00992162];
 const TEMPERED: [f64; 5] = [0.21121462, 0.75711215, 0.04399345, -0.00598864, 0.03851154];
 
-/// The mean of the estimates over all 28 batches of two rows is the difference of log densities of the posterior tempered by 2/8, or of the
-/// ordinary posterior if the loss is scaled.
+/// The mean of the estimates over all 28 batches of two rows is a difference of log densities. They are the log densities of the posterior
+/// tempered by 2/8, or of the ordinary posterior if the loss is scaled to all rows.
 #[test]
 fn mean_over_all_batches_is_the_stated_target() {
     let line = eight();
@@ -117,7 +117,7 @@ fn mean_over_all_batches_is_the_stated_target() {
         target(&options(2, 3, Loss::Data), 8, 1.0),
         "the ordinary posterior"
     );
-    // A temperature of 4 is equivalent to the tempering by the batch.
+    // A temperature of 4 is equivalent to the tempering by a batch of 2 out of 8 rows.
     let cold = enumerated(
         &mut Losses::new(&options(2, 3, Loss::Data), &[8], 4.0),
         &line,
@@ -141,15 +141,15 @@ fn mean_over_all_batches_is_the_stated_target() {
         "a wider distribution than the posterior tempered by 2/8 (temperature 4), because nothing corrects for the noise of batches"
     );
     assert_eq!(target(&naive(8), 8, 1.0), "the ordinary posterior");
-    // 41 / 5, computed through its reciprocal, is 8.200000000000001.
+    // The division of 41 by 5, computed as a product with a reciprocal, gives 8.200000000000001.
     assert_eq!(
         target(&options(5, 3, Loss::Batch), 41, 1.0),
         "the posterior tempered by 5/41 (temperature 8.2)"
     );
 }
 
-/// If batches have all rows, only one batch is used, whatever number of batches was requested. For both losses, the difference is exact and its
-/// variance is 0.
+/// If a batch contains all rows, only one batch is used, whatever number of batches the options give. For both losses, the estimated difference
+/// is exact, and its variance is 0.
 #[test]
 fn batches_of_all_rows_are_exact() {
     let line = eight();
@@ -172,7 +172,7 @@ fn batches_of_all_rows_are_exact() {
     }
 }
 
-/// The estimates of one step from (0.1, 0.9) to (0.3, 0.7) agree with the published ones.
+/// For one step from (0.1, 0.9) to (0.3, 0.7), the estimates agree with the published ones.
 #[test]
 fn estimates_of_one_step_agree_with_published_ones() {
     let (line, from, to) = (eight(), [0.1, 0.9], [0.3, 0.7]);
@@ -185,7 +185,7 @@ fn estimates_of_one_step_agree_with_published_ones() {
     let variance = each.iter().map(|one| (one - mean_of).powi(2)).sum::<f64>() / 28.0;
     assert!((mean_of + 0.60222222).abs() < 5e-9);
     assert!((variance - 5.41424550).abs() < 5e-9);
-    // Three batches without common rows, each with its own loss.
+    // The three batches have no rows in common. Each batch has a different loss.
     let disjoint = [vec![vec![0, 1]], vec![vec![2, 3]], vec![vec![4, 5]]];
     let mut losses = Losses::new(&options(2, 3, Loss::Batch), &[8], 1.0);
     for (batch, want) in disjoint.iter().zip([0.21333333, -0.91555556, -0.05111111]) {
@@ -199,7 +199,8 @@ fn estimates_of_one_step_agree_with_published_ones() {
     assert_eq!(three.penalty, three.variance / 2.0);
 }
 
-/// The number of rows of each file, the size of a batch, and the number of rows that each file contributes to it.
+/// Cases for the tests of shards: the number of rows of each file, the size of a batch, and the number of rows that each file contributes to
+/// the batch.
 const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[3, 5], 2, &[1, 1]),
     (&[2, 6], 3, &[1, 2]),
@@ -207,7 +208,7 @@ const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[1, 4, 3], 3, &[1, 1, 1]),
 ];
 
-/// The target does not depend on how the rows are distributed over files.
+/// The target is the same, however the rows are distributed over files.
 #[test]
 fn target_does_not_depend_on_files() {
     let line = eight();
@@ -241,8 +242,8 @@ fn target_does_not_depend_on_files() {
     }
 }
 
-/// The mean of the estimated variance over all pairs of batches is the variance of the estimated difference, for one file and
-/// for several.
+/// The mean of the estimated variance over all pairs of batches equals the variance of the estimated difference. The test covers one file and
+/// several files.
 #[test]
 fn estimated_variances_are_unbiased() {
     let (line, from, to) = (eight(), [0.1, 0.9], [0.3, 0.7]);
@@ -258,7 +259,7 @@ fn estimated_variances_are_unbiased() {
             let (mut sum, mut squares, mut variances, mut times) = (0.0, 0.0, 0.0, 0.0);
             for (at, one) in all.iter().enumerate() {
                 for other in &all {
-                    // The single estimate comes from a separate batch, which does not affect the mean of its variance.
+                    // The single estimate is computed from a separate batch. This batch does not affect the mean of the estimated variance.
                     let used = match estimator {
                         Estimator::Mean => vec![one, other],
                         Estimator::Single => vec![&all[(7 * at + 3) % all.len()], one, other],
@@ -286,7 +287,7 @@ fn estimated_variances_are_unbiased() {
     }
 }
 
-/// The variance of equal differences is 0, which is valid. The variance of a single difference is 0 too.
+/// If all differences are equal, their variance is 0, which is valid. A single difference also has the variance 0.
 #[test]
 fn variances_of_equal_or_single_differences_are_zero() {
     assert_eq!(mean(&[0.7, 0.7]), (0.7, 0.0));

@@ -1,4 +1,4 @@
-//! The acceptance and the stationary distribution of a chain in one dimension, by quadrature.
+//! Computes the acceptance probability and the stationary distribution of a chain in one dimension by quadrature.
 
 use bnnc_abi::sampling::Correction;
 use bnnc_mcmc::penalty::correction::penalty;
@@ -6,7 +6,7 @@ use bnnc_mcmc::penalty::estimate::{mean, single};
 use bnnc_mcmc::penalty::log_acceptance;
 use std::f64::consts::PI;
 
-/// Returns the integral of a smooth function by Simpson's rule.
+/// Returns the integral of a smooth function, computed by Simpson's rule.
 fn simpson(from: f64, to: f64, pieces: usize, of: impl Fn(f64) -> f64) -> f64 {
     let step = (to - from) / pieces as f64;
     let weights = |at: usize| {
@@ -26,7 +26,7 @@ fn normal_density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
 }
 
-/// Returns the mean acceptance if the estimate is normal around `difference` with a known variance.
+/// Returns the mean acceptance probability if the estimate is normal around `difference` with the known variance `variance`.
 fn mean_acceptance(difference: f64, variance: f64) -> f64 {
     let (deviation, penalty) = (variance.sqrt(), penalty(Correction::Plain, variance, 5));
     let of = |z: f64| normal_density(z) * log_acceptance(0.0, difference + deviation * z, penalty).exp();
@@ -44,14 +44,14 @@ fn acceptance_with_known_variance_satisfies_detailed_balance() {
         let got = mean_acceptance(difference, variance);
         assert!((got - want).abs() < 6e-9, "{got}");
     }
-    // Detailed balance holds exactly.
+    // With a known variance, detailed balance holds exactly.
     for (difference, variance) in [(0.3, 0.5), (1.7, 2.0), (4.0, 9.0)] {
         let ratio = mean_acceptance(difference, variance) / mean_acceptance(-difference, variance);
         assert!((ratio / (-difference).exp() - 1.0).abs() < 1e-9);
     }
 }
 
-/// The distribution function of the standard normal distribution, by the error function of Numerical Recipes (relative error 1.2e-7).
+/// Returns the distribution function of the standard normal distribution. It uses the error function of Numerical Recipes (relative error 1.2e-7).
 fn normal(x: f64) -> f64 {
     let z = (x / 2f64.sqrt()).abs();
     let t = 1.0 / (1.0 + 0.5 * z);
@@ -72,13 +72,13 @@ fn normal(x: f64) -> f64 {
     if x >= 0.0 { 1.0 - upper } else { upper }
 }
 
-/// Returns `E min(1, exp(-d - u))` for a normal `d`.
+/// Returns `E min(1, exp(-d - u))`, where `d` is normal and `u` is the penalty.
 fn accepted(difference: f64, variance: f64, penalty: f64) -> f64 {
     let (middle, deviation) = (difference + penalty, variance.sqrt());
     normal(-middle / deviation) + (variance / 2.0 - middle).exp() * normal((middle - variance) / deviation)
 }
 
-/// Returns the differences of `batches` batches, with zero mean and the given sum of squares.
+/// Returns differences of `batches` batches. Their mean is zero, and their sum of squares is `squares`.
 fn spread(batches: usize, squares: f64) -> Vec<f64> {
     let mut differences = vec![0.0; batches];
     differences[0] = (squares / 2.0).sqrt();
@@ -86,8 +86,9 @@ fn spread(batches: usize, squares: f64) -> Vec<f64> {
     differences
 }
 
-/// Returns the nodes of a quadrature over penalties, each with its probability. The loss differences of the `M` batches are normal with the variance
-/// `variance`, so the sum of their squares around their mean is `variance` times a chi-square variable with `M - 1` degrees of freedom.
+/// Returns the nodes of a quadrature over penalties, each with its probability. The loss differences of `M` batches are normal with variance
+/// `variance`. Therefore, the sum of their squared deviations from their mean is `variance` times a chi-square variable with `M - 1` degrees of
+/// freedom.
 fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64, f64)> {
     let (free, nodes) = ((batches - 1) as f64, 60);
     let step = (free / 2.0 + 12.0 * (free / 2.0).sqrt() + 14.0).sqrt() / f64::from(nodes);
@@ -110,8 +111,8 @@ fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64,
 const CELLS: usize = 121;
 const REACH: f64 = 6.5;
 
-/// Returns the variance of the stationary distribution of a chain whose target is N(0, 1) and whose steps are normal with standard deviation 0.8. The
-/// loss differences of batches are normal with standard deviation `2 |step|`.
+/// Returns the variance of the stationary distribution of a chain. The target is N(0, 1). The steps are normal with standard deviation 0.8. The loss
+/// differences of batches are normal with standard deviation `2 |step|`.
 fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     let (width, scale) = (2.0 * REACH / (CELLS - 1) as f64, 0.8);
     let place = |cell: usize| cell as f64 * width - REACH;
@@ -141,8 +142,8 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     (0..CELLS).map(|cell| law[cell] * place(cell).powi(2)).sum()
 }
 
-/// Returns the stationary distribution of a chain with these rates between states, by the elimination of Grassmann, Taksar and Heyman (which
-/// has no subtractions).
+/// Returns the stationary distribution of a chain with these rates between states. It uses the elimination method of Grassmann, Taksar and Heyman,
+/// which does not need subtractions.
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();
@@ -163,7 +164,7 @@ fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     law.into_iter().map(|weight| weight / total).collect()
 }
 
-/// The stationary variances agree with the published ones; the target has variance 1.
+/// The stationary variances agree with the published values. The variance of the target is 1.
 #[test]
 fn stationary_variances_agree_with_published_ones() {
     for (batches, plain, naive, digits) in [
@@ -185,7 +186,7 @@ fn stationary_variances_agree_with_published_ones() {
     }
 }
 
-/// The variance of estimator (a) is computed around the mean of the further differences.
+/// Estimator (a) computes the variance from all differences except the first, around the mean of these differences.
 #[test]
 fn variance_of_the_single_estimator_uses_the_other_differences() {
     let (difference, variance) = single(&[7.0, 1.0, 2.0, 6.0]);

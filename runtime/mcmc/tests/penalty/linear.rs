@@ -1,8 +1,9 @@
-//! A straight line `a + b x` with known noise and standard normal priors. Its posterior is normal at any temperature.
+//! The model of a straight line `a + b x` with known noise and standard normal priors. Its posterior is normal at any
+//! temperature.
 
 use bnnc_mcmc::seam::Target;
 
-/// The eight points of the published tables, with noise of 0.3.
+/// The eight points of the published tables. The standard deviation of the noise is 0.3.
 pub fn eight() -> Line {
     Line {
         x: vec![-1.5, -1.0, -0.4, 0.0, 0.3, 0.8, 1.2, 1.9],
@@ -17,7 +18,7 @@ pub struct Line {
     pub noise: f64,
 }
 
-/// A normal distribution of two numbers.
+/// A normal distribution of two quantities.
 #[derive(Debug)]
 pub struct Law {
     pub mean: [f64; 2],
@@ -26,7 +27,8 @@ pub struct Law {
 }
 
 impl Law {
-    /// Returns the distribution with density `exp(linear . t - t . precision t / 2)`.
+    /// Returns the normal distribution whose density is proportional to `exp(linear . t - t . precision t / 2)`. The
+    /// precision matrix is `[[p, q], [q, r]]`.
     pub fn of_form(linear: [f64; 2], [p, q, r]: [f64; 3]) -> Law {
         let determinant = p * r - q * q;
         let (variance, covariance) = ([r / determinant, p / determinant], -q / determinant);
@@ -42,7 +44,7 @@ impl Law {
 }
 
 impl Line {
-    /// Returns the posterior if the log likelihood is multiplied by `power`.
+    /// Returns the posterior for a log likelihood that is multiplied by `power`.
     pub fn posterior(&self, power: f64) -> Law {
         let weight = power / (self.noise * self.noise);
         let sum = |of: fn(f64, f64) -> f64| -> f64 {
@@ -64,7 +66,7 @@ impl Line {
         -0.5 * (rest / self.noise).powi(2)
     }
 
-    /// Returns the change of the log likelihood of some rows.
+    /// Returns the change of the log likelihood of these rows between two positions.
     pub fn change(&self, rows: &[u32], from: &[f64], to: &[f64]) -> f64 {
         rows.iter()
             .map(|row| self.row(*row as usize, to) - self.row(*row as usize, from))

@@ -1,7 +1,8 @@
-//! The penalty method agrees with enumerations, quadrature and conjugate posteriors.
+//! Tests that the penalty method agrees with enumerations of all batches, with quadrature and with
+//! conjugate posteriors.
 
 #![allow(clippy::unwrap_used)]
-// Loops with two indices into a matrix of rates resemble the formula.
+// Loops over two indices of a matrix of rates look like the formula.
 #![allow(clippy::needless_range_loop)]
 
 mod chains;

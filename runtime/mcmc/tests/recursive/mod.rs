@@ -1,5 +1,5 @@
-//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. This implementation makes the
-//! same random choices as the sampler under test, and can have a deliberate defect.
+//! The no-U-turn sampler as the papers describe it. It is recursive, uses the coordinates of the target, and stores a momentum for each point. It
+//! makes the same random choices as the sampler under test, and can have a deliberate defect.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;
@@ -8,13 +8,13 @@ use bnnc_mcmc::seam::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// The checks across subtrees are omitted. This gives a different sampler, which is also exact.
+    /// The checks across subtrees are omitted. This sampler differs from the sampler under test, but is exact too.
     NoChecksAcross,
-    /// States are chosen with equal weights.
+    /// A state is chosen from a trajectory with equal weights.
     EqualWeights,
-    /// The state of a doubling that turned back is accepted.
+    /// A doubling that turned back may still replace the state.
     TurnedTaken,
-    /// The momentum is not fully refreshed: 0.6 of the old momentum is added to the new one.
+    /// The momentum is not fully refreshed: 0.6 of the old momentum is added to the new momentum.
     MomentumKept,
 }
 
@@ -34,7 +34,7 @@ struct Tree {
     sum: Vec<f64>,
 }
 
-/// The outcome of an iteration.
+/// The outcome of one iteration.
 #[derive(Debug)]
 pub struct Moved {
     pub position: Vec<f64>,
@@ -120,7 +120,7 @@ impl<'a> Recursive<'a> {
         to
     }
 
-    /// Returns whether a part of a trajectory with this sum of momenta has not turned back at either end.
+    /// Returns whether a part of a trajectory continues, which means that it has not turned back at either end. `sum` is the sum of its momenta.
     fn goes_on(&self, sum: &[f64], first: &Point, last: &Point) -> bool {
         [first, last].iter().all(|end| {
             let product: f64 = (0..sum.len())
@@ -130,7 +130,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// Returns whether the union of two neighbouring trees has not turned back.
+    /// Returns whether the union of two neighbouring trees continues, which means that it has not turned back.
     fn union_goes_on(&self, first: &Tree, second: &Tree) -> bool {
         let across = self.goes_on(
             &plus(&first.sum, &second.first.momentum),
@@ -191,7 +191,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// Runs one iteration from a position.
+    /// Runs one iteration that starts at `position`.
     pub fn transition(&mut self, position: &[f64], iteration: u64) -> Moved {
         (self.iteration, self.choices, self.steps, self.acceptance) = (iteration, 0, 0, 0.0);
         let mut momentum = vec![0.0; position.len()];
@@ -235,7 +235,7 @@ impl<'a> Recursive<'a> {
             let uniform = self.noise.uniform(Purpose::Accept, iteration, depth);
             let taken = uniform < (tree.log_weight - whole.log_weight).exp();
             depth += 1;
-            // The two trees in the order of time.
+            // `early` is the tree that comes first in time, and `late` is the other tree.
             let (early, late) = if forward {
                 (whole, tree)
             } else {

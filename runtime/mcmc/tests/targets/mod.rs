@@ -1,4 +1,4 @@
-//! Options of samplers, and checks of draws that detect incorrect samplers.
+//! Options of samplers for tests, and checks of draws that detect incorrect samplers.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
@@ -7,7 +7,7 @@ use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
 
-/// All metrics. The first is not adapted.
+/// All metrics. All except the first are adapted.
 pub const METRICS: [MetricKind; 5] = [
     MetricKind::Unit,
     MetricKind::Diagonal,
@@ -16,7 +16,7 @@ pub const METRICS: [MetricKind; 5] = [
     MetricKind::WindowedDense,
 ];
 
-/// The default options.
+/// Returns the default options of the adaptation with this metric.
 pub fn adapted(metric: MetricKind) -> Adaptation {
     Adaptation {
         step_size: None,
@@ -25,7 +25,7 @@ pub fn adapted(metric: MetricKind) -> Adaptation {
     }
 }
 
-/// Options with a given step size.
+/// Returns options with a fixed step size.
 pub fn fixed(step_size: f64) -> Adaptation {
     Adaptation {
         step_size: Some(step_size),
@@ -33,7 +33,7 @@ pub fn fixed(step_size: f64) -> Adaptation {
     }
 }
 
-/// The no-U-turn sampler.
+/// Returns the no-U-turn sampler with these options.
 pub fn nuts(adaptation: Adaptation) -> Transition {
     Transition::Nuts(NutsOptions {
         max_depth: 10,
@@ -41,7 +41,7 @@ pub fn nuts(adaptation: Adaptation) -> Transition {
     })
 }
 
-/// Returns the setup of the chain with this index, without warm-up.
+/// Returns the setup of the chain with the index `chain`, without a warm-up.
 pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize) -> Setup<'a> {
     Setup {
         transition,
@@ -54,7 +54,7 @@ pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize)
     }
 }
 
-/// Returns the draws after a warm-up.
+/// Runs a chain. Returns the draws after the warm-up.
 pub fn run(transition: &Transition, target: &mut dyn Target, start: &[f64], length: Length) -> Vec<Drawn> {
     let mut sampler = sampler(transition, start, 0, length);
     let warmup = draws(sampler.as_mut(), target, length.warmup);
@@ -64,7 +64,7 @@ pub fn run(transition: &Transition, target: &mut dyn Target, start: &[f64], leng
     draws
 }
 
-/// Returns the position of a statistic of the no-U-turn sampler.
+/// Returns the index of a statistic of the no-U-turn sampler, given its name.
 pub fn place(name: &str) -> usize {
     let names = bnnc_mcmc::hamiltonian::STATS;
     names
@@ -90,7 +90,7 @@ pub struct Mean<'a> {
     pub name: String,
     pub of: Box<Function<'a>>,
     pub mean: f64,
-    /// The standard error of `mean`, if `mean` is itself an estimate.
+    /// The standard error of `mean` if `mean` is itself an estimate, or zero.
     pub error: f64,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Mean<'a> {
     }
 }
 
-/// Returns the largest distance of a mean over draws from its exact value, in standard errors, and the name of this mean.
+/// Compares means over draws with their exact values. Returns the largest difference in standard errors, and the name of this mean.
 pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     let mut furthest = (0.0, String::new());
     for mean in means {
@@ -123,13 +123,13 @@ pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     furthest
 }
 
-/// Panics if a mean over draws is five standard errors or more from its exact value.
+/// Panics if the difference between a mean over draws and its exact value is five standard errors or more.
 pub fn check(draws: &[Drawn], means: &[Mean<'_>]) {
     let (distance, name) = furthest(draws, means);
     assert!(distance < 5.0, "{name}: {distance} standard errors");
 }
 
-/// Returns the means and second moments of a normal distribution.
+/// Returns the means and second moments of a normal distribution, as functions of a position with their exact values.
 pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean<'a>> {
     let mut means = Vec::new();
     for i in 0..mean.len() {
@@ -146,18 +146,18 @@ pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean
     means
 }
 
-/// A distribution from which exact draws can be made.
+/// A distribution for which exact draws can be made.
 pub struct Exact<'a> {
-    /// Makes a draw from random numbers.
+    /// Makes an exact draw from random numbers.
     pub draw: &'a dyn Fn(ChainNoise) -> Vec<f64>,
-    /// A function of a draw that is uniformly distributed on (0, 1).
+    /// Maps a draw to a number that is uniformly distributed on (0, 1).
     pub uniform: &'a dyn Fn(&[f64]) -> f64,
 }
 
 impl Exact<'_> {
-    /// Moves each of many exact draws by a few transitions, and counts the results in 20 cells of equal probability. `moved` takes a start and the
-    /// index of the chain. Returns the chi-square statistic of the counts. Chains are independent of each other, so that the statistic has 19 degrees
-    /// of freedom if the transitions leave the distribution invariant.
+    /// Makes many exact draws, moves each by a few transitions, and counts the results in 20 cells of equal probability. `moved` gets a draw and the
+    /// index of a chain, and returns the position after the transitions. The result is the chi-square statistic of the counts. The chains are
+    /// independent. If the transitions leave the distribution invariant, the statistic therefore has 19 degrees of freedom.
     pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
         const CELLS: usize = 20;
         let mut counts = [0.0; CELLS];
@@ -174,5 +174,5 @@ impl Exact<'_> {
     }
 }
 
-/// The value that a chi-square statistic with 19 degrees of freedom exceeds with a probability of 1e-6.
+/// A chi-square variable with 19 degrees of freedom is above this value with a probability of 1e-6.
 pub const REFUSED: f64 = 63.0;
