@@ -1,40 +1,40 @@
-//! The outcome of an integration.
+//! The result of an integration.
 
 use crate::rational::{Rational, to_f64};
 use crate::region::ball::Ball;
 use std::borrow::Borrow;
 use std::time::Instant;
 
-/// A number with a bound on its error.
+/// A computed number, with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The computed number.
+    /// The computed number, which may be rounded.
     pub value: f64,
-    /// A bound on the distance between `value` and the exact number, including the rounding error of `value`.
+    /// A bound on the difference between `value` and the exact number, including the rounding error of `value`.
     pub error_bound: f64,
-    /// The true number, if it was computed exactly.
+    /// The exact number; `None` if it was not computed.
     pub exact: Option<Rational>,
 }
 
 /// The result of an integration over a region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegionIntegral {
-    /// The region has a volume.
+    /// The region has a volume, and the integral over it was computed.
     Integral(Integral),
-    /// The region is empty; the integral is 0.
+    /// The region is empty, so the integral is 0.
     Empty,
-    /// The region has points but no volume; the integral is 0.
+    /// The region has points but no volume, so the integral is 0.
     Degenerate,
-    /// The region is unbounded in this direction, in which the weight is not zero.
+    /// The region is unbounded in this direction, and the weight is not zero there.
     Unbounded(Vec<Rational>),
-    /// The work on the region would exceed what [`IntegrationLimits`] allows, so nothing is known about the integral.
+    /// The work on the region would exceed a limit of [`IntegrationLimits`]. The integral is unknown.
     GaveUp(Limit),
 }
 
-/// The limit that the work on a region reached.
+/// The limit that the work on a region would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// [`IntegrationLimits::steps`], or a fixed number of monomials.
+    /// [`IntegrationLimits::steps`], or a fixed limit on the number of monomials.
     Steps,
     /// [`IntegrationLimits::deadline`].
     Seconds,
@@ -42,28 +42,29 @@ pub enum Limit {
     Memory,
 }
 
-/// The required accuracy of a result, and the limits on the work for it.
+/// The required accuracy of a result, and limits on the work that may be spent on the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IntegrationLimits {
-    /// The largest relative error bound of a floating-point result; a result with a larger bound is computed again in rationals.
+    /// The largest allowed relative error bound of a floating-point result. If a result has a larger bound, it is computed again in rational
+    /// arithmetic.
     pub tolerance: f64,
-    /// True to compute in rationals from the start.
+    /// True if all results are computed in rational arithmetic from the start.
     pub exact: bool,
-    /// The maximum number of regions to integrate.
+    /// The maximum number of regions that are integrated.
     pub regions: usize,
-    /// The maximum number of steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral over a face
-    /// of the region. A stored number counts as eight terms, and a term in rationals counts as 32 terms.
+    /// The maximum number of steps in one region. One step compares two rays of the cone over the region, or adds one term to the integral over a
+    /// face of the region. Storing a number counts as eight steps. Adding a term in rational arithmetic counts as at least 32 steps.
     pub steps: u64,
-    /// The maximum number of bytes for the search and the current region together. Rays, moments of faces, solved cases and terms are
-    /// counted. The allocator takes somewhat more.
+    /// The maximum number of bytes for the search and the current region together. The count includes rays, moments of faces, solved cases and
+    /// terms. The allocator uses somewhat more memory.
     pub memory: u64,
-    /// The time at which unfinished work is abandoned. The clock is checked before each case and within regions.
+    /// The time at which unfinished work is abandoned. The clock is checked before each case, and during the work on a region.
     pub deadline: Option<Instant>,
 }
 
 impl Default for IntegrationLimits {
-    /// Returns limits with a relative tolerance of 1e-12, rational arithmetic only where necessary, a million regions, and a billion steps in each
-    /// region. In floating point, these steps take less than a minute.
+    /// Returns limits with a relative tolerance of 1e-12, a million regions, and a billion steps in each region. Rational arithmetic is used only
+    /// where it is needed. A billion steps in floating point take less than a minute.
     fn default() -> IntegrationLimits {
         IntegrationLimits {
             tolerance: 1e-12,
@@ -77,7 +78,7 @@ impl Default for IntegrationLimits {
 }
 
 impl Integral {
-    /// A number that is known exactly.
+    /// Creates a result whose exact number is known.
     pub fn exactly(number: Rational) -> Integral {
         let ball = Ball::around(&number);
         Integral {
@@ -87,21 +88,21 @@ impl Integral {
         }
     }
 
-    /// The number 0.
+    /// Creates the exact result 0.
     pub fn zero() -> Integral {
         Integral::exactly(Rational::ZERO)
     }
 
-    /// Adds the parts. The sum is exact if all parts are exact. Its bound covers the bounds of the parts and every rounding error of the
-    /// sum, in any order of addition (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
+    /// Adds the parts. The sum is exact if all parts are exact. The error bound of the sum includes the bounds of the parts and all rounding errors
+    /// of the additions, in any order of addition (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
     pub fn sum<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         parts.into_iter().fold(Integral::zero(), |sum, part| {
             sum.combine(part.borrow(), Ball::plus, |a, b| a + b)
         })
     }
 
-    /// Multiplies the parts. The product is exact if all parts are exact, and 1 without parts. Its bound covers the bounds of the parts and
-    /// every rounding error of the product.
+    /// Multiplies the parts. The product is exact if all parts are exact. The product of an empty list is 1. The error bound of the product includes
+    /// the bounds of the parts and all rounding errors of the multiplications.
     pub fn product<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         let one = Integral::exactly(Rational::ONE);
         parts.into_iter().fold(one, |product, part| {
@@ -109,7 +110,7 @@ impl Integral {
         })
     }
 
-    /// Multiplies by an exact number.
+    /// Multiplies the result by an exact number.
     pub fn scaled(&self, factor: &Rational) -> Integral {
         self.combine(&Integral::exactly(factor.clone()), Ball::times, |a, b| a * b)
     }
@@ -144,7 +145,7 @@ impl From<Ball> for Integral {
     }
 }
 
-/// Converts to `value`, or to the floating-point number nearest to the exact value if the exact value is known.
+/// Returns the floating-point number nearest to the exact number, or `value` if the exact number is not known.
 impl From<&Integral> for f64 {
     fn from(integral: &Integral) -> f64 {
         integral.exact.as_ref().map_or(integral.value, to_f64)
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn bounds_cover_every_rounding() {
-        // The sum has ten thousand terms that are not representable exactly, and the last term cancels the others.
+        // The ten thousand terms cannot be represented exactly in floating point. The last part cancels their sum.
         let mut parts = vec![rounded("0.1"); 10_000];
         parts.push(rounded("-999.7"));
         let sum = Integral::sum(&parts);

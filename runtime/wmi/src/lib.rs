@@ -1,7 +1,7 @@
 //! Weighted model integration: exact integrals of piecewise polynomials over polytopes and formulas.
 //!
-//! [`problem`], [`solve`] and [`region`] compute the integral of a weight over a formula of linear real arithmetic, with a certified error
-//! bound. The crate does not depend on models or machines, and does not access files.
+//! [`problem`], [`solve`] and [`region`] compute the integral of a weight over the set on which a formula of linear real arithmetic holds,
+//! with a certified error bound. The crate does not depend on models or machines, and does not access files.
 
 pub mod integral;
 pub mod linear;

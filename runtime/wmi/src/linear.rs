@@ -1,34 +1,34 @@
-//! Linear constraints.
+//! Linear constraints on real variables.
 
 use crate::rational::Rational;
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. Half-spaces are only used as regions of integrals, so it does not matter whether they include their
-/// boundaries.
+/// The half-space `coefficients . x <= bound`. Half-spaces only bound regions of integrals, so it does not matter whether the boundary belongs to a
+/// half-space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
-    /// The coefficients, one per variable.
+    /// The coefficients of the variables, one for each variable.
     pub coefficients: Vec<Rational>,
-    /// The right-hand side.
+    /// The right-hand side of the inequality.
     pub bound: Rational,
 }
 
-/// The intersection of half-spaces in `dimension` variables.
+/// A polytope: the intersection of half-spaces in `dimension` variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Polytope {
     /// The number of variables.
     pub dimension: usize,
-    /// The half-spaces.
+    /// The half-spaces whose intersection is the polytope.
     pub rows: Vec<HalfSpace>,
 }
 
 impl HalfSpace {
-    /// Creates `coefficients . x <= bound`.
+    /// Creates the half-space `coefficients . x <= bound`.
     pub fn new(coefficients: Vec<Rational>, bound: Rational) -> HalfSpace {
         HalfSpace { coefficients, bound }
     }
 
-    /// Creates `x[variable] <= bound` in `dimension` variables.
+    /// Creates the half-space `x[variable] <= bound` in `dimension` variables.
     pub fn upper(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
         HalfSpace {
             coefficients: unit(dimension, variable, Rational::ONE),
@@ -36,7 +36,7 @@ impl HalfSpace {
         }
     }
 
-    /// Creates `x[variable] >= bound` in `dimension` variables.
+    /// Creates the half-space `x[variable] >= bound` in `dimension` variables.
     pub fn lower(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
         HalfSpace {
             coefficients: unit(dimension, variable, Rational::NEG_ONE),
@@ -52,12 +52,13 @@ impl HalfSpace {
         }
     }
 
-    /// Returns whether no variable occurs. A half-space without variables is either all of space or empty.
+    /// Returns whether all coefficients are zero. A half-space without variables is either all of space or empty.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
     }
 
-    /// Returns the positive multiple whose first non-zero coefficient is 1 or -1, so that rows that bound the same form have the same coefficients.
+    /// Returns the positive multiple of this row whose first non-zero coefficient is 1 or -1. In this form, rows that bound the same linear form
+    /// have the same coefficients.
     pub(crate) fn monic(&self) -> HalfSpace {
         match self.coefficients.iter().find(|c| !c.is_zero()) {
             Some(leading) if !leading.numerator().is_one() || !leading.is_int() => {
@@ -71,7 +72,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns `bound - coefficients . point`, which is not negative inside.
+    /// Returns `bound - coefficients . point`. It is positive or zero if the point is in the half-space.
     pub fn slack(&self, point: &[Rational]) -> Rational {
         let products = self
             .coefficients
@@ -81,7 +82,7 @@ impl HalfSpace {
         products.fold(self.bound.clone(), |slack, (c, x)| slack - c * x)
     }
 
-    /// Returns the variables that occur, in order.
+    /// Returns the variables whose coefficients are not zero, in increasing order.
     pub fn support(&self) -> impl Iterator<Item = usize> + '_ {
         self.coefficients
             .iter()
@@ -92,7 +93,7 @@ impl HalfSpace {
 }
 
 impl Polytope {
-    /// Creates a polytope that is all of space, until a row is added.
+    /// Creates a polytope without rows, which is all of space.
     pub fn whole(dimension: usize) -> Polytope {
         Polytope {
             dimension,
@@ -100,7 +101,7 @@ impl Polytope {
         }
     }
 
-    /// Creates the box `lower <= x <= upper` for each variable. `None` leaves a side open.
+    /// Creates the box `lower <= x <= upper` for each variable. A bound of `None` leaves the side open.
     pub fn boxed(bounds: &[(Option<Rational>, Option<Rational>)]) -> Polytope {
         let mut polytope = Polytope::whole(bounds.len());
         for (variable, (lower, upper)) in bounds.iter().enumerate() {
@@ -115,20 +116,20 @@ impl Polytope {
         polytope
     }
 
-    /// Returns the intersection with one more half-space.
+    /// Returns the intersection of the polytope with one more half-space.
     pub fn cut(&self, row: HalfSpace) -> Polytope {
         let mut cut = self.clone();
         cut.rows.push(row);
         cut
     }
 
-    /// Returns whether `point` is in the interior of the polytope. A row without variables that holds with equality leaves no interior.
+    /// Returns whether `point` is in the interior of the polytope. A row of zero coefficients with the bound 0 makes the interior empty.
     pub fn contains_inside(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
     }
 
-    /// Groups the variables such that no row and none of the sets `together` mentions variables of two groups. The groups are in the order
-    /// of their first members. A variable that occurs nowhere is a group of its own.
+    /// Divides the variables into groups. If a row or one of the sets in `together` mentions two variables, these are in the same group. The groups
+    /// are in the order of their first variables. A variable that is mentioned nowhere is a group of its own.
     pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();
         let rows = self.rows.iter().map(|row| row.support().collect());

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// A sum of monomials. A key holds one exponent per variable; every coefficient is non-zero.
+/// A polynomial, stored as a map from monomials to coefficients. A monomial is the list of its exponents, one per variable. Every
+/// coefficient is non-zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polynomial {
     /// The number of variables.
     pub variables: usize,
-    /// Coefficients by exponents.
+    /// The coefficient of each monomial. The key is the list of exponents.
     pub terms: BTreeMap<Vec<u32>, Rational>,
 }
 
@@ -28,7 +29,7 @@ impl Polynomial {
         Polynomial::monomial(vec![0; variables], value)
     }
 
-    /// Creates the polynomial that is one variable.
+    /// Creates the polynomial that consists of one variable.
     pub fn variable(variables: usize, variable: usize) -> Polynomial {
         let exponents = (0..variables)
             .map(|column| u32::from(column == variable))
@@ -36,14 +37,14 @@ impl Polynomial {
         Polynomial::monomial(exponents, Rational::ONE)
     }
 
-    /// Creates the monomial that is `coefficient` times the variables to the power of their `exponents`.
+    /// Creates the monomial with these exponents, multiplied by `coefficient`.
     pub fn monomial(exponents: Vec<u32>, coefficient: Rational) -> Polynomial {
         let mut polynomial = Polynomial::zero(exponents.len());
         polynomial.add_term(exponents, coefficient);
         polynomial
     }
 
-    /// Adds one term.
+    /// Adds one term to the polynomial.
     pub fn add_term(&mut self, exponents: Vec<u32>, coefficient: Rational) {
         debug_assert_eq!(exponents.len(), self.variables);
         add_term(&mut self.terms, exponents, coefficient);
@@ -54,7 +55,7 @@ impl Polynomial {
         self.terms.is_empty()
     }
 
-    /// Returns the largest sum of exponents; 0 for the polynomial 0.
+    /// Returns the degree: the largest sum of exponents in a term, or 0 for the polynomial 0.
     pub fn degree(&self) -> u32 {
         self.terms
             .keys()
@@ -63,7 +64,7 @@ impl Polynomial {
             .unwrap_or(0)
     }
 
-    /// Returns the value if no variable occurs.
+    /// Returns the value of the polynomial if it is constant.
     pub fn as_constant(&self) -> Option<Rational> {
         match self.degree() {
             0 => Some(self.terms.values().next().cloned().unwrap_or_default()),
@@ -71,7 +72,8 @@ impl Polynomial {
         }
     }
 
-    /// Returns the coefficients, one per variable, and the constant, if the degree is at most one.
+    /// Returns the coefficients of the variables and the constant if the degree is at most one. There is one coefficient per
+    /// variable.
     pub fn affine(&self) -> Option<(Vec<Rational>, Rational)> {
         if self.degree() > 1 {
             return None;
@@ -87,7 +89,7 @@ impl Polynomial {
         Some((coefficients, constant))
     }
 
-    /// Evaluates the polynomial at `point`, one number per variable.
+    /// Evaluates the polynomial at `point`, which has one number per variable.
     pub fn evaluate(&self, point: &[Rational]) -> Rational {
         debug_assert_eq!(point.len(), self.variables);
         let value_of = |(exponents, coefficient): (&Vec<u32>, &Rational)| {
@@ -117,7 +119,7 @@ impl Polynomial {
         }
     }
 
-    /// Returns the power with this exponent; 1 for the exponent 0.
+    /// Returns a power of the polynomial. The power with the exponent 0 is 1.
     pub fn power(&self, exponent: u32) -> Polynomial {
         let mut result = Polynomial::constant(self.variables, Rational::ONE);
         for bit in (0..u32::BITS - exponent.leading_zeros()).rev() {
@@ -129,7 +131,7 @@ impl Polynomial {
         result
     }
 
-    /// Substitutes `value`, a polynomial in the same variables, for one variable.
+    /// Replaces one variable by `value`, which is a polynomial in the same variables.
     pub fn substitute(&self, variable: usize, value: &Polynomial) -> Polynomial {
         debug_assert_eq!(value.variables, self.variables);
         let mut by_exponent: BTreeMap<u32, Polynomial> = BTreeMap::new();
@@ -141,7 +143,7 @@ impl Polynomial {
                 .or_insert_with(|| Polynomial::zero(self.variables));
             part.add_term(rest, coefficient.clone());
         }
-        // Uses Horner's rule over the exponents that occur.
+        // The loop uses Horner's rule over those exponents that occur.
         let mut result = Polynomial::zero(self.variables);
         let mut above = 0;
         for (exponent, part) in by_exponent.into_iter().rev() {
@@ -158,7 +160,7 @@ impl Polynomial {
         }
     }
 
-    /// Substitutes `factor` times the variable for one variable.
+    /// Replaces one variable by `factor` times this variable.
     pub fn stretched(&self, variable: usize, factor: &Rational) -> Polynomial {
         let terms = self.terms.iter().map(|(exponents, coefficient)| {
             let factor = factor.pow(exponents[variable] as isize);
@@ -189,7 +191,7 @@ impl Polynomial {
         renamed
     }
 
-    /// Returns whether `variable` occurs.
+    /// Returns whether `variable` occurs in the polynomial.
     pub fn mentions(&self, variable: usize) -> bool {
         self.terms.keys().any(|exponents| exponents[variable] > 0)
     }
@@ -237,7 +239,7 @@ impl Mul for &Polynomial {
     }
 }
 
-/// Adds one term to a sum. If a coefficient becomes zero, its term is removed.
+/// Adds one term to a sum of terms. If a coefficient becomes zero, its term is removed.
 pub(crate) fn add_term<K: Ord>(terms: &mut BTreeMap<K, Rational>, monomial: K, coefficient: Rational) {
     if coefficient.is_zero() {
         return;
@@ -255,7 +257,7 @@ pub(crate) fn add_term<K: Ord>(terms: &mut BTreeMap<K, Rational>, monomial: K, c
     }
 }
 
-/// Returns the exponents of a product of monomials.
+/// Returns the exponents of the product of two monomials.
 fn summed(left: &[u32], right: &[u32]) -> Vec<u32> {
     left.iter().zip(right).map(|(l, r)| l + r).collect()
 }

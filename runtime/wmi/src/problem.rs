@@ -1,21 +1,20 @@
-//! Problems of weighted model integration, and the three notations that they are read from.
+//! Problems of weighted model integration, and the readers of the three notations for problems.
 //!
-//! A problem consists of a formula over Booleans and reals, whose atoms compare piecewise linear terms, and of a weight, which is a piecewise
-//! polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula, summed over both values of every
-//! declared Boolean, whether the Boolean is used or not. A strict and a weak comparison differ, and an equation has a
-//! positive measure, only where both sides are equal on a region, as those of `(relu x) = 0` are.
+//! A problem consists of a formula and a weight. The formula is over Booleans and reals, and its comparisons are between piecewise linear
+//! terms. The weight is a piecewise polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula.
+//! The integral is summed over both values of every declared Boolean, even if the Boolean is not used. The two sides of a comparison or an
+//! equation can be equal on a region with a volume, as in `(relu x) = 0`. Only in this case do `<` and `<=` give different values, and only
+//! in this case does an equation hold on a set of positive measure.
 //!
-//! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (name, lower bound or null, upper
-//!   bound or null), `bools`, `defs` (names of terms, which are substituted), `given` (values of reals
-//!   that are not integrated), `formula` and `weight`, both in prefix form; or an object with a list of
-//!   instances under `instances`.
-//! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`, the
-//!   last three as S-expressions. Each query is a separate problem, in which both the formula and the query
-//!   hold.
+//! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (a name, a lower bound or null, an upper bound or null), `bools`, `defs`
+//!   (definitions, which are substituted), `given` (values of reals that are not integrated), `formula` and `weight`. The formula and the
+//!   weight are in prefix form. A JSON object with a list of instances under `instances` is accepted too.
+//! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`. All of these except `domain` are
+//!   S-expressions. Each query is a separate problem, in which both the formula and the query hold.
 //! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without parameters, `assert`. The weight is the
-//!   definition called `weight` of sort `Real`, or an asserted term, as pywmi writes it. If there is neither, the weight is 1.
+//!   definition of sort `Real` with the name `weight`, or an asserted term, as pywmi writes it. Without either, the weight is 1.
 //!
-//! Numbers have exactly the value that is written: `0.1` is a tenth.
+//! Numbers are read exactly as they are written: `0.1` is one tenth.
 
 pub mod diagnostics;
 pub mod form;
@@ -41,25 +40,25 @@ use store::{FormulaId, TermId, TermStore};
 pub struct Problem {
     /// The name of the problem in its file; empty if it has no name.
     pub name: String,
-    /// The line and column where the problem begins, counted from 1; 0 if the problem is the whole file.
+    /// The line and column at which the problem begins, counted from 1. Both are 0 if the problem is the whole file.
     pub at: (usize, usize),
-    /// The variables that are integrated over.
+    /// The real variables, over which the weight is integrated.
     pub reals: Vec<String>,
-    /// The variables that are summed over.
+    /// The Boolean variables, over whose values the integral is summed.
     pub bools: Vec<String>,
     /// The store that holds the formula and the weight.
     pub store: TermStore,
     /// The formula that must hold, including the bounds of the variables.
     pub formula: FormulaId,
-    /// The integrand.
+    /// The integrand, a piecewise polynomial.
     pub weight: TermId,
 }
 
-/// Reads the problems of a text, whose notation is detected. Messages call the text `file`.
+/// Reads the problems in a text. The notation is detected from the text. Error messages use `file` as the name of the text.
 ///
 /// # Errors
 ///
-/// The first mistake, with its line and column.
+/// Returns the first mistake in the text, with its line and column.
 pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let problems = if text.trim_start().starts_with(['{', '[']) {
@@ -70,7 +69,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     problems.map_err(|flaw| flaw.diagnostic(file))
 }
 
-/// Reads a JSON object in the form that its keys indicate.
+/// Reads a JSON object. Its keys determine whether it is read as an instance, a list of instances or a density.
 fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     let tree = json::read(text)?;
     if let Some(list) = tree.key("instances") {
@@ -105,7 +104,7 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     Err(Flaw::problem(tree.at, format!("{text}; found {}", tree.shown())))
 }
 
-/// Returns the parts of `lower <= variable <= upper`.
+/// Returns two formulas, `lower <= variable` and `variable <= upper`. A bound that is missing gives no formula.
 fn between(
     store: &mut TermStore,
     variable: usize,

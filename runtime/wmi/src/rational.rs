@@ -1,21 +1,22 @@
-//! Exact numbers.
+//! Conversions and calculations with exact rational numbers.
 
 use dashu_base::{BitTest, Gcd, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 
-/// The largest exponent that [`parse`] accepts, so that a short text cannot produce a long number.
+/// The largest exponent that [`parse`] accepts. Without this limit, a short text could produce a very long number.
 const LARGEST_EXPONENT: u64 = 4096;
 
-/// Returns the nearest floating-point number.
+/// Returns the floating-point number that is nearest to a rational number.
 pub fn to_f64(number: &Rational) -> f64 {
     number.to_f64().value()
 }
 
-/// Computes the natural logarithm of the magnitude, even if the magnitude overflows or underflows; minus infinity for zero.
+/// Computes the natural logarithm of the magnitude of a number. The magnitude may be too large or too small for a floating-point number.
+/// The result is minus infinity for zero.
 pub fn ln_abs(number: &Rational) -> f64 {
     let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
-    // The quotient is near this power of two. Only its first 64 bits are used.
+    // The quotient is near two to this power. Only the first 64 bits of the quotient are used.
     let power = above.bit_len() as i64 - below.bit_len() as i64;
     let shift = 64 - power;
     let digits = match usize::try_from(shift) {
@@ -25,13 +26,14 @@ pub fn ln_abs(number: &Rational) -> f64 {
     (digits.to_f64().value() / 2f64.powi(64)).ln() + power as f64 * std::f64::consts::LN_2
 }
 
-/// Converts a finite floating-point number to a rational; `None` if the number is not finite.
+/// Converts a finite floating-point number to a rational number. Returns `None` if the number is not finite.
 pub fn from_f64(number: f64) -> Option<Rational> {
     Rational::try_from(number).ok()
 }
 
-/// Parses an integer or a decimal, or a quotient of two such numbers, exactly and without floating point: `"3"`, `"-1.25"`, `"2.5e-3"` or
-/// `"49/20"`. Returns `None` for anything else, for a zero denominator, and for exponents beyond 4096.
+/// Parses a number exactly, without floating point. The number is an integer, a decimal number, or a quotient of two such numbers, for
+/// example `"3"`, `"-1.25"`, `"2.5e-3"` or `"49/20"`. Returns `None` if the text is not such a number, if a denominator is zero, or if
+/// the magnitude of an exponent is above 4096.
 pub fn parse(text: &str) -> Option<Rational> {
     match text.split_once('/') {
         None => parse_decimal(text.trim()),
@@ -46,12 +48,12 @@ pub fn parse(text: &str) -> Option<Rational> {
     }
 }
 
-/// Returns the total number of bits of numerator and denominator.
+/// Returns the number of bits of the numerator plus the number of bits of the denominator.
 pub(crate) fn bits(number: &Rational) -> u64 {
     (number.numerator().bit_len() + number.denominator().bit_len()) as u64
 }
 
-/// Returns the smallest number that makes all of `numbers` integers.
+/// Returns the smallest positive integer whose product with each of `numbers` is an integer.
 pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>) -> UBig {
     numbers.fold(UBig::ONE, |all, number| {
         let below = number.denominator();
@@ -63,7 +65,8 @@ pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>
     })
 }
 
-/// Returns the positive multiple of `numbers` that consists of integers without a common factor; zeros if all numbers are zero.
+/// Multiplies all `numbers` by the same positive factor, such that the results are integers without a common factor. If all numbers are
+/// zero, the results are zeros.
 pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational> + Clone) -> Vec<IBig> {
     let denominator = common_denominator(numbers.clone());
     let mut integers: Vec<IBig> = numbers

@@ -1,9 +1,10 @@
-//! Weighted model integration.
+//! Solves problems of weighted model integration.
 //!
-//! The search decides a comparison or a Boolean only if the formula and the weight need it (partial assignments as in structure-aware encodings,
-//! Spallitta et al., UAI 2022). The results of parts that share no variable are multiplied, and weights that are sums are integrated term by term. A
-//! variable is integrated out if one form bounds it from below and one form bounds it from above. If the primal graph is a tree, this elimination is
-//! message passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
+//! The search decides a comparison or a Boolean only if the formula or the weight depends on it. It therefore uses partial assignments, as in
+//! structure-aware encodings (Spallitta et al., UAI 2022). Parts that share no variable are solved separately, and their results are multiplied. If
+//! a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below and one bounds it
+//! from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The remaining regions
+//! are polytopes, and [`crate::region`] integrates over them.
 
 mod amount;
 mod bounds;
@@ -26,52 +27,52 @@ use ranges::Ranges;
 use search::{Search, Tally};
 use state::State;
 
-/// The outcome of the work on a problem.
+/// The status of a solution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// The integral is known. If it is 0, the reason may be unknown.
+    /// The integral is known. If it is 0, the reason for this may be unknown.
     Ok,
-    /// No point satisfies the formula; the integral is 0.
+    /// No point satisfies the formula, so the integral is 0.
     Empty,
-    /// The set that satisfies the formula has no volume; the integral is 0.
+    /// The set that satisfies the formula has no volume, so the integral is 0.
     Degenerate,
-    /// The region is unbounded in a direction in which the weight is not zero. The direction is given as variables with their steps.
+    /// The region is unbounded in a direction, and the weight is not zero there. The direction is a list of variables with their steps.
     Unbounded(Vec<(String, Rational)>),
-    /// The integral exceeds the largest number of double precision, and an exact result was not requested or is not known.
+    /// The integral exceeds the largest floating-point number of double precision. An exact result was not requested, or is not known.
     Overflow,
-    /// The work reached a limit, for this reason. The value is the integral over the finished part, but the error bound also covers the unfinished
-    /// part.
+    /// The work reached a limit. The text is the reason. The value is the integral over the finished part, and the error bound also covers the
+    /// unfinished part.
     GaveUp(String),
 }
 
-/// The value of a problem.
+/// The solution of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
-    /// The integral.
+    /// The value of the integral.
     pub value: f64,
-    /// A bound on the distance from the true integral.
+    /// A bound on the difference between `value` and the exact integral.
     pub error_bound: f64,
-    /// The true integral, if it is known.
+    /// The exact integral; `None` if it is not known.
     pub exact: Option<Rational>,
-    /// The outcome.
+    /// The status of the solution.
     pub status: Status,
-    /// The number of cells that were integrated.
+    /// The number of regions that were integrated.
     pub regions: usize,
-    /// The method, in a few words.
+    /// A short description of the methods that were used.
     pub method: String,
 }
 
 impl Solution {
-    /// Returns the natural logarithm of the magnitude of an exactly known integral that `value` cannot represent, because the magnitude is below the
-    /// smallest normal number or above the largest number.
+    /// Returns the natural logarithm of the magnitude of the integral, if `value` cannot represent the integral. The integral must be known exactly,
+    /// and its magnitude must be below the smallest normal number or above the largest number of double precision.
     pub fn log_value(&self) -> Option<f64> {
         let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
         (!self.value.is_normal()).then(|| ln_abs(exact))
     }
 }
 
-/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the bound of their sum
-/// exceeds the tolerance, everything is computed again in rationals.
+/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the error bound of their sum exceeds
+/// the tolerance, the whole problem is solved again in rational arithmetic.
 pub fn solve(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let solution = within_tolerance(problem, effort);
     let is_known = solution.value.is_finite() || (effort.exact && solution.exact.is_some());
@@ -84,7 +85,7 @@ pub fn solve(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     }
 }
 
-/// Computes the value in floating point, or in rationals if floating point is not accurate enough.
+/// Solves a problem in floating point. If the result is not accurate enough, solves it again in rational arithmetic.
 fn within_tolerance(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let solution = attempt(problem, effort);
     let ball = Ball {
@@ -101,7 +102,7 @@ fn within_tolerance(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     };
     let exact = attempt(problem, &effort);
     match exact.status {
-        // Rationals take more work, so they may reach a limit. A better result of floating point is then kept.
+        // Rational arithmetic takes more work, so it may reach a limit. If the floating-point result is then better, it is kept.
         Status::GaveUp(_) if exact.error_bound > solution.error_bound => Solution {
             status: exact.status,
             ..solution
@@ -145,8 +146,8 @@ fn attempt(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     }
 }
 
-/// Returns the reason why nothing was integrated: no point, no volume, or no weight. If it takes too much work to find the reason, the
-/// status is `Ok`, because the integral is known to be 0.
+/// Finds out why nothing was integrated: no point satisfies the formula, the set has no volume, or the weight is zero. If it takes too much work to
+/// find the reason, the status is `Ok`, because the integral is known to be 0.
 fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
     state.weight = search.store.number(Rational::ONE);
     if search.has_region(state, inside) || search.gave_up.is_some() {

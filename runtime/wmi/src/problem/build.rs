@@ -1,4 +1,5 @@
-//! Converts trees to terms and formulas. The notations differ only in the names of operators, so one table is used for all of them.
+//! Converts parsed trees to terms and formulas. The notations differ only in the names of operators, so all of them use the same
+//! table of operators.
 
 mod formulas;
 mod operators;
@@ -13,33 +14,33 @@ use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
 use std::collections::BTreeMap;
 
-/// Terms and formulas are rejected if they are nested deeper than this. The definitions that they use count as if they were written
-/// out.
+/// Terms and formulas are rejected if they are nested deeper than this. A definition that is used counts as if it were written out
+/// at this place.
 const DEEPEST: u32 = 400;
 
 /// The meaning of a name or a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A real.
+    /// The meaning is a real term.
     Term(TermId),
-    /// A Boolean.
+    /// The meaning is a formula.
     Formula(FormulaId),
 }
 
-/// Builds terms and formulas in a store.
+/// Builds terms and formulas from trees, and adds them to a store.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// The store of the terms and formulas.
+    /// The store to which the terms and formulas are added.
     pub store: TermStore,
-    /// The defined names, in alphabetical order so that the nearest name is always the same one.
+    /// The defined names. They are in alphabetical order, so that the suggestion for a misspelt name is always the same.
     names: BTreeMap<String, Meaning>,
-    /// The names that `let` defines, the innermost last.
+    /// The names that are defined by enclosing `let` expressions. The innermost name comes last.
     local: Vec<(String, Meaning)>,
     depth: u32,
 }
 
 impl Builder {
-    /// Assigns a meaning to a name.
+    /// Defines a name. Returns an error if the name is invalid or already defined.
     pub(super) fn define(&mut self, name: &str, at: Position, meaning: Meaning) -> Result<(), Flaw> {
         if number::looks_like_number(name) || name.is_empty() || matches!(name, "true" | "false") {
             let text = format!("expected a name, found `{}`", short(name));
@@ -51,12 +52,12 @@ impl Builder {
         }
     }
 
-    /// Returns the meaning of a real variable.
+    /// Returns the meaning of a real variable: a linear form that consists of this variable.
     pub(super) fn real(&mut self, variable: usize) -> Meaning {
         Meaning::Term(self.store.linear(LinearForm::variable(variable)))
     }
 
-    /// Builds a term.
+    /// Builds a term from a tree.
     pub(super) fn term(&mut self, tree: &Tree) -> Result<TermId, Flaw> {
         match self.value(tree)? {
             Meaning::Term(id) => Ok(id),
@@ -67,7 +68,7 @@ impl Builder {
         }
     }
 
-    /// Builds a formula.
+    /// Builds a formula from a tree.
     pub(super) fn formula(&mut self, tree: &Tree) -> Result<FormulaId, Flaw> {
         match self.value(tree)? {
             Meaning::Formula(id) => Ok(id),
@@ -78,7 +79,8 @@ impl Builder {
         }
     }
 
-    /// Builds the inner formula of `(! formula :named name ..)`. The annotations are ignored: they are for solvers.
+    /// Builds the inner formula of `(! formula :named name ..)`. The annotations are ignored, because they are only meant for
+    /// solvers.
     fn annotated(&mut self, tree: &Tree, arguments: &[Tree]) -> Result<Meaning, Flaw> {
         let is_key = |tree: &Tree| tree.word().is_some_and(|word| word.starts_with(':'));
         match arguments.split_first() {
@@ -98,7 +100,7 @@ impl Builder {
         }
     }
 
-    /// Builds a term or a formula.
+    /// Builds a term or a formula from a tree.
     pub(super) fn value(&mut self, tree: &Tree) -> Result<Meaning, Flaw> {
         let parts = match &tree.node {
             Node::Word(word) => return self.word(word, tree.at),
@@ -241,7 +243,8 @@ impl Builder {
         }
     }
 
-    /// Builds `(let ((name value) ..) body)`. Nested lets are read in a loop, because generated files have long chains of them.
+    /// Builds `(let ((name value) ..) body)`. Nested `let` expressions are read in a loop, because generated files contain long
+    /// chains of `let`.
     fn bind(&mut self, call: Call<'_>) -> Result<Meaning, Flaw> {
         let before = self.local.len();
         let mut arguments = call.arguments;

@@ -1,4 +1,4 @@
-//! Reads the densities of pywmi (`Density.to_file`) and of wmpy. The two differ in the form of the `domain`.
+//! Reads the densities that pywmi (`Density.to_file`) and wmpy write. The two formats differ in the `domain`.
 
 use super::build::{Builder, Meaning};
 use super::diagnostics::Flaw;
@@ -9,7 +9,7 @@ use super::tree::{Node, Position, Tree};
 use super::{Problem, between};
 use crate::rational::Rational;
 
-/// A variable of the domain.
+/// A variable that the domain declares.
 struct Variable<'a> {
     name: &'a str,
     at: Position,
@@ -17,7 +17,8 @@ struct Variable<'a> {
     bounds: Option<&'a Tree>,
 }
 
-/// Reads a density: the problem itself, then one problem for each query that is not simply true.
+/// Reads a density. Returns the problem without queries, and then one problem for each query. Queries that are simply `true` are left
+/// out.
 pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     let mut builder = Builder::default();
     let mut parts: Vec<FormulaId> = Vec::new();
@@ -60,7 +61,8 @@ pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     Ok(named.into_iter().map(problem).collect())
 }
 
-/// Reads the variables: a list of `[name, sort, bounds]` (wmpy), or an object with `variables`, `var_types` and `var_domains` (pywmi).
+/// Reads the variables of the domain. In wmpy's format, it is a list of `[name, sort, bounds]`. In pywmi's format, it is an object
+/// with `variables`, `var_types` and `var_domains`.
 fn domain(tree: &Tree) -> Result<Vec<Variable<'_>>, Flaw> {
     let mut variables = Vec::new();
     if let Some(entries) = tree.list() {
@@ -100,7 +102,7 @@ fn variable<'a>(at: &'a Tree, sort: &Tree, bounds: Option<&'a Tree>) -> Result<V
     })
 }
 
-/// Reads `null`, or `[lower, upper]`, each of which is a number or `null`.
+/// Reads the bounds of a variable: `null`, or `[lower, upper]`. Each bound is a number or `null`.
 fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     match &tree.node {
         Node::Null => Ok((None, None)),
@@ -112,7 +114,7 @@ fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     }
 }
 
-/// Reads the S-expression in a JSON string. Positions in the S-expression count from the quote.
+/// Reads the S-expression in a JSON string. Positions of errors are counted from the opening quote of the string.
 fn expression(tree: &Tree) -> Result<Tree, Flaw> {
     let text = tree
         .word()

@@ -1,10 +1,10 @@
-//! The errors in problems, with codes for `bnnc explain`.
+//! The errors in problems. Their codes can be passed to `bnnc explain`.
 
 use super::Problem;
 use super::tree::Position;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 
-/// All codes of this crate, in order.
+/// All codes of this crate, in sorted order.
 pub static CODES: &[&Code] = &[
     &BAD_TEXT,
     &BAD_PROBLEM,
@@ -15,7 +15,7 @@ pub static CODES: &[&Code] = &[
     &OVERFLOW,
 ];
 
-/// A text that is neither JSON nor SMT-LIB.
+/// The error for a text that is neither JSON nor SMT-LIB.
 pub static BAD_TEXT: Code = Code {
     id: "E0701",
     title: "a problem that cannot be parsed",
@@ -26,7 +26,7 @@ pub static BAD_TEXT: Code = Code {
               Right: `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
 };
 
-/// A well-formed text that is not a problem.
+/// The error for a text that is well-formed but does not describe a problem.
 pub static BAD_PROBLEM: Code = Code {
     id: "E0702",
     title: "a problem that is not valid",
@@ -36,7 +36,7 @@ pub static BAD_PROBLEM: Code = Code {
               string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`. Numbers are represented exactly.",
 };
 
-/// A constraint or a weight that cannot be integrated exactly.
+/// The error for a constraint or a weight that cannot be integrated exactly.
 pub static NOT_LINEAR: Code = Code {
     id: "E0703",
     title: "a constraint that is not linear, or a weight that is not a polynomial",
@@ -45,7 +45,7 @@ pub static NOT_LINEAR: Code = Code {
               or the product in the weight.",
 };
 
-/// A problem beyond the limits of the readers.
+/// The error for a problem that exceeds the limits of the readers.
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the limits of the parser",
@@ -55,7 +55,7 @@ pub static TOO_LARGE: Code = Code {
               Right: `[\"^\", \"x\", \"100\"]`.",
 };
 
-/// An integral over an unbounded region.
+/// The error for an integral over an unbounded region.
 pub static UNBOUNDED: Code = Code {
     id: "E0705",
     title: "an unbounded problem",
@@ -65,7 +65,7 @@ pub static UNBOUNDED: Code = Code {
               \"1\"], \"1\", \"0\"]`.",
 };
 
-/// A partial result.
+/// The code for a partial result.
 pub static GAVE_UP: Code = Code {
     id: "E0706",
     title: "a problem that needs more work than allowed",
@@ -78,7 +78,7 @@ pub static GAVE_UP: Code = Code {
               or a formula split into several parts need less work.",
 };
 
-/// A result that double precision cannot represent.
+/// The code for a result that double precision cannot represent.
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
@@ -89,21 +89,21 @@ pub static OVERFLOW: Code = Code {
               `--exact`, or variables in larger units.",
 };
 
-/// An error in a text, before the name of its file is known.
+/// An error in a text. It does not include the name of the file, which the readers do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
-    /// The code.
+    /// The code of the error.
     pub code: &'static Code,
-    /// The position of the error.
+    /// The position of the error in the text.
     pub at: Position,
-    /// The message: the mistake and the expectation.
+    /// The message, which describes the mistake and, where possible, what is expected.
     pub message: String,
-    /// The advice, if there is any.
+    /// Advice on how to correct the error, if there is any.
     pub help: Option<String>,
 }
 
 impl Flaw {
-    /// An error without advice.
+    /// Creates an error without advice.
     pub(super) fn new(code: &'static Code, at: Position, message: impl Into<String>) -> Flaw {
         let message = message.into();
         Flaw {
@@ -114,23 +114,23 @@ impl Flaw {
         }
     }
 
-    /// The error of a well-formed text that is not a problem.
+    /// Creates the error for a text that is well-formed but does not describe a problem.
     pub(super) fn problem(at: Position, message: impl Into<String>) -> Flaw {
         Flaw::new(&BAD_PROBLEM, at, message)
     }
 
-    /// The error of a problem beyond the limits of the readers.
+    /// Creates the error for a problem that exceeds the limits of the readers.
     pub(super) fn large(at: Position, message: impl Into<String>) -> Flaw {
         Flaw::new(&TOO_LARGE, at, message)
     }
 
-    /// Adds advice.
+    /// Adds advice to the error.
     pub(super) fn help(mut self, text: impl Into<String>) -> Flaw {
         self.help = Some(text.into());
         self
     }
 
-    /// Converts the error to a diagnostic.
+    /// Converts the error to a diagnostic for the file with this name.
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
         let (line, column) = self.at.into();
         let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
@@ -140,7 +140,8 @@ impl Flaw {
     }
 }
 
-/// The diagnostic of an integral that is infinite or does not exist. `direction` is the unbounded direction, variable by variable.
+/// Creates the diagnostic for an integral that is infinite or does not exist. `direction` is the direction in which the region is
+/// unbounded: the name of each variable, and its step.
 pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
     let steps: Vec<String> = direction
         .iter()
@@ -155,7 +156,7 @@ pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) 
         .help("bound these variables, or make the weight zero far away")
 }
 
-/// The diagnostic of a partial result.
+/// Creates the diagnostic for a partial result.
 pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
     let text = match problem.name.as_str() {
         "" => format!("integration stopped early: {reason}"),
@@ -165,7 +166,8 @@ pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
         .help("`--max-regions` allows more regions and cases, `--max-steps` more work on each region, `--max-seconds` more time, `--max-memory` more memory; the error bound printed with the value covers the whole integral, including what was left out")
 }
 
-/// The diagnostic of a result that double precision cannot represent, with the logarithm of the result if it is known.
+/// Creates the diagnostic for a result that double precision cannot represent. `log_value` is the logarithm of the result if it is
+/// known.
 pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagnostic {
     let text = match problem.name.as_str() {
         "" => "the integral is too large for double precision".to_owned(),

@@ -1,19 +1,20 @@
-//! Linear forms over the variables of a problem.
+//! Linear forms in the real variables of a problem.
 
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Signed;
 
-/// `constant + sum of coefficient * variable`. Coefficients are ordered by variable and non-zero.
+/// The linear form `constant + sum of coefficient * variable`. The coefficients are in the order of the variables, and none of them is
+/// zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinearForm {
-    /// The part that does not depend on a variable.
+    /// The constant of the form.
     pub constant: Rational,
-    /// Variables (indices into the reals of the problem) with their coefficients.
+    /// The variables with their coefficients. A variable is an index into the reals of the problem.
     pub coefficients: Vec<(usize, Rational)>,
 }
 
 impl LinearForm {
-    /// A form that is a number.
+    /// Creates a form that is a number.
     pub fn number(constant: Rational) -> LinearForm {
         let coefficients = Vec::new();
         LinearForm {
@@ -22,7 +23,7 @@ impl LinearForm {
         }
     }
 
-    /// A form that is one variable.
+    /// Creates a form that consists of one variable.
     pub fn variable(variable: usize) -> LinearForm {
         LinearForm {
             constant: Rational::ZERO,
@@ -35,7 +36,7 @@ impl LinearForm {
         self.coefficients.is_empty()
     }
 
-    /// Returns the number, if the form is one.
+    /// Returns the number if the form is a number.
     pub fn as_number(&self) -> Option<&Rational> {
         self.is_number().then_some(&self.constant)
     }
@@ -45,7 +46,7 @@ impl LinearForm {
         self.coefficients.len() + usize::from(!self.constant.is_zero()) <= 1
     }
 
-    /// Substitutes a form for a variable.
+    /// Replaces a variable by a linear form.
     pub fn substituted(&self, variable: usize, value: &LinearForm) -> LinearForm {
         match self.coefficient(variable) {
             None => self.clone(),
@@ -92,7 +93,7 @@ impl LinearForm {
         }
     }
 
-    /// Returns the coefficient of a variable.
+    /// Returns the coefficient of a variable; `None` if the variable does not occur.
     pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
         let at = self
             .coefficients
@@ -101,19 +102,20 @@ impl LinearForm {
         Some(&self.coefficients[at].1)
     }
 
-    /// Returns the variables, in order.
+    /// Returns the variables of the form, in increasing order.
     pub fn variables(&self) -> impl Iterator<Item = usize> + '_ {
         self.coefficients.iter().map(|entry| entry.0)
     }
 }
 
-/// A linear form without a constant, which represents all its multiples. The coefficients are integers without a common factor, and the
+/// A linear form without a constant. It represents all of its multiples. The coefficients are integers without a common factor, and the
 /// first coefficient is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinearDirection(Vec<(usize, Rational)>);
 
 impl LinearDirection {
-    /// Returns the row of a form, and the factor that turns this row into the variable part of `form`; `None` for a number.
+    /// Splits the variable part of `form` into its direction and a factor: the product of both is the variable part. Returns `None` if
+    /// the form is a number.
     pub fn of(form: &LinearForm) -> Option<(LinearDirection, Rational)> {
         let (_, first) = form.coefficients.first()?;
         let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));
@@ -127,7 +129,7 @@ impl LinearDirection {
         Some((LinearDirection(entries.collect()), factor))
     }
 
-    /// The row of one variable.
+    /// Creates the direction of one variable.
     pub fn variable(variable: usize) -> LinearDirection {
         LinearDirection(vec![(variable, Rational::ONE)])
     }
@@ -137,7 +139,7 @@ impl LinearDirection {
         &self.0
     }
 
-    /// Returns the variable, if the row is a single variable.
+    /// Returns the variable if the direction has only one variable.
     pub fn as_variable(&self) -> Option<usize> {
         match self.0.as_slice() {
             [(variable, _)] => Some(*variable),
@@ -145,7 +147,7 @@ impl LinearDirection {
         }
     }
 
-    /// Returns the coefficient of a variable.
+    /// Returns the coefficient of a variable; `None` if the variable does not occur.
     pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
         let at = self.0.binary_search_by_key(&variable, |entry| entry.0).ok()?;
         Some(&self.0[at].1)

@@ -1,4 +1,4 @@
-//! Instances of the form `wmi-instances/1`.
+//! Reads instances in the format `wmi-instances/1`.
 
 use super::build::{Builder, Meaning};
 use super::diagnostics::Flaw;
@@ -8,13 +8,14 @@ use super::{Problem, between, number};
 use crate::rational::Rational;
 use bnnc_base::nearest::nearest;
 
-/// The keys of an instance. Some keys are only descriptive and are not read.
+/// The keys that an instance may have. Some keys are only descriptive, and their values are not
+/// read.
 const KEYS: [&str; 12] = [
     "id", "category", "note", "reals", "bools", "defs", "given", "formula", "weight", "policy", "smt2",
     "expected",
 ];
 
-/// A declared real.
+/// A real variable that the instance declares.
 struct Declared<'a> {
     name: &'a str,
     at: &'a Tree,
@@ -116,7 +117,8 @@ fn declared(tree: &Tree) -> Result<Vec<Declared<'_>>, Flaw> {
     Ok(declared)
 }
 
-/// Reads the values of the reals that are given, with the trees of the values for messages.
+/// Reads the values of the reals that are not integrated. Each value comes with its tree, which
+/// error messages need.
 fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     let Some(given) = tree.key("given") else {
         return Ok(Vec::new());
@@ -132,7 +134,7 @@ fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     Ok(values)
 }
 
-/// Reads a bound; `null` means no bound.
+/// Reads a bound. The value `null` means that the variable is unbounded on this side.
 pub(super) fn bound(tree: &Tree) -> Result<Option<Rational>, Flaw> {
     match &tree.node {
         Node::Null => Ok(None),
@@ -147,7 +149,7 @@ pub(super) fn required<'a>(tree: &'a Tree, key: &str) -> Result<&'a Tree, Flaw> 
         .ok_or_else(|| Flaw::problem(tree.at, format!("expected the key `{key}` in this object")))
 }
 
-/// Returns the list under a key; empty if the key is absent.
+/// Returns the list under a key. If the key is absent, the list is empty.
 pub(super) fn list<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], Flaw> {
     match tree.key(key) {
         None => Ok(&[]),
@@ -157,12 +159,12 @@ pub(super) fn list<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], Flaw> {
     }
 }
 
-/// Returns the word of a tree.
+/// Returns the word if the tree is a word. Otherwise returns an error.
 pub(super) fn name(tree: &Tree) -> Result<&str, Flaw> {
     tree.word().ok_or_else(|| expected("a name", tree))
 }
 
-/// The error of a tree that does not have the expected form.
+/// Creates the error for a tree that does not have the expected form.
 pub(super) fn expected(what: &str, tree: &Tree) -> Flaw {
     Flaw::problem(tree.at, format!("expected {what}, found {}", tree.shown()))
 }

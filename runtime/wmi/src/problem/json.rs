@@ -1,4 +1,5 @@
-//! A reader of JSON that keeps positions and the digits of numbers: `0.1` stays a tenth.
+//! A JSON reader that keeps the position of each value and the exact digits of numbers. The number
+//! `0.1`, for example, is read as exactly one tenth.
 
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::number;
@@ -58,7 +59,7 @@ impl Reader<'_> {
         Ok(Tree { at, node })
     }
 
-    /// Reads a number, `true`, `false` or `null`.
+    /// Reads a value without quotes or brackets: a number, `true`, `false` or `null`.
     fn bare(&mut self, at: Position) -> Result<Node, Flaw> {
         let word = self
             .characters
@@ -77,7 +78,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether another element follows in a list or object that ends with `close`.
+    /// Returns whether another element follows in a list or object. `close` is the character that
+    /// ends the list or object.
     fn another(&mut self, first: bool, close: char) -> Result<bool, Flaw> {
         self.skip_blanks();
         match self.characters.peek() {

@@ -1,19 +1,20 @@
-//! Reads numbers exactly as written: `1/3`, `-0.1`, `1e-9`.
+//! Reads numbers exactly as they are written, for example `1/3`, `-0.1` or `1e-9`.
 
 use super::diagnostics::Flaw;
 use super::tree::{Position, short};
 use crate::rational::{self, Rational};
 
-/// A number that is written with more characters than this is rejected.
+/// A number with more characters than this is rejected.
 const DIGITS: usize = 1000;
 
-/// Returns whether a word is meant as a number, even if it is malformed.
+/// Returns whether a word looks like a number, even if it is malformed.
 pub(super) fn looks_like_number(word: &str) -> bool {
     let digits = word.trim_start_matches(['+', '-']);
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Reads a number: a decimal with or without an exponent, or a quotient of two such decimals.
+/// Reads a number. It is a decimal number with or without an exponent, or a quotient of two decimal
+/// numbers.
 pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
     if word.len() > DIGITS {
         return Err(Flaw::large(at, format!("a number of more than {DIGITS} digits")));

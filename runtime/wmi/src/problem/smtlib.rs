@@ -1,4 +1,4 @@
-//! Reads SMT-LIB 2.
+//! Reads SMT-LIB 2 scripts.
 
 use super::Problem;
 use super::build::{Builder, Meaning};
@@ -9,7 +9,7 @@ use super::symbols::{self, Words};
 use super::tree::{Position, Tree, short};
 use crate::rational::Rational;
 
-/// Commands that do not change a problem.
+/// Commands that do not change the problem. The reader ignores them.
 const IGNORED: &[&str] = &[
     "set-logic",
     "set-info",
@@ -23,7 +23,7 @@ const IGNORED: &[&str] = &[
     "exit",
 ];
 
-/// The declarations that have been read so far.
+/// The declarations and assertions of a script that have been read so far.
 #[derive(Default)]
 struct Script {
     builder: Builder,
@@ -33,7 +33,7 @@ struct Script {
     weight: Option<TermId>,
 }
 
-/// Reads a script.
+/// Reads a script as one problem.
 pub(super) fn read(text: &str) -> Result<Problem, Flaw> {
     let start = Position { line: 1, column: 1 };
     let commands = symbols::read(text, start, Words::Quoted)?;

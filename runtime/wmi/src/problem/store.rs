@@ -1,16 +1,16 @@
-//! Terms and formulas, each of which is stored once. If a term or a formula is built a second time, the store returns the same node, so that shared
-//! parts of networks stay shared.
+//! A store of terms and formulas. Each term and each formula is stored once. If a term or a formula is built a second time, the store returns the
+//! same node, so that shared parts of networks stay shared.
 
 use super::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
 use dashu_base::Signed;
 use std::collections::HashMap;
 
-/// A term of a [`TermStore`].
+/// The index of a term in a [`TermStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(u32);
 
-/// A formula of a [`TermStore`].
+/// The index of a formula in a [`TermStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FormulaId(u32);
 
@@ -19,9 +19,9 @@ pub struct FormulaId(u32);
 pub enum RealTerm {
     /// A linear form. Every term of degree one without a condition is stored as a linear form.
     Linear(LinearForm),
-    /// A linear form and multiples of other terms, ordered by term.
+    /// The sum of a linear form and of multiples of other terms. The other terms are ordered by their index.
     Sum(LinearForm, Vec<(Rational, TermId)>),
-    /// The product of powers of terms, ordered by term. None of the terms is a number.
+    /// The product of powers of terms. The terms are ordered by their index, and none of them is a number.
     Product(Vec<(TermId, u32)>),
     /// Equals the first term where the formula holds, and the second term elsewhere.
     Choice(FormulaId, TermId, TermId),
@@ -30,15 +30,15 @@ pub enum RealTerm {
 /// A statement about Booleans and reals, up to sets of measure zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Formula {
-    /// True or false.
+    /// The formula is always true, or always false.
     Constant(bool),
     /// A Boolean variable.
     Boolean(usize),
-    /// `row <= bound`.
+    /// The inequality `row <= bound`.
     AtMost(LinearDirection, Rational),
-    /// `term <= 0` for a term that is not a linear form yet.
+    /// The inequality `term <= 0`, for a term that is not a linear form yet.
     Sign(TermId),
-    /// `term = 0`.
+    /// The equation `term = 0`.
     Zero(TermId),
     /// The negation of a formula.
     Not(FormulaId),
@@ -50,27 +50,28 @@ pub enum Formula {
     Choice(FormulaId, FormulaId, FormulaId),
 }
 
-/// The properties of a node, which a store keeps together with the node.
+/// Properties of a node. The store keeps them together with the node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
-    /// The length of the longest path to a leaf.
+    /// The length of the longest path from the node to a leaf.
     depth: u32,
-    /// The highest degree that a term can have.
+    /// An upper bound on the degree of the term.
     degree: u64,
     /// The largest number of factors (numbers and variables) that are multiplied anywhere in the node.
     factors: u64,
-    /// True if the node contains a condition.
+    /// True if the node contains a condition, so that it is not a polynomial yet.
     has_choice: bool,
 }
 
 impl Facts {
-    /// Combines with the facts of a child.
+    /// Updates the properties of a node with those of a child. Only the depth and the flag for conditions are updated.
     fn above(&mut self, part: Facts) {
         self.depth = self.depth.max(part.depth + 1);
         self.has_choice |= part.has_choice;
     }
 
-    /// Combines with the facts of a child that is added to its siblings or chosen instead of them, but is not multiplied by them.
+    /// Updates the properties of a node with those of a child that is not multiplied by its siblings. The child is added to its siblings, or is
+    /// chosen instead of them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -78,7 +79,7 @@ impl Facts {
     }
 }
 
-/// Terms and formulas, each stored once.
+/// A store of terms and formulas. Each term and each formula is stored once.
 #[derive(Clone, Debug, Default)]
 pub struct TermStore {
     terms: Vec<(RealTerm, Facts)>,
@@ -88,17 +89,17 @@ pub struct TermStore {
 }
 
 impl TermStore {
-    /// Returns the content of a term.
+    /// Returns the node of a term.
     pub fn term(&self, id: TermId) -> &RealTerm {
         &self.terms[id.0 as usize].0
     }
 
-    /// Returns the content of a formula.
+    /// Returns the node of a formula.
     pub fn formula(&self, id: FormulaId) -> &Formula {
         &self.formulas[id.0 as usize].0
     }
 
-    /// Returns the number of terms and formulas.
+    /// Returns the number of terms and formulas in the store.
     pub fn len(&self) -> usize {
         self.terms.len() + self.formulas.len()
     }
@@ -108,17 +109,18 @@ impl TermStore {
         self.len() == 0
     }
 
-    /// Returns a bound on the degree of a term.
+    /// Returns an upper bound on the degree of a term.
     pub fn degree(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// Returns the largest number of factors (numbers and variables) that a term multiplies. A power multiplies this number by the exponent.
+    /// Returns the largest number of factors (numbers and variables) that a term multiplies. For a power, it is the number of factors of the base
+    /// times the exponent.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }
 
-    /// Returns whether a term has conditions, so that it is not a polynomial yet.
+    /// Returns whether a term contains conditions. Such a term is not a polynomial yet.
     pub fn has_choice(&self, id: TermId) -> bool {
         self.terms[id.0 as usize].1.has_choice
     }
@@ -205,19 +207,19 @@ impl TermStore {
     }
 }
 
-/// Terms.
+/// Functions that build terms.
 impl TermStore {
-    /// Builds a number.
+    /// Builds a term that is a number.
     pub fn number(&mut self, number: Rational) -> TermId {
         self.linear(LinearForm::number(number))
     }
 
-    /// Builds a linear form.
+    /// Builds a term that is a linear form.
     pub fn linear(&mut self, form: LinearForm) -> TermId {
         self.intern_term(RealTerm::Linear(form))
     }
 
-    /// Returns the value of a term that is a number.
+    /// Returns the number if a term is a number.
     pub fn as_number(&self, id: TermId) -> Option<&Rational> {
         match self.term(id) {
             RealTerm::Linear(form) => form.as_number(),
@@ -225,7 +227,7 @@ impl TermStore {
         }
     }
 
-    /// Builds `form + sum of factor * term`.
+    /// Builds the term `form + sum of factor * term`.
     pub fn sum(&mut self, form: LinearForm, parts: &[(Rational, TermId)]) -> TermId {
         let mut form = form;
         let mut rest: Vec<(Rational, TermId)> = Vec::new();
@@ -264,7 +266,8 @@ impl TermStore {
         self.sum(LinearForm::default(), &[(factor.clone(), id)])
     }
 
-    /// Builds the product of powers of terms. Numbers, and factors that all parts of a sum share, are collected into one leading factor.
+    /// Builds the product of powers of terms. Numbers, and the coefficients of parts that are a multiple of one term, are collected into one
+    /// leading factor.
     pub fn product(&mut self, parts: &[(TermId, u32)]) -> TermId {
         let mut factor = Rational::ONE;
         let mut rest: Vec<(TermId, u32)> = Vec::new();
@@ -322,14 +325,14 @@ impl TermStore {
     }
 }
 
-/// Formulas.
+/// Functions that build formulas.
 impl TermStore {
-    /// Builds a constant formula.
+    /// Builds a formula that is always true or always false.
     pub fn constant(&mut self, value: bool) -> FormulaId {
         self.intern_formula(Formula::Constant(value))
     }
 
-    /// Returns the value of a constant formula.
+    /// Returns the value of a formula that is always true or always false.
     pub fn as_constant(&self, id: FormulaId) -> Option<bool> {
         match self.formula(id) {
             Formula::Constant(value) => Some(*value),
@@ -337,24 +340,24 @@ impl TermStore {
         }
     }
 
-    /// Builds a Boolean variable.
+    /// Builds a formula that is a Boolean variable.
     pub fn boolean(&mut self, variable: usize) -> FormulaId {
         self.intern_formula(Formula::Boolean(variable))
     }
 
-    /// Builds `row <= bound`.
+    /// Builds the inequality `row <= bound`.
     pub fn at_most(&mut self, row: LinearDirection, bound: Rational) -> FormulaId {
         self.intern_formula(Formula::AtMost(row, bound))
     }
 
-    /// Builds `term <= 0`.
+    /// Builds the inequality `term <= 0`.
     pub fn not_positive(&mut self, term: TermId) -> FormulaId {
         let RealTerm::Linear(form) = self.term(term) else {
             return self.intern_formula(Formula::Sign(term));
         };
         match LinearDirection::of(form) {
             None => {
-                // Zero is tested separately, because `is_positive` only reads the sign, which is positive for zero.
+                // Zero is tested separately, because the sign of a rational counts as positive for zero.
                 let value = form.constant.is_zero() || form.constant.is_negative();
                 self.constant(value)
             }
@@ -367,7 +370,7 @@ impl TermStore {
         }
     }
 
-    /// Builds `term = 0`.
+    /// Builds the equation `term = 0`.
     pub fn zero(&mut self, term: TermId) -> FormulaId {
         match self.as_number(term) {
             Some(number) => {
@@ -390,17 +393,17 @@ impl TermStore {
         }
     }
 
-    /// Builds the conjunction of `parts`.
+    /// Builds the conjunction of all `parts`.
     pub fn all(&mut self, parts: &[FormulaId]) -> FormulaId {
         self.many(parts, true)
     }
 
-    /// Builds the disjunction of `parts`.
+    /// Builds the disjunction of all `parts`.
     pub fn any(&mut self, parts: &[FormulaId]) -> FormulaId {
         self.many(parts, false)
     }
 
-    /// Builds the conjunction if `neutral` is true, and the disjunction if it is false.
+    /// Builds the conjunction of `parts` if `neutral` is true, and their disjunction if it is false.
     fn many(&mut self, parts: &[FormulaId], neutral: bool) -> FormulaId {
         let mut flat = Vec::with_capacity(parts.len());
         for id in parts {
@@ -414,7 +417,8 @@ impl TermStore {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation have a common boundary, which has no volume but is not empty. Their conjunction is therefore kept.
+        // A comparison and its negation share a boundary, which has no volume but is not empty. Their conjunction is therefore not replaced by
+        // false.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),

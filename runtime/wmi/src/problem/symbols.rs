@@ -1,22 +1,22 @@
-//! Reads S-expressions, both of SMT-LIB 2 and of the densities of pywmi.
+//! Reads S-expressions of SMT-LIB 2 and of the densities of pywmi.
 
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// Lists that are nested deeper than this are rejected. The limit is higher than that for formulas, because a chain of `let` is nested deeply
-/// even if its formulas are not.
+/// Lists that are nested deeper than this are rejected. This limit is higher than the limit for formulas, because a chain of `let`
+/// expressions is nested deeply even if its formulas are not.
 const DEEPEST: usize = 2000;
 
-/// The syntax of words.
+/// The rules for what counts as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Words {
-    /// SMT-LIB: `|a b|` and `"a b"` are quoted, `;` begins a comment.
+    /// The rules of SMT-LIB: `|a b|` and `"a b"` are quoted words, and `;` begins a comment.
     Quoted,
-    /// pywmi: a word is any sequence of characters except blanks and brackets, so that `|` is a word.
+    /// The rules of pywmi: a word is any sequence of characters except blanks and brackets. The character `|` is therefore a word.
     Plain,
 }
 
-/// Reads all lists of a text that begins at `at`.
+/// Reads all lists of a text. The text begins at the position `at`.
 pub(super) fn read(text: &str, at: Position, words: Words) -> Result<Vec<Tree>, Flaw> {
     let is_special = |c: char| words == Words::Quoted && matches!(c, '|' | '"' | ';');
     let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '(' | ')') && !is_special(c);

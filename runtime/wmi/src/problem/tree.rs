@@ -1,11 +1,11 @@
-//! Nested lists with positions, which the readers of JSON and of S-expressions share.
+//! Nested lists with positions, which both the JSON reader and the reader of S-expressions return.
 
-/// A position in a text, counted from 1.
+/// A position in a text. Lines and columns are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The line.
+    /// The line number.
     pub line: u32,
-    /// The column, in characters.
+    /// The column number, in characters.
     pub column: u32,
 }
 
@@ -15,30 +15,30 @@ impl From<Position> for (usize, usize) {
     }
 }
 
-/// A part of a text. Only its brackets are parsed.
+/// A value or a list in a text, with its position. The parser does not interpret words.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    /// The position at which the part begins.
+    /// The position at which this part of the text begins.
     pub at: Position,
-    /// The node.
+    /// The content of this part of the text.
     pub node: Node,
 }
 
-/// The kinds of nodes.
+/// The kinds of content.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     /// A symbol, a number, or a JSON string, `true` or `false`.
     Word(String),
-    /// JSON's `null`.
+    /// The JSON value `null`.
     Null,
-    /// A list.
+    /// A list of trees.
     List(Vec<Tree>),
-    /// A JSON object, with its keys in order.
+    /// A JSON object, with its keys in the order of the text.
     Table(Vec<(String, Tree)>),
 }
 
 impl Tree {
-    /// Describes the tree in a few words for messages.
+    /// Describes the tree in a few words for error messages.
     pub(super) fn shown(&self) -> String {
         match &self.node {
             Node::Word(word) => format!("`{}`", short(word)),
@@ -49,7 +49,7 @@ impl Tree {
         }
     }
 
-    /// Returns the word, if the tree is one.
+    /// Returns the word if the tree is a word.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.node {
             Node::Word(word) => Some(word),
@@ -57,7 +57,7 @@ impl Tree {
         }
     }
 
-    /// Returns the list, if the tree is one.
+    /// Returns the list if the tree is a list.
     pub(super) fn list(&self) -> Option<&[Tree]> {
         match &self.node {
             Node::List(parts) => Some(parts),
@@ -65,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of a key if the tree is an object with this key.
     pub(super) fn key(&self, name: &str) -> Option<&Tree> {
         match &self.node {
             Node::Table(entries) => entries
@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-/// Shortens a word for a message: one line, at most 40 characters.
+/// Shortens a word for an error message to one line of at most 40 characters.
 pub(super) fn short(word: &str) -> String {
     let mut line: String = word
         .chars()
@@ -90,7 +90,7 @@ pub(super) fn short(word: &str) -> String {
     line
 }
 
-/// The characters of a text, with the position of the next character.
+/// Reads the characters of a text one by one, and counts lines and columns.
 pub(super) struct Characters<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     /// The position of the next character.
@@ -98,7 +98,7 @@ pub(super) struct Characters<'a> {
 }
 
 impl<'a> Characters<'a> {
-    /// Begins at the first character of a text, which has the position `at`.
+    /// Starts at the first character of a text, which has the position `at`.
     pub(super) fn new(text: &'a str, at: Position) -> Characters<'a> {
         Characters {
             rest: text.chars().peekable(),
@@ -111,7 +111,7 @@ impl<'a> Characters<'a> {
         self.rest.peek().copied()
     }
 
-    /// Consumes characters as long as they fit.
+    /// Consumes characters as long as `fits` returns true, and returns them.
     pub(super) fn run(&mut self, fits: impl Fn(char) -> bool) -> String {
         let mut taken = String::new();
         while let Some(character) = self.peek().filter(|character| fits(*character)) {

@@ -1,4 +1,4 @@
-//! Operators that build formulas.
+//! Builds formulas from operators and their arguments.
 
 use super::super::diagnostics::{Flaw, NOT_LINEAR};
 use super::super::store::{FormulaId, TermId};
@@ -7,7 +7,7 @@ use super::operators::{Call, Operator};
 use super::{Builder, Meaning, described};
 
 impl Builder {
-    /// Builds the formula of an operator, whose arguments are formulas, or terms that it compares.
+    /// Builds the formula of an operator. Its arguments are formulas, or terms that the operator compares.
     pub(super) fn logic(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let comparisons = [
             Operator::AtMost,
@@ -27,7 +27,7 @@ impl Builder {
             (Operator::Or, _) => Ok(self.store.any(&parts)),
             (Operator::Not, [one]) => Ok(self.store.not(*one)),
             (Operator::Not, _) => Err(call.wants("one formula")),
-            // `a => b => c` is `a => (b => c)`.
+            // The expression `a => b => c` means `a => (b => c)`.
             (Operator::Implies, [premises @ .., last]) if !premises.is_empty() => {
                 let negated: Vec<_> = premises.iter().map(|id| self.store.not(*id)).collect();
                 let parts = [negated.as_slice(), &[*last]].concat();
@@ -53,8 +53,8 @@ impl Builder {
         self.store.choose_formula(one, other, opposite)
     }
 
-    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. A strict and a weak comparison differ if both sides are equal on a region with
-    /// a volume.
+    /// Builds `a <= b <= ..`, or the same chain with `<`, `>=` or `>`. Strict and weak comparisons differ only if both sides are equal on a
+    /// region with a volume.
     fn comparison(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let terms = self.compared(call)?;
         let mut parts = Vec::new();
@@ -69,13 +69,14 @@ impl Builder {
         Ok(self.store.all(&parts))
     }
 
-    /// Builds `one < other`.
+    /// Builds the formula `one < other`.
     fn below(&mut self, one: TermId, other: TermId) -> FormulaId {
         let reversed = self.at_most(other, one);
         self.store.not(reversed)
     }
 
-    /// Builds the formula that no two arguments are equal. For terms, it fails where two of them are equal, which may be a region with a volume.
+    /// Builds the formula that states that no two arguments are equal. For terms, the formula fails where two terms are equal, which may be a
+    /// region with a volume.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
@@ -94,7 +95,7 @@ impl Builder {
         Ok(self.store.all(&parts))
     }
 
-    /// Returns the sides of a comparison, which must be terms of degree at most one.
+    /// Returns the two sides of a comparison. They must be terms of degree at most one.
     fn compared(&mut self, call: Call<'_>) -> Result<Vec<TermId>, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("two terms"));
@@ -108,8 +109,8 @@ impl Builder {
         Ok(terms)
     }
 
-    /// Builds an equation. An equation of formulas holds if both formulas hold or neither holds. An equation of terms holds where the terms are
-    /// equal, which may be a region with a volume.
+    /// Builds an equation. An equation of formulas holds if both formulas are true or both are false. An equation of terms holds where the terms
+    /// are equal, which may be a region with a volume.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));

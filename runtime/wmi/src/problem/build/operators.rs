@@ -1,9 +1,10 @@
-//! The operators of all notations.
+//! The table of operators for all notations.
 
 use super::super::diagnostics::Flaw;
 use super::super::tree::{Position, Tree};
 
-/// An operator, independent of its names in the notations.
+/// An operator. Several names, in the same notation or in different ones, can stand for the same
+/// operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,
@@ -36,7 +37,7 @@ pub(super) enum Operator {
     Let,
 }
 
-/// All names of operators in all notations.
+/// The names of all operators in all notations.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("+", Operator::Add),
     ("-", Operator::Subtract),
@@ -74,19 +75,19 @@ pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("let", Operator::Let),
 ];
 
-/// An application that is being read.
+/// An operator with its arguments, as parsed.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
-    /// The name of the operator as written.
+    /// The name of the operator, as it is written in the text.
     pub name: &'a str,
-    /// The position of the operator.
+    /// The position of the operator in the text.
     pub at: Position,
-    /// The arguments.
+    /// The arguments of the operator.
     pub arguments: &'a [Tree],
 }
 
 impl Call<'_> {
-    /// The error of a wrong number of arguments.
+    /// Creates the error for a wrong number of arguments.
     pub(super) fn wants(&self, what: &str) -> Flaw {
         let text = format!(
             "`{}` takes {what}, found {} arguments",

@@ -1,4 +1,4 @@
-//! Operators that build terms.
+//! Builds terms from operators and their arguments.
 
 use super::super::diagnostics::{Flaw, NOT_LINEAR};
 use super::super::form::LinearForm;
@@ -9,15 +9,15 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// A product is rejected if it has more factors than this in total, and so is a higher power. The exact product can have as many digits as one
-/// factor, times this number.
+/// A product or power is rejected if it multiplies more factors than this in total. The exact result can have as many digits as one factor,
+/// times the number of factors.
 const MOST_FACTORS: u64 = 4096;
 
-/// A power of a number is rejected if it would have more bits than this.
+/// A power of a number is rejected if the result would have more bits than this.
 const MOST_BITS: usize = 1 << 16;
 
 impl Builder {
-    /// Builds the term of an operator on terms.
+    /// Builds the term of an operator whose arguments are terms.
     pub(super) fn arithmetic(&mut self, operator: Operator, call: Call<'_>) -> Result<TermId, Flaw> {
         let mut terms = Vec::with_capacity(call.arguments.len());
         for argument in call.arguments {
@@ -66,7 +66,7 @@ impl Builder {
         }
     }
 
-    /// Builds a product, whose numbers and powers must stay within the limits.
+    /// Builds a product. Returns an error if its numbers or powers exceed the limits.
     fn product(&mut self, parts: &[(TermId, u32)], at: Position) -> Result<TermId, Flaw> {
         let mut factors = 0u64;
         for (id, power) in parts {
@@ -121,13 +121,13 @@ impl Builder {
         self.store.choose(condition, one, other)
     }
 
-    /// Builds `one - other`.
+    /// Builds the term `one - other`.
     pub(super) fn difference(&mut self, one: TermId, other: TermId) -> TermId {
         let parts = [(Rational::ONE, one), (Rational::from(-1), other)];
         self.store.sum(LinearForm::default(), &parts)
     }
 
-    /// Builds `one <= other`.
+    /// Builds the formula `one <= other`.
     pub(super) fn at_most(&mut self, one: TermId, other: TermId) -> FormulaId {
         let difference = self.difference(one, other);
         self.store.not_positive(difference)
