@@ -3,35 +3,36 @@
 use crate::rational::Rational;
 use dashu_base::Approximation;
 
-/// Half the distance from 1 to the next number: the relative error of one rounded operation.
+/// The largest relative error of one rounded operation: half of the distance from 1 to the next floating-point number.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// A factor that covers the rounding errors in the computation of a bound, which rounds at most six times.
+/// The computation of an error bound rounds at most six times. This factor increases the bound so that it covers these rounding errors.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
 /// The largest error that underflow can cause in a product.
 const TINY: f64 = f64::MIN_POSITIVE;
 
-/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). A margin,
-/// instead of a directed rounding mode, covers the rounding errors of the radius. A value that overflows has an infinite radius.
+/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). The
+/// radius is enlarged by a margin that covers its own rounding errors, so directed rounding is not needed. A value that overflows has an
+/// infinite radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ball {
-    /// The midpoint.
+    /// The midpoint of the ball.
     pub value: f64,
-    /// The radius.
+    /// The radius of the ball.
     pub error: f64,
 }
 
 impl Ball {
-    /// 0 without error.
+    /// The number 0 without error.
     pub const ZERO: Ball = Ball::exactly(0.0);
 
-    /// A number without error.
+    /// Creates a ball that contains one number, without error.
     pub const fn exactly(value: f64) -> Ball {
         Ball { value, error: 0.0 }
     }
 
-    /// Returns the ball around the nearest floating-point number.
+    /// Returns a ball that contains a rational number. Its midpoint is the nearest floating-point number.
     pub fn around(number: &Rational) -> Ball {
         match number.to_f64() {
             Approximation::Exact(value) => Ball::exactly(value),
@@ -42,13 +43,13 @@ impl Ball {
         }
     }
 
-    /// Creates a ball, with an infinite radius if `error` is NaN.
+    /// Creates a ball. If `error` is NaN, the radius is infinite.
     fn with(value: f64, error: f64) -> Ball {
         let error = if error.is_nan() { f64::INFINITY } else { error };
         Ball { value, error }
     }
 
-    /// Returns whether the radius is at most this fraction of the value.
+    /// Returns whether the radius is at most this fraction of the magnitude of the midpoint.
     pub fn is_within(self, tolerance: f64) -> bool {
         self.error.is_finite() && self.error <= tolerance * self.value.abs()
     }
@@ -63,7 +64,7 @@ impl Ball {
         let carried = product(self.value.abs(), other.error)
             + product(other.value.abs(), self.error)
             + product(self.error, other.error);
-        // An exact zero stays exact, because no rounding occurs.
+        // If one factor is an exact zero, the product is exact and is not rounded.
         let rounded = if value == 0.0 && (self == Ball::ZERO || other == Ball::ZERO) {
             0.0
         } else {
@@ -72,7 +73,7 @@ impl Ball {
         Ball::with(value, (carried + rounded) * MARGIN)
     }
 
-    /// Returns the quotient; its radius is not finite if `other` contains 0.
+    /// Returns the quotient of two balls. If `other` contains 0, the radius is not finite.
     pub fn over(self, other: Ball) -> Ball {
         let value = self.value / other.value;
         let smallest = (other.value.abs() - other.error) * (1.0 - f64::EPSILON);
@@ -83,18 +84,18 @@ impl Ball {
         Ball::with(value, (carried + rounding(value)) * MARGIN)
     }
 
-    /// Returns an upper bound of the numbers of the ball.
+    /// Returns an upper bound on the numbers in the ball.
     pub fn upper(self) -> f64 {
         (self.value + self.error).next_up()
     }
 
-    /// Returns a lower bound of the numbers of the ball.
+    /// Returns a lower bound on the numbers in the ball.
     pub fn lower(self) -> f64 {
         (self.value - self.error).next_down()
     }
 }
 
-/// Multiplies two numbers. Zero times infinity is zero, because an infinite factor represents an unknown number.
+/// Multiplies two numbers. Zero times infinity is zero here, because an infinite factor stands for an unknown finite number.
 pub(crate) fn product(one: f64, other: f64) -> f64 {
     match one == 0.0 || other == 0.0 {
         true => 0.0,
@@ -102,7 +103,7 @@ pub(crate) fn product(one: f64, other: f64) -> f64 {
     }
 }
 
-/// Bounds the error of one operation that was rounded to `value`, including underflow.
+/// Returns a bound on the error of one operation whose rounded result is `value`. The bound includes the error from underflow.
 fn rounding(value: f64) -> f64 {
     UNIT * MARGIN * value.abs() + TINY
 }

@@ -4,25 +4,25 @@ use crate::integral::{IntegrationLimits, Limit};
 use fixedbitset::FixedBitSet;
 use std::time::Instant;
 
-/// Returns the bytes that the members of a set take.
+/// Returns the number of bytes that a set takes in memory.
 pub(crate) fn bytes_of(set: &FixedBitSet) -> usize {
     size_of_val(set.as_slice())
 }
 
-/// The error of exceeding a limit.
+/// The error that is returned if the work would exceed a limit.
 pub(crate) type Spent = Limit;
 
-/// The number of steps between two checks of the clock. In floating point a step takes a few nanoseconds.
+/// The number of steps between two checks of the clock. In floating point, one step takes a few nanoseconds.
 const STEPS_PER_LOOK: u64 = 1 << 20;
 
-/// The steps that the work on a region may still take (comparisons of pairs of rays, additions of terms), the bytes that it may still keep,
-/// and the time at which it has to end.
+/// The work that is still allowed on a region: the number of steps (comparisons of pairs of rays, additions of terms), the number of bytes,
+/// and the time at which the work must end.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,
     bytes: u64,
     deadline: Option<Instant>,
-    /// The number of steps until the next check of the clock.
+    /// The number of steps until the clock is checked next.
     look: u64,
 }
 
@@ -37,12 +37,12 @@ impl Budget {
         }
     }
 
-    /// Returns a budget with the same bytes and the same time, and with `steps` steps.
+    /// Returns a budget with the remaining bytes and the deadline of this budget, and with `steps` steps.
     pub fn again(&self, steps: u64) -> Budget {
         Budget { left: steps, ..*self }
     }
 
-    /// Subtracts steps from the budget. Must be called before the steps are taken.
+    /// Subtracts steps from the budget. Call this before the steps are taken. Returns an error if the budget is not sufficient.
     pub fn spend(&mut self, steps: u64) -> Result<(), Spent> {
         self.left = self.left.checked_sub(steps).ok_or(Limit::Steps)?;
         match self.look.checked_sub(steps) {
@@ -57,7 +57,7 @@ impl Budget {
         }
     }
 
-    /// Checks the clock.
+    /// Returns an error if the time limit has been reached.
     pub fn in_time(&self) -> Result<(), Spent> {
         match self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             true => Err(Limit::Seconds),
@@ -65,13 +65,13 @@ impl Budget {
         }
     }
 
-    /// Subtracts bytes from the budget. Must be called before the memory is allocated.
+    /// Subtracts bytes from the budget. Call this before the memory is allocated. Returns an error if the budget is not sufficient.
     pub fn keep(&mut self, bytes: usize) -> Result<(), Spent> {
         self.bytes = self.bytes.checked_sub(bytes as u64).ok_or(Limit::Memory)?;
         Ok(())
     }
 
-    /// Adds bytes that have been freed to the budget.
+    /// Returns bytes to the budget after the memory was freed.
     pub fn release(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }

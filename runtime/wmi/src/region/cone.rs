@@ -11,17 +11,17 @@ use fixedbitset::FixedBitSet;
 pub(crate) struct Ray {
     /// The direction of the ray, as integers without a common factor.
     pub direction: Vec<IBig>,
-    /// The rows that are zero on the ray.
+    /// The rows whose scalar product with the ray is zero.
     pub tight: FixedBitSet,
 }
 
-/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. The number of rays may grow exponentially with
-/// the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of two rays is a step of `budget`, and so
-/// is each comparison of such a pair with a further ray.
+/// Computes the extreme rays of the cone `{z : row . z >= 0 for all rows}`. Returns `None` if the cone contains a line. The number of rays may grow
+/// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of two rays takes one
+/// step of `budget`, and so does each comparison of a pair of rays with a third ray.
 ///
-/// The method is that of Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of
-/// adjacency of Fukuda and Prodon, Double description method revisited, 1996, proposition 7: two rays span a face of dimension two if no
-/// third ray is zero on all rows on which both are.
+/// The method is that of Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953. Adjacent rays are found by the combinatorial test
+/// of Fukuda and Prodon, Double description method revisited, 1996, proposition 7. The test considers the rows that are zero on both rays. The two
+/// rays span a face of dimension two if not all of these rows are zero on any third ray.
 pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
     let Some((mut rays, first)) = simplicial_start(rows) else {
         return Ok(None);
@@ -33,17 +33,18 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the number of bytes of a ray and of the corner that it becomes. The coordinates of the corner are fractions, with twice as many
-    /// integers as the ray. Integers of at most two words need no separate memory, and few integers are longer.
+    /// Returns the number of bytes that a ray takes, together with the corner that the ray becomes. The coordinates of the corner are fractions, so
+    /// the corner has twice as many integers as the ray. Integers of at most two words need no separate memory, and few integers are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * bytes_of(&self.tight) + size_of::<Ray>()
     }
 }
 
-/// Returns the rays of the cone of the first linearly independent rows, and these rows.
+/// Chooses the first linearly independent rows. Returns the extreme rays of the cone that these rows define, and the indices of the rows.
 fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     let dimension = rows.first().map_or(0, Vec::len);
-    // Gauss-Jordan elimination on columns: `basis` spans all of space, and each chosen row becomes zero on all vectors of the basis except one.
+    // This is Gauss-Jordan elimination on columns. `basis` always spans all of space. After a row is chosen, the row is zero on all vectors of the
+    // basis except one.
     let mut basis: Vec<Vec<IBig>> = (0..dimension).map(|one| unit(dimension, one)).collect();
     let mut chosen = Vec::new();
     for (row, normal) in rows.iter().enumerate() {
@@ -74,8 +75,8 @@ fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     Some((rays.collect(), chosen))
 }
 
-/// Changes the basis such that a row becomes positive on the vector at `pivot` and zero on all other vectors. `values` are the values of the row on
-/// the old vectors.
+/// Changes the basis such that a row is positive on the vector at `pivot` and zero on all other vectors. `values` holds the values of the row on the
+/// old vectors.
 fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     let mut leading = basis[pivot].clone();
     let mut size = values[pivot].clone();
@@ -89,7 +90,7 @@ fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     basis[pivot] = leading;
 }
 
-/// Returns the rays of a cone after adding one more row.
+/// Adds one more row to the cone. Returns the extreme rays of the new cone.
 fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> Result<Vec<Ray>, Spent> {
     let values: Vec<IBig> = rays.iter().map(|ray| dot(normal, &ray.direction)).collect();
     let mut above = Vec::new();
@@ -112,7 +113,7 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
             if adjacent(&rays, inside, outside, budget)? {
                 let mut tight = &rays[inside].tight & &rays[outside].tight;
                 tight.insert(row);
-                // Both coefficients are positive, because the value outside is negative.
+                // Both coefficients are positive, because the row is negative on the ray outside the cone.
                 let direction = combination(
                     &values[inside],
                     &rays[outside].direction,
@@ -142,8 +143,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // A ray that is zero on the fewest possible rows is zero on linearly independent rows. All of these rows except one define a face of
-    // dimension two.
+    // If few rows are zero on a ray (one less than the dimension), these rows are linearly independent. All of these rows except one then define a
+    // face of dimension two.
     if shared + 2 == dimension && [a, b].iter().any(|ray| ray.tight.count_ones(..) + 1 == dimension) {
         return Ok(true);
     }
@@ -153,14 +154,14 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     Ok(!rays.iter().enumerate().any(third))
 }
 
-/// Returns `a x - b y` without common factors.
+/// Returns `a x - b y`, divided by the greatest common divisor of its entries.
 fn combination(a: &IBig, x: &[IBig], b: &IBig, y: &[IBig]) -> Vec<IBig> {
     let mut result: Vec<IBig> = x.iter().zip(y).map(|(x, y)| a * x - b * y).collect();
     make_primitive(&mut result);
     result
 }
 
-/// Returns the scalar product.
+/// Returns the scalar product of two vectors.
 pub(crate) fn dot(a: &[IBig], b: &[IBig]) -> IBig {
     let products = a.iter().zip(b).filter(|(x, y)| !x.is_zero() && !y.is_zero());
     products.fold(IBig::ZERO, |sum, (x, y)| sum + x * y)
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_square_pyramid_has_four_rays() {
-        // The cone is z >= |x|, z >= |y|. Its extreme rays go through the corners of a square.
+        // The cone is z >= |x|, z >= |y|. Its four extreme rays go through the corners of a square.
         let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
         let mut found: Vec<Vec<IBig>> = all_rays(&cone)
             .into_iter()
@@ -214,8 +215,8 @@ mod tests {
 
     #[test]
     fn cyclic_polytopes_have_the_numbers_of_gale() {
-        // This is the cone over the dual of the cyclic polytope with 8 corners in dimension 4, whose 20 facets become 20 rays (Ziegler,
-        // Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
+        // This is the cone over the dual of a cyclic polytope. The cyclic polytope has 8 corners in dimension 4, and its 20 facets become 20 rays
+        // (Ziegler, Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
         let moment: Vec<Vec<IBig>> = (0..8)
             .map(|t: i64| (0..5).map(|power| IBig::from((2 * t - 7).pow(power))).collect())
             .collect();

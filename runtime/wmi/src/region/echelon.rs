@@ -1,40 +1,41 @@
-//! Linearly independent rows of integers.
+//! Sets of linearly independent rows of integers.
 
 use crate::rational::{Rational, make_primitive};
 use dashu_base::{Abs, Gcd};
 use dashu_int::IBig;
 use std::rc::Rc;
 
-/// Linearly independent rows in echelon form: each has its first non-zero entry in a column where the rows after it have zeros. Copies
-/// share the rows.
+/// Linearly independent rows in echelon form. The first non-zero entry of each row is in a column in which all later rows have zeros.
+/// Clones share the memory of the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echelon(Vec<Rc<Row>>);
 
 #[derive(Debug)]
 struct Row {
-    /// The column of the first non-zero entry.
+    /// The column of the first non-zero entry of the row.
     pivot: usize,
     entries: Vec<IBig>,
 }
 
-/// A row minus multiples of the rows of an [`Echelon`], such that the difference is zero in the pivot columns of the echelon.
+/// A row after reduction: a multiple of the rows of an [`Echelon`] was subtracted, so that the entries in the pivot columns of the
+/// echelon are zero.
 pub(crate) struct Reduced {
-    /// The column of the first non-zero entry.
+    /// The column of the first non-zero entry of the reduced row.
     pivot: usize,
-    /// The row times `scale`.
+    /// The entries of the reduced row, multiplied by `scale`.
     entries: Vec<IBig>,
     scale: IBig,
 }
 
 impl Reduced {
-    /// Returns the magnitude of the first non-zero entry.
+    /// Returns the magnitude of the first non-zero entry of the reduced row.
     pub fn leading(&self) -> Rational {
         Rational::from_parts_signed(self.entries[self.pivot].clone(), self.scale.clone()).abs()
     }
 }
 
 impl Echelon {
-    /// Reduces `row` by the rows of the echelon; `None` if `row` depends linearly on these rows.
+    /// Reduces `row` by the rows of the echelon. Returns `None` if `row` is a linear combination of these rows.
     pub fn reduce(&self, row: &[IBig]) -> Option<Reduced> {
         let mut entries = row.to_vec();
         let mut scale = IBig::ONE;
@@ -70,7 +71,7 @@ impl Echelon {
         })
     }
 
-    /// Returns the echelon with one more row.
+    /// Returns the echelon with the reduced row added.
     pub fn with(&self, reduced: Reduced) -> Echelon {
         let Reduced {
             pivot, mut entries, ..
@@ -82,7 +83,7 @@ impl Echelon {
         Echelon(rows)
     }
 
-    /// Returns a vector on which all rows are zero. There must be fewer rows than `dimension`.
+    /// Returns a non-zero vector whose scalar product with every row is zero. The number of rows must be less than `dimension`.
     pub fn kernel_vector(&self, dimension: usize) -> Vec<Rational> {
         let is_open = |column: &usize| self.0.iter().all(|row| row.pivot != *column);
         let Some(open) = (0..dimension).find(is_open) else {

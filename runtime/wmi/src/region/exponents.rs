@@ -1,13 +1,13 @@
-//! The monomials whose integrals are needed, with the divisors that the recursion over monomials needs.
+//! The monomials whose integrals are needed. The recursion over monomials also needs their divisors, so these are included.
 
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// A region is given up if its monomials have more exponents than this in total, where each monomial counts as at least [`FEWEST`] exponents. An
-/// exponent takes about 16 bytes, and a monomial takes one number on every face.
+/// The work on a region is abandoned if its monomials have more exponents than this in total. A monomial counts as at least [`FEWEST`]
+/// exponents. An exponent takes about 16 bytes, and a monomial takes one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
-/// A monomial counts as at least this number of exponents; see [`MOST_EXPONENTS`].
+/// Every monomial counts as at least this number of exponents: see [`MOST_EXPONENTS`].
 const FEWEST: usize = 64;
 
 /// A set of monomials that contains all divisors of its members.
@@ -15,17 +15,19 @@ const FEWEST: usize = 64;
 pub(crate) struct Exponents {
     /// The index of each monomial.
     places: HashMap<Vec<u32>, usize>,
-    /// For each monomial, the variables that divide it and the indices of the quotients. A divisor comes before its multiples.
+    /// For each monomial, a list of pairs: a variable that divides the monomial, and the index of the quotient. A divisor comes before its
+    /// multiples.
     quotients: Vec<Vec<(usize, usize)>>,
 }
 
 impl Exponents {
-    /// Collects all divisors of the monomials `wanted` in `variables` variables, including 1; an error if there are too many.
+    /// Collects the monomials in `wanted` and all of their divisors, including 1. The monomials have `variables` variables. Returns an error if
+    /// there are too many monomials.
     pub fn dividing<'a>(
         wanted: impl IntoIterator<Item = &'a [u32]>,
         variables: usize,
     ) -> Result<Exponents, Spent> {
-        // In lexicographic order a divisor comes before its multiples.
+        // In lexicographic order, a divisor comes before its multiples.
         let mut all = BTreeSet::from([vec![0; variables]]);
         for monomial in wanted {
             add_divisors(monomial, &mut all)?;
@@ -50,7 +52,7 @@ impl Exponents {
         self.quotients.len()
     }
 
-    /// Returns the number of all quotients by one variable.
+    /// Returns the number of quotients, summed over all monomials. A monomial has one quotient for each variable that divides it.
     pub fn links(&self) -> u64 {
         self.quotients
             .iter()
@@ -64,18 +66,18 @@ impl Exponents {
         self.places.keys().map(sum).max().unwrap_or(0)
     }
 
-    /// Returns the index of `monomial`.
+    /// Returns the index of a monomial; `None` if it is not in the set.
     pub fn place(&self, monomial: &[u32]) -> Option<usize> {
         self.places.get(monomial).copied()
     }
 
-    /// Returns the variables that divide each monomial, with the indices of the quotients.
+    /// Returns a list of pairs for each monomial: a variable that divides the monomial, and the index of the quotient.
     pub fn quotients(&self) -> impl Iterator<Item = &[(usize, usize)]> {
         self.quotients.iter().map(Vec::as_slice)
     }
 }
 
-/// Returns the variables that divide a monomial, with the quotients.
+/// Returns the variables that divide a monomial. Each comes with the quotient of the monomial by this variable.
 fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
     let dividing = (0..monomial.len()).filter(|&variable| monomial[variable] > 0);
     dividing.map(|variable| {
@@ -85,7 +87,7 @@ fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
     })
 }
 
-/// Adds a monomial and its divisors.
+/// Adds a monomial and all of its divisors.
 fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Spent> {
     let most = MOST_EXPONENTS / monomial.len().max(FEWEST);
     let count = monomial.iter().fold(1usize, |count, &exponent| {

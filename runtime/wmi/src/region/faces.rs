@@ -13,14 +13,14 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The numbers in which moments are computed.
+/// A type of numbers in which moments are computed.
 pub(crate) trait Number: Clone + PartialEq {
-    /// Returns the cost of one product and one sum in steps of a budget, for exact numbers with this number of bits.
+    /// Returns the cost of one product and one sum, in steps of a budget. `bits` is the length of the numbers if they are exact.
     fn steps(bits: u64) -> u64;
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
-    /// Returns a unit in which products of powers of `numbers` are easy to compute.
+    /// Returns a unit for the given `numbers`. If the numbers are divided by this unit, products of their powers are easy to compute.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational;
     fn plus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
@@ -39,7 +39,7 @@ impl Number for Ball {
         Ball::around(number)
     }
 
-    /// Returns a unit in which none of the numbers is much larger than 1, so that powers do not overflow.
+    /// Returns a unit such that none of the numbers divided by it is much larger than 1. Powers of the quotients therefore do not overflow.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         power_of_two(
             &numbers
@@ -77,7 +77,7 @@ impl Number for Rational {
         number.clone()
     }
 
-    /// Returns a unit in which all numbers are integers, so that products need not be reduced.
+    /// Returns a unit such that all numbers divided by it are integers. Products of integers need not be reduced.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         Rational::from_parts(IBig::ONE, common_denominator(numbers))
     }
@@ -91,33 +91,33 @@ impl Number for Rational {
     }
 }
 
-/// The cost of keeping a number, in steps of a budget. With this cost, a billion steps keep no more than a few gigabytes.
+/// Storing a number costs this number of steps of a budget. With this cost, a billion steps store no more than a few gigabytes.
 const KEPT: u64 = 8;
 
-/// The bytes that the allocator adds to two small allocations, including the reference counts in one of them.
+/// The number of bytes that the allocator adds to two small allocations. It includes the reference counts in one of these allocations.
 const ALLOCATIONS: usize = 48;
 
-/// Computes the moments of the polytope in affine forms `l`, whose values at the corners are `values`. For each monomial `l^a` in
-/// `exponents`, in their order, the moment is
+/// Computes moments of a polytope for products of powers of affine forms `l`. `values` holds the values of the forms at the corners. The result
+/// has one moment for each monomial `l^a` in `exponents`, in their order. The moment is
 ///
 /// `M(a) = (d + |a|)! / a! int l^a`,
 ///
-/// where `d` is the dimension and `a!` the product of the factorials of the exponents.
+/// where `d` is the dimension and `a!` is the product of the factorials of the exponents.
 ///
-/// A face of dimension k is the union of the cones from its first corner v to its facets G without v. Over such a cone, x = (1 - t) v + t y
-/// with y in G and dx = h t^(k-1) dt dy, so the moments of the face are the coefficients of the series
-/// `sum over G of h M_G / (1 - l(v) . t)`:
+/// A face of dimension k is divided into cones. Each cone has its apex at the first corner v of the face, and its base is a facet G of the face
+/// that does not contain v. A point of the cone is x = (1 - t) v + t y with y in G, and dx = h t^(k-1) dt dy. The moments of the face are
+/// therefore the coefficients of the series `sum over G of h M_G / (1 - l(v) . t)`:
 ///
 /// `M(a) = sum over G of h M_G(a) + sum over j of l_j(v) M(a - e_j)`.
 ///
-/// For one simplex this is the series of Baldoni, Berline, De Loera, Koeppe and Vergne, How to integrate a polynomial over a simplex, Math.
-/// Comp. 80, 2011. A power of a form is never expanded, and if the forms are positive nothing cancels. The faces are those of Lasserre, An
-/// analytical expression and an algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl. 39, 1983, with a corner of
-/// each face as its origin, as in the triangulation of Cohen and Hickey (Two algorithms for determining volumes of convex polyhedra, JACM
-/// 26, 1979). Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes, 2000. Areas of faces are
-/// measured in the coordinates that are not pivots of the echelon form of their equations; which coordinates these are depends only on the
-/// face. h is the slack of v in the row of G divided by the pivot of that row, after reduction by the equations of the face. Returns an
-/// error if the work exceeds `budget`.
+/// For one simplex, this is the series of Baldoni, Berline, De Loera, Koeppe and Vergne, How to integrate a polynomial over a simplex, Math.
+/// Comp. 80, 2011. Powers of forms are never expanded. If the forms are positive, all terms are positive and nothing cancels. The recursion
+/// over faces is from Lasserre, An analytical expression and an algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl.
+/// 39, 1983. The origin of each face is one of its corners, as in the triangulation of Cohen and Hickey, Two algorithms for determining volumes
+/// of convex polyhedra, JACM 26, 1979. Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes,
+/// 2000. The equations of a face are brought to echelon form. Its area is measured in the coordinates that are not pivots of this echelon form;
+/// they depend only on the face. The row of G is reduced by the equations of the face. Then h is the slack of v in this row, divided by the
+/// pivot of the row. Returns an error if the work exceeds `budget`.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
     values: &[Vec<Rational>],
@@ -145,13 +145,13 @@ pub(crate) fn moments<T: Number>(
 
 struct Face {
     corners: FixedBitSet,
-    /// All facets of the polytope that contain the face.
+    /// All facets of the polytope that contain this face.
     facets: FixedBitSet,
     dimension: usize,
 }
 
 impl Face {
-    /// Returns the bytes that the face takes while its moments are computed.
+    /// Returns the number of bytes that the face takes while its moments are computed.
     fn bytes(&self) -> usize {
         size_of::<Face>() + bytes_of(&self.corners) + bytes_of(&self.facets)
     }
@@ -162,15 +162,15 @@ struct Faces<'a, T> {
     exponents: &'a Exponents,
     /// The values of the forms at each corner.
     values: Vec<Vec<T>>,
-    /// The moments of faces, keyed by the facets that contain them.
+    /// The moments of the faces that are already computed. The key of a face is the set of facets that contain it.
     known: HashMap<FixedBitSet, Rc<[T]>>,
-    /// The cost of one product and one sum, in steps.
+    /// The cost of one product and one sum, in steps of the budget.
     steps: u64,
     budget: &'a mut Budget,
 }
 
 impl<T: Number> Faces<'_, T> {
-    /// Returns the moments of a face that is defined by `equations`.
+    /// Returns the moments of a face. `equations` are the equations that hold on the face.
     fn moments(&mut self, face: &Face, equations: &Echelon) -> Result<Rc<[T]>, Spent> {
         let Some(apex) = face.corners.minimum() else {
             unreachable!("a face has corners")
@@ -181,7 +181,7 @@ impl<T: Number> Faces<'_, T> {
         self.budget.keep(face.bytes())?;
         let mut moments = vec![T::zero(); count];
         if face.dimension == 0 {
-            // 1 is the first monomial.
+            // The first monomial is 1.
             moments[0] = T::of(&Rational::ONE);
         }
         for (row, facet) in self.facets_without(face, apex)? {
@@ -194,7 +194,7 @@ impl<T: Number> Faces<'_, T> {
                 Some(known) => known.clone(),
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
-                    // The table grows by doubling, so an entry takes up to twice its own size.
+                    // The hash table grows by doubling its capacity, so an entry takes up to twice its own size.
                     let entry = size_of::<(FixedBitSet, Rc<[T]>)>() * 2 + bytes_of(&facet.facets);
                     self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
@@ -219,7 +219,7 @@ impl<T: Number> Faces<'_, T> {
         Ok(moments.into())
     }
 
-    /// Returns the facets of a face that do not contain the corner `apex`, each with a row of the polytope that defines it.
+    /// Returns the facets of a face that do not contain the corner `apex`. Each facet comes with a row of the polytope that defines it.
     fn facets_without(&mut self, face: &Face, apex: usize) -> Result<Vec<(usize, Face)>, Spent> {
         if face.dimension == 0 {
             return Ok(Vec::new());
@@ -239,7 +239,8 @@ impl<T: Number> Faces<'_, T> {
             let within = |(other, (_, set)): (usize, &(usize, FixedBitSet))| {
                 other != place && corners.is_subset(set) && (other < place || corners != set)
             };
-            // One more row reduces the dimension by one. Several more rows may give a face that was found before, or a face of lower dimension.
+            // If one more row holds with equality, the dimension is reduced by one. If several more rows hold with equality, the result may be
+            // a face that was found before, or a face of lower dimension.
             let single = facets.count_ones(..) == face.facets.count_ones(..) + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();

@@ -1,22 +1,22 @@
-//! Decides exactly whether a polytope has an interior. Floating point is used where its result is certain.
+//! Decides exactly whether a polytope has an interior. Floating point is used only where it gives a certain result.
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
 use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, from_f64};
 
-/// The extent of a polytope.
+/// The extent of a polytope: whether it has a volume, and whether it has points.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Feasibility {
-    /// The polytope has an interior; this point is in it.
+    /// The polytope has an interior. This point is in the interior.
     Interior(Vec<Rational>),
-    /// The polytope has points, but no volume.
+    /// The polytope has points, but does not have a volume.
     Flat,
     /// The polytope is empty.
     Empty,
 }
 
-/// Returns whether a non-empty polytope is bounded. It is unbounded if one can move in some direction without ever leaving it.
+/// Returns whether a non-empty polytope is bounded. A polytope is unbounded if it contains a ray.
 pub fn is_bounded(polytope: &Polytope) -> bool {
     let mut cone = polytope.clone();
     cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);
@@ -30,9 +30,10 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
 
 /// Decides exactly whether `polytope` has a volume.
 ///
-/// Bounds are tightened first. Then a linear program in floating point proposes an inner point or a contradictory combination of rows. Both
-/// are checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe bounds in linear and mixed-integer linear
-/// programming, 2004). Only undecided cases, such as a polytope without volume, are solved in rationals.
+/// First, the bounds of variables are tightened. Then a linear program in floating point proposes a point in the interior, or a combination
+/// of rows that contradict each other. The proposal is checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe
+/// bounds in linear and mixed-integer linear programming, 2004). Cases that remain undecided, such as a polytope without volume, are
+/// decided in rational arithmetic.
 pub fn feasible(polytope: &Polytope) -> Feasibility {
     let mut rows = Vec::new();
     for row in &polytope.rows {
@@ -67,7 +68,8 @@ pub fn feasible(polytope: &Polytope) -> Feasibility {
     }
 }
 
-/// Decides as [`feasible`] does, but first tries `guess`, a point inside a similar polytope.
+/// Gives the same result as [`feasible`], but first tries whether `guess` is in the interior. The caller should pass a point inside a
+/// similar polytope.
 pub fn feasible_near(polytope: &Polytope, guess: &[Rational]) -> Feasibility {
     if polytope.contains_inside(guess) {
         return Feasibility::Interior(guess.to_vec());
@@ -75,13 +77,13 @@ pub fn feasible_near(polytope: &Polytope, guess: &[Rational]) -> Feasibility {
     feasible(polytope)
 }
 
-/// A row as floating-point numbers with their errors.
+/// A row in floating point, with bounds on the errors of its numbers.
 struct ShadowRow {
     coefficients: Vec<Ball>,
     bound: Ball,
 }
 
-/// Decides in floating point; `None` if rounding errors leave a doubt.
+/// Decides in floating point. Returns `None` if rounding errors leave the result uncertain.
 fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility> {
     let Some(ranges) = tightened(rows, dimension) else {
         return Some(Feasibility::Empty);
@@ -126,10 +128,11 @@ fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility
     contradictory(rows, &multipliers, &ranges).then_some(Feasibility::Empty)
 }
 
-/// Returns bounds of each variable that follow from single rows; `None` if they contradict each other.
+/// Returns bounds on each variable that follow from single rows. Returns `None` if bounds contradict each other.
 fn tightened(rows: &[ShadowRow], dimension: usize) -> Option<Vec<(f64, f64)>> {
     let mut ranges = vec![(f64::NEG_INFINITY, f64::INFINITY); dimension];
-    // The first sweep applies rows of a single variable. The second sweep applies rows of several variables to the bounds of the first.
+    // The first sweep uses rows with a single variable. The second sweep uses rows with several variables, together with the bounds from
+    // the first sweep.
     for _ in 0..2 {
         for row in rows {
             tighten(row, &mut ranges);
@@ -192,7 +195,7 @@ fn tighten(row: &ShadowRow, ranges: &mut [(f64, f64)]) {
     }
 }
 
-/// Returns the middle and half the width of a range. If a side is open, both numbers are substitutes.
+/// Returns the midpoint and the half-width of a range. If a side of the range is open, both numbers are replaced by substitutes.
 fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     let scale = |size: f64| if size.is_normal() { size } else { 1.0 };
     match (lower.is_finite(), upper.is_finite()) {
@@ -203,7 +206,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// Returns `point` as an inner point if it is certainly inside, even with the largest possible rounding errors.
+/// Returns `point` as a point of the interior if it is certainly inside, whatever the rounding errors are.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row
@@ -223,7 +226,7 @@ fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
         .map(Feasibility::Interior)
 }
 
-/// Returns whether the rows times `multipliers` add up to a row that no point within `ranges` satisfies.
+/// Adds up the rows, each times its multiplier. Returns whether certainly no point within `ranges` satisfies the resulting inequality.
 fn contradictory(rows: &[ShadowRow], multipliers: &[f64], ranges: &[(f64, f64)]) -> bool {
     let combined = |entry: &dyn Fn(&ShadowRow) -> Ball| {
         let parts = rows.iter().zip(multipliers).filter(|(_, m)| **m > 0.0);

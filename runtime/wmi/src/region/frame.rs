@@ -1,4 +1,4 @@
-//! Coordinates in which a polytope is about one unit wide and near the origin.
+//! Coordinates in which a polytope is near the origin and about one unit wide.
 
 use super::budget::Spent;
 use super::skeleton::Skeleton;
@@ -6,10 +6,10 @@ use crate::polynomial::Polynomial;
 use crate::rational::{Rational, make_primitive, to_f64};
 use dashu_int::IBig;
 
-/// A region is given up if its weight has more monomials than this in the new coordinates. A monomial takes about 200 bytes.
+/// The work on a region is abandoned if its weight has more monomials than this in the new coordinates. A monomial takes about 200 bytes.
 const MOST_MONOMIALS: u64 = 1 << 20;
 
-/// New coordinates `(x - origin) / scale`, with one origin and one scale per variable. The scales are powers of two.
+/// New coordinates `(x - origin) / scale`. Each variable has its own origin and scale. The scales are powers of two.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     origin: Vec<Rational>,
@@ -17,8 +17,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Chooses new coordinates. The origin is the point of the bounding box that is closest to 0, so that monomials keep their signs and
-    /// products of powers do not cancel.
+    /// Chooses new coordinates. The origin is the point of the bounding box that is closest to 0. With this origin, monomials keep their
+    /// signs, and products of powers do not cancel.
     pub fn around(skeleton: &Skeleton) -> Frame {
         let points: Vec<Vec<Rational>> = (0..skeleton.vertices.len())
             .map(|corner| skeleton.point(corner))
@@ -40,14 +40,14 @@ impl Frame {
         frame
     }
 
-    /// Transforms a polytope to the new coordinates.
+    /// Transforms the corners and facets of a polytope to the new coordinates.
     pub fn apply(&self, skeleton: &mut Skeleton) {
         for (variable, (origin, scale)) in self.origin.iter().zip(&self.scale).enumerate() {
             if origin.is_zero() && scale.is_one() {
                 continue;
             }
             for vertex in &mut skeleton.vertices {
-                // x becomes (x - origin) / scale.
+                // For a point, the coordinate x becomes (x - origin) / scale.
                 change(
                     vertex,
                     variable + 1,
@@ -57,7 +57,7 @@ impl Frame {
                 );
             }
             for facet in &mut skeleton.facets {
-                // c x becomes c scale u + c origin.
+                // For a row, the term c x becomes c scale u + c origin, where u is the new coordinate.
                 change(facet, variable + 1, scale, origin, Moves::First);
             }
         }
@@ -68,12 +68,12 @@ impl Frame {
         skeleton.facets.iter_mut().for_each(|facet| make_primitive(facet));
     }
 
-    /// Returns the volume of one unit of the new coordinates.
+    /// Returns the volume of a cube with side 1 in the new coordinates.
     pub fn unit(&self) -> Rational {
         self.scale.iter().fold(Rational::ONE, |unit, scale| unit * scale)
     }
 
-    /// Transforms a polynomial to the new coordinates of `variables`, and keeps the other variables. Returns an error if the result has too
+    /// Replaces `variables` in a polynomial by the new coordinates. Other variables stay the same. Returns an error if the result has too
     /// many terms.
     pub fn moved(&self, polynomial: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
         let mut moved = polynomial.clone();
@@ -93,14 +93,14 @@ impl Frame {
     }
 }
 
-/// The entry that a translation changes: the moved coordinate of a point, or the constant of a row.
+/// The entry to which a translation adds: the coordinate of a point, or the constant of a row.
 enum Moves {
     Entry,
     First,
 }
 
 /// Multiplies the entry at `place` by `scale`. Then adds either `shift` times the first entry to this entry, or `shift` times the old value
-/// of this entry to the first entry. To keep integers, all entries of the result are also multiplied by a common positive factor.
+/// of this entry to the first entry. All entries are also multiplied by a common positive factor, so that they remain integers.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());
@@ -113,7 +113,7 @@ fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational
     }
 }
 
-/// Returns a power of two that differs from a positive number by at most a factor of two.
+/// Returns a power of two that is within a factor of two of a positive number.
 pub(crate) fn power_of_two(number: &Rational) -> Rational {
     let approximate = to_f64(number);
     let power = if approximate.is_normal() {

@@ -14,16 +14,17 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// The maximum number of monomials into which new coordinates may expand one monomial. Above this number, powers of variables are not expanded.
+/// If new coordinates would expand one monomial into more monomials than this, the powers of variables are not expanded.
 const MOST_EXPANDED: usize = 256;
 
-/// Computes the integral of `weight` over `polytope`. The variables of the weight are the variables of the polytope, followed by the
-/// `forms`, which are polynomials of degree one in the variables of the polytope. `(x + y)^60`, for example, is a power of a form and is
-/// not expanded. A polytope without variables is one point, which counts once.
+/// Computes the integral of `weight` over `polytope`. The variables of the weight are the variables of the polytope, followed by the `forms`. A
+/// form is a polynomial of degree one in the variables of the polytope. For example, `(x + y)^60` is a power of the form `x + y`, and is not
+/// expanded. A polytope without variables is a single point with the volume 1.
 ///
-/// Corners, facets and heights are exact. Only sums and products of these numbers are rounded, with bounded errors. If the bound exceeds the
-/// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
-/// `effort.exact` is not set, the rounded result is returned, although its bound exceeds the tolerance.
+/// Corners, facets and heights are computed exactly. Only sums and products of these numbers are rounded, and their errors are bounded. If the
+/// error bound exceeds the tolerance of `effort`, or if `effort.exact` is set, the sums and products are computed exactly too. Exact sums may
+/// take more steps than `effort` allows. Unless `effort.exact` is set, the rounded result is then returned, although its error bound exceeds
+/// the tolerance.
 pub fn integrate(
     polytope: &Polytope,
     weight: &Polynomial,
@@ -71,24 +72,24 @@ pub fn integrate(
     }
 }
 
-/// Returns the variables of a form.
+/// Returns the variables that occur in a form.
 fn support(form: &Polynomial) -> Vec<usize> {
     (0..form.variables)
         .filter(|&variable| form.mentions(variable))
         .collect()
 }
 
-/// Variables that share no row and no form with any other variable, and the polytope in these variables.
+/// A set of variables that share neither a row nor a form with other variables, and the polytope in these variables.
 struct Block {
     variables: Vec<usize>,
-    /// The variables of the weight that are variables of the block, or forms of variables of the block.
+    /// The variables of the weight that belong to the block: variables of the polytope, or forms in these variables.
     places: Vec<usize>,
-    /// The values of `places` at the corners.
+    /// The values of the variables in `places` at each corner.
     values: Vec<Vec<Rational>>,
     skeleton: Skeleton,
 }
 
-/// Keeps only the tightest row among all rows that bound the same form. Drops rows without variables.
+/// If several rows bound the same form, keeps only the tightest of these rows. Drops rows without variables.
 fn without_repetition(polytope: &Polytope) -> Polytope {
     let mut tightest: HashMap<Vec<Rational>, usize> = HashMap::new();
     let mut rows: Vec<HalfSpace> = Vec::new();
@@ -109,7 +110,7 @@ fn without_repetition(polytope: &Polytope) -> Polytope {
     }
 }
 
-/// Returns the rows that mention `variables`, as a polytope in these variables alone.
+/// Returns the rows that mention `variables`, as a polytope in only these variables.
 fn restricted(polytope: &Polytope, variables: &[usize]) -> Polytope {
     let concerns = |row: &&HalfSpace| row.support().any(|variable| variables.contains(&variable));
     let rows = polytope.rows.iter().filter(concerns).map(|row| HalfSpace {
@@ -146,7 +147,7 @@ fn integral_over(
         if expands(&weight, &block.variables)? {
             make_forms(block, &mut weight, &mut forms);
         }
-        // New coordinates only add monomials that divide the existing ones.
+        // The new coordinates add only monomials that divide existing monomials.
         wanted.push(monomials(&weight, &block.places)?);
         let frame = Frame::around(&block.skeleton);
         frame.apply(&mut block.skeleton);
@@ -164,7 +165,7 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
-    // The corners stay in memory while the sums are computed. The sums have a step budget of their own.
+    // The corners stay in memory while the sums are computed, so their bytes remain subtracted. The sums have a separate step budget.
     let total_budget = || budget.again(effort.steps);
     if effort.exact {
         return total(&blocks, &wanted, &weight, total_budget()).map(Integral::exactly);
@@ -177,7 +178,7 @@ fn integral_over(
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
-/// Returns whether new coordinates of `variables` may turn few monomials into many.
+/// Returns whether new coordinates of `variables` may expand a few monomials into many.
 fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
     let most = MOST_EXPANDED.saturating_mul(weight.terms.len());
     let of_one = |exponents: &Vec<u32>| {
@@ -190,7 +191,7 @@ fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
     Ok(together > most && monomials(weight, variables)?.len() > most)
 }
 
-/// Turns the variables of a block into forms, which are evaluated at the corners and not expanded.
+/// Replaces the variables of a block by forms. Forms are evaluated at the corners, and powers of forms are not expanded.
 fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polynomial>) {
     let (dimension, all) = (weight.variables - forms.len(), weight.variables);
     let mut places: Vec<usize> = (0..all).collect();
@@ -202,7 +203,7 @@ fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polyno
     *weight = weight.renamed(&places, all + block.variables.len());
 }
 
-/// Returns the monomials in `places` that occur in the terms of `weight`, and their divisors.
+/// Returns the parts of the weight's monomials that consist of the variables in `places`, and all of their divisors.
 fn monomials(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
     let parts: BTreeSet<Vec<u32>> = weight
         .terms
@@ -216,7 +217,7 @@ fn part(exponents: &[u32], places: &[usize]) -> Vec<u32> {
     places.iter().map(|&place| exponents[place]).collect()
 }
 
-/// Computes the sum, over the terms of the weight, of the products of integrals over the blocks.
+/// Multiplies the integrals over the blocks for each term of the weight. Returns the sum of these products over all terms.
 fn total<T: Number>(
     blocks: &[Block],
     wanted: &[Exponents],
@@ -262,7 +263,7 @@ fn total<T: Number>(
     Ok(sum)
 }
 
-/// Returns `a! / (dimension + |a|)!` from the factorials: a moment times this number is the integral of the monomial.
+/// Returns `a! / (dimension + |a|)!`, computed from the given factorials. The integral of a monomial is its moment times this number.
 fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Rational {
     let above = exponents.iter().fold(UBig::ONE, |product, &exponent| {
         product * &factorials[exponent as usize]
@@ -271,7 +272,7 @@ fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Ration
     Rational::from_parts(above.into(), factorials[dimension + sum].clone())
 }
 
-/// Returns the factorials of 0 to `most`.
+/// Returns the factorials of the integers from 0 to `most`.
 fn factorials(most: usize) -> Vec<UBig> {
     let mut last = UBig::ONE;
     let rest = (1..=most).map(|factor| {

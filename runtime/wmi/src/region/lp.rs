@@ -1,15 +1,15 @@
-//! Finds the deepest point of a polytope by the simplex method, in floating point or exactly.
+//! Finds the deepest point of a polytope by the simplex method. The arithmetic is floating point or exact.
 
 use crate::rational::Rational;
 use dashu_base::{Abs, Signed};
 
-/// The number type of the simplex method.
+/// A number type for the simplex method.
 pub(crate) trait Field: Clone + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
-    /// True if results are exact. Then the first interior point is good enough, and the choice of pivots must exclude cycles.
+    /// True if the arithmetic is exact. The method then stops at the first interior point, and the choice of pivots must exclude cycles.
     const EXACT: bool;
-    /// Returns -1, 0 or 1; 0 if the number may be 0 up to rounding.
+    /// Returns the sign as -1, 0 or 1. The result is 0 if the number may be 0 up to rounding errors.
     fn sign(&self) -> i32;
     fn minus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
@@ -77,23 +77,24 @@ impl Field for Rational {
     }
 }
 
-/// A point of greatest margin.
+/// A point with the largest margin to all rows of a polytope.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
-    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row. For exact numbers, it may be any positive `t` with this property.
+    /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, it may be any positive `t` for which
+    /// these inequalities hold.
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
-    /// The multipliers, one per row and not negative. If the margin is negative, the rows times their multipliers add up to `0 . x <=
-    /// margin` (Farkas).
+    /// The multipliers of the rows. No multiplier is negative. If the margin is negative, the rows times their multipliers add up to
+    /// `0 . x <= margin` (Farkas).
     pub multipliers: Vec<T>,
 }
 
-/// Finds the deepest point of `coefficients . x <= bound` for all `(coefficients, bound)` in `rows`, in `dimension` free variables. `None`
-/// if floating point did not converge.
+/// Finds the deepest point of the polytope `coefficients . x <= bound`, where `rows` holds the pairs `(coefficients, bound)`. The polytope has
+/// `dimension` variables without sign constraints. Returns `None` if the method did not converge in floating point.
 ///
-/// Uses the primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3. The margin itself is the
-/// artificial variable of the first phase. For exact numbers, Bland's rule guarantees termination.
+/// Uses the primal simplex method with dictionaries (Chvatal, Linear Programming, 1983, chapters 2 and 3). The margin is the artificial variable
+/// of the first phase. In exact arithmetic, Bland's rule guarantees that the method terminates.
 pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Option<Deepest<T>> {
     let mut dictionary = Dictionary::new(rows, dimension);
     let margin_column = dimension;
@@ -118,23 +119,23 @@ pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Optio
     Some(dictionary.read(margin_row, rows.len()))
 }
 
-/// A dictionary of the simplex method. Variables are numbered: first the coordinates, then the slacks of the rows, then the slack of `t <=
-/// 1`, then `t`.
+/// A dictionary of the simplex method. The variables have indices in this order: the coordinates, the slacks of the rows, the slack of `t <= 1`,
+/// and `t`.
 struct Dictionary<T> {
     /// The number of coordinates.
     dimension: usize,
-    /// The index of `t`.
+    /// The index of the variable `t`, the margin.
     margin: usize,
-    /// The basic variables, one per row, which are expressed by the nonbasic variables.
+    /// The basic variables, one per row. Each is expressed as a linear form in the nonbasic variables.
     basic: Vec<usize>,
-    /// The nonbasic variables, one per column, which express the basic variables. The nonbasic variables are zero in the current solution.
+    /// The nonbasic variables, one per column. They are zero in the current solution.
     free: Vec<usize>,
-    /// The entries by row: a coefficient per column, then the constant.
+    /// The entries of each row: one coefficient per column, then the constant.
     entries: Vec<Vec<T>>,
 }
 
 impl<T: Field> Dictionary<T> {
-    /// Expresses each slack by the coordinates and the margin.
+    /// Creates a dictionary in which the slacks are expressed by the coordinates and the margin.
     fn new(rows: &[(Vec<T>, T)], dimension: usize) -> Dictionary<T> {
         let margin = dimension + rows.len() + 1;
         let less_one = || T::ZERO.minus(&T::ONE);
@@ -159,7 +160,7 @@ impl<T: Field> Dictionary<T> {
         &self.entries[row][self.free.len()]
     }
 
-    /// Returns the row with the smallest constant.
+    /// Returns the row that has the smallest constant.
     fn lowest(&self) -> usize {
         (1..self.entries.len()).fold(0, |lowest, row| {
             if self.constant(row) < self.constant(lowest) {
@@ -177,7 +178,8 @@ impl<T: Field> Dictionary<T> {
             .unwrap_or_else(|| unreachable!("the margin never leaves the basis"))
     }
 
-    /// Returns a column whose variable increases the margin when it moves; a coordinate may move both ways.
+    /// Returns a column whose variable can change such that the margin increases. A coordinate may increase or decrease, and any other variable
+    /// may only increase.
     fn entering(&self, margin_row: usize) -> Option<usize> {
         let rate = |column: usize| &self.entries[margin_row][column];
         let improves = |column: &usize| match rate(*column).sign() {
@@ -197,7 +199,7 @@ impl<T: Field> Dictionary<T> {
         })
     }
 
-    /// Returns the row of the slack that first reaches zero when the variable of `column` increases the margin.
+    /// Changes the variable of `column` such that the margin increases. Returns the row of the slack that reaches zero first.
     fn leaving(&self, column: usize, margin_row: usize) -> Option<usize> {
         let direction = self.entries[margin_row][column].sign();
         let mut best: Option<(usize, T)> = None;
@@ -218,7 +220,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Returns whether `row`, rather than `other`, leaves the basis if both reach zero at the same time.
+    /// Two slacks reach zero at the same time. Returns whether `row` leaves the basis, and not `other`.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];
@@ -226,10 +228,10 @@ impl<T: Field> Dictionary<T> {
         self.entries[row][column].magnitude() > self.entries[other][column].magnitude()
     }
 
-    /// Exchanges the variable of `row` with the variable of `column`.
+    /// Exchanges the basic variable of `row` with the nonbasic variable of `column`.
     fn pivot(&mut self, row: usize, column: usize) {
         let pivot = self.entries[row][column].clone();
-        // Solves y = c x + rest for x: x = (1/c) y - rest/c.
+        // Solving y = c x + rest for x gives x = (1/c) y - rest/c.
         let solved: Vec<T> = (0..=self.free.len())
             .map(|place| match place == column {
                 true => T::ONE.over(&pivot),
@@ -259,7 +261,7 @@ impl<T: Field> Dictionary<T> {
         std::mem::swap(&mut self.basic[row], &mut self.free[column]);
     }
 
-    /// Reads off the current solution.
+    /// Returns the current solution of the dictionary.
     fn read(&self, margin_row: usize, rows: usize) -> Deepest<T> {
         let mut point = vec![T::ZERO; self.dimension];
         for (row, &variable) in self

@@ -1,4 +1,4 @@
-//! Computes the corners of a polytope and the facets that contain them, exactly.
+//! Computes the corners of a polytope, and the facets that contain each corner. The computation is exact.
 
 use super::budget::{Budget, Spent};
 use super::cone::{Ray, dot, extreme_rays};
@@ -8,24 +8,24 @@ use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
 use fixedbitset::FixedBitSet;
 
-/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The first coordinate scales the others. A
-/// corner is a ray, and a facet is `(bound, -coefficients)`. The slack of a corner is the scalar product of corner and facet, divided by the first
-/// coordinate of the corner.
+/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The other coordinates of a corner are
+/// divided by its first coordinate. A facet is the vector `(bound, -coefficients)`. The slack of a corner at a facet is the scalar product of both
+/// vectors, divided by the first coordinate of the corner.
 #[derive(Clone, Debug)]
 pub(crate) struct Skeleton {
     pub dimension: usize,
-    /// The corners. Corners on many facets come first.
+    /// The corners. A corner that lies on more facets comes first.
     pub vertices: Vec<Vec<IBig>>,
-    /// The rows of the facets, without duplicates and without other rows.
+    /// The rows that are facets. Duplicate and redundant rows are left out.
     pub facets: Vec<Vec<IBig>>,
-    /// The facets that contain each corner.
+    /// The facets that contain each corner, one set per corner.
     pub facets_of: Vec<FixedBitSet>,
-    /// The corners of each facet.
+    /// The corners of each facet, one set per facet.
     pub corners_of: Vec<FixedBitSet>,
 }
 
 impl Skeleton {
-    /// Returns the coordinates of a corner.
+    /// Returns the coordinates of a corner as rational numbers.
     pub fn point(&self, corner: usize) -> Vec<Rational> {
         let (scale, entries) = (&self.vertices[corner][0], &self.vertices[corner][1..]);
         entries
@@ -34,18 +34,18 @@ impl Skeleton {
             .collect()
     }
 
-    /// Returns the distance of a corner from a facet, in units of the row of the facet.
+    /// Returns the slack of a corner at a facet. It is proportional to the distance, and its unit depends on the row of the facet.
     pub fn slack(&self, facet: usize, corner: usize) -> Rational {
         let vertex = &self.vertices[corner];
         Rational::from_parts_signed(dot(&self.facets[facet], vertex), vertex[0].clone())
     }
 }
 
-/// The reason why there is no skeleton.
+/// The reason why a polytope has no skeleton.
 pub(crate) enum Obstacle {
     /// The polytope is unbounded in this direction.
     Unbounded(Vec<Rational>),
-    /// The polytope has too many corners.
+    /// The computation would exceed a limit, for example because the polytope has too many corners.
     Spent(Spent),
 }
 
@@ -55,7 +55,7 @@ impl From<Spent> for Obstacle {
     }
 }
 
-/// Computes the skeleton of a polytope with a volume.
+/// Computes the corners and facets of a polytope with a volume.
 pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skeleton, Obstacle> {
     let dimension = polytope.dimension;
     let infinity: Vec<IBig> = (0..=dimension)
@@ -72,7 +72,7 @@ pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skele
         let direction = direction.map(|entry| Rational::from(entry.clone())).collect();
         return Err(Obstacle::Unbounded(direction));
     }
-    // A corner on many facets is a good origin, because few facets do not contain it.
+    // The first corner of a face is the origin of its cones. A corner on many facets is a good origin, because few facets do not contain it.
     rays.sort_by(|a, b| {
         b.tight
             .count_ones(..)
@@ -89,7 +89,7 @@ fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
     integers
 }
 
-/// Builds the skeleton. A row is a facet unless another row contains all corners of the row. Rows that are not facets are dropped.
+/// Builds the skeleton from the rows and the corners. A row is not a facet if another row contains all corners on this row. Such rows are dropped.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
         let mut on = FixedBitSet::with_capacity(corners.len());
@@ -125,7 +125,7 @@ fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton
     }
 }
 
-/// Returns a direction that is orthogonal to all rows, which do not span the space.
+/// Returns a direction that is orthogonal to all rows. The rows must not span the whole space.
 fn line_within(rows: &[Vec<IBig>], dimension: usize) -> Vec<Rational> {
     let extend = |echelon: Echelon, row: &Vec<IBig>| match echelon.reduce(&row[1..]) {
         Some(reduced) => echelon.with(reduced),
