@@ -1,4 +1,4 @@
-//! The results of parts of a problem, and their combination.
+//! The results of parts of a problem, and functions that combine them.
 
 use crate::integral::Integral;
 use crate::rational::Rational;
@@ -6,15 +6,16 @@ use crate::rational::Rational;
 /// The result of a part of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// The part has no volume or no weight.
+    /// The part has no volume, or its weight is zero.
     Nothing,
-    /// The part has this integral.
+    /// The integral over the part is this number.
     Number(Integral),
-    /// The part is unbounded in a direction in which the weight is not zero. The direction is given variable by variable.
+    /// The part is unbounded in a direction, and the weight is not zero there. The direction is a list of variables with
+    /// their steps.
     Unbounded(Vec<(usize, Rational)>),
 }
 
-/// Adds parts.
+/// Adds the results of parts.
 pub(super) fn sum(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     for part in parts {
@@ -30,7 +31,7 @@ pub(super) fn sum(parts: Vec<Part>) -> Part {
     }
 }
 
-/// Multiplies parts. The product is [`Part::Nothing`] if any part is `Nothing`.
+/// Multiplies the results of parts. If any part is [`Part::Nothing`], the product is [`Part::Nothing`].
 pub(super) fn product(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     let mut unbounded = None;
@@ -44,7 +45,7 @@ pub(super) fn product(parts: Vec<Part>) -> Part {
     unbounded.unwrap_or_else(|| Part::Number(Integral::product(&numbers)))
 }
 
-/// Multiplies a part by a number.
+/// Multiplies the result of a part by a number.
 pub(super) fn scaled(factor: &Rational, part: Part) -> Part {
     match part {
         Part::Number(number) if !factor.is_one() => Part::Number(number.scaled(factor)),

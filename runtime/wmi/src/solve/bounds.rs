@@ -1,4 +1,4 @@
-//! Bounds the integral of a state that is not solved.
+//! Computes a bound on the integral of a state that was not solved.
 
 use super::amount::Part;
 use super::ranges::{Range, Rows};
@@ -10,7 +10,7 @@ use crate::rational::{Rational, to_f64};
 use crate::region::ball::product;
 use std::collections::HashMap;
 
-/// An interval of floating-point numbers; rounding only widens it.
+/// An interval of floating-point numbers. Rounding can only make it wider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     lower: f64,
@@ -64,8 +64,8 @@ impl Interval {
     }
 }
 
-/// Returns zero with an error bound, which is the largest magnitude that the integral of a state can have: the volume of the state's box
-/// times the largest weight in this box, summed over the values of the state's Booleans.
+/// Returns zero with an error bound. The bound is the largest magnitude that the integral of the state can have. It is the volume of the
+/// box of all reals, times the largest magnitude of the weight in this box, summed over the values of all Booleans.
 pub(super) fn anything(store: &TermStore, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);

@@ -12,17 +12,17 @@ use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
 
-/// A variable is not integrated out if the result has more monomials than this. If the integrand was expanded, four times the number of its monomials
-/// is allowed too.
+/// A variable is not integrated out if the result would have more monomials than this. If the integrand was expanded, the result may also have up to
+/// four times as many monomials as the integrand.
 const LARGEST_ELIMINATED: usize = 2_000;
 
-/// A state without one of its variables.
+/// A state from which one variable was integrated out.
 pub(super) struct Smaller {
     pub state: State,
     pub of: Eliminated,
 }
 
-/// A variable that was integrated out, and the forms that bounded it.
+/// A variable that was integrated out, and the linear forms that bounded it.
 pub(super) struct Eliminated {
     pub real: usize,
     pub lower: LinearForm,
@@ -30,7 +30,8 @@ pub(super) struct Eliminated {
 }
 
 impl Eliminated {
-    /// Extends an unbounded direction by the eliminated variable, such that this variable stays between its bounds.
+    /// Extends a direction in which the smaller state is unbounded. The step of the eliminated variable is chosen such that the variable stays
+    /// between its bounds.
     pub(super) fn lifted(&self, part: Part) -> Part {
         let Part::Unbounded(mut direction) = part else {
             return part;
@@ -52,10 +53,11 @@ impl Eliminated {
     }
 }
 
-/// Elimination.
+/// Functions that eliminate variables.
 impl Search {
-    /// Integrates out a variable that no undecided condition mentions, and that has one linear form as its lower bound and one as its upper bound.
-    /// The integral is a polynomial in the other variables. The requirement that the bounds do not cross becomes a constraint on the other variables.
+    /// Integrates out one variable. The variable must not occur in an undecided condition, and must have one linear form as its lower bound and one
+    /// as its upper bound. The integral is a polynomial in the other variables. The condition that the lower bound is at most the upper bound becomes
+    /// a constraint on the other variables.
     pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
         let mut candidates: Vec<(usize, usize)> = Vec::new();
@@ -87,7 +89,7 @@ impl Search {
         let integral = self
             .expanded(own, real, (&lower, &upper))
             .or_else(|| self.of_powers(own, real, (&lower, &upper)))?;
-        // A weight whose parts cancel has an integral only if the integral of its absolute value is finite.
+        // If positive and negative parts of a weight cancel, the integral exists only if the integral of the absolute value is finite.
         let is_zero = self.store.as_number(integral).is_some_and(Rational::is_zero);
         if is_zero && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
             return None;
@@ -107,7 +109,7 @@ impl Search {
         Some(Smaller { state: next, of })
     }
 
-    /// Integrates a term over a variable, in monomials.
+    /// Integrates a term over a variable, after expanding the term into monomials.
     fn expanded(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
         let integrand = Sparse::of(&self.store, term)?;
         let integral = integrand.integral(real, bounds.0, bounds.1)?;
@@ -115,8 +117,8 @@ impl Search {
         is_small.then(|| integral.term(&mut self.store))
     }
 
-    /// Integrates a sum of powers of linear forms over a variable. The result is a sum of powers too, with terms `l^(m+1) / (c (m+1))`,
-    /// where `c` is the coefficient of the variable in `l`.
+    /// Integrates a sum of powers of linear forms over a variable. The result is a sum of powers too. The power `l^m` leads to terms
+    /// `l^(m+1) / (c (m+1))`, where `c` is the coefficient of the variable in `l`.
     fn of_powers(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
         let mut powers = Vec::new();
         self.powers(&Rational::ONE, term, &mut powers)?;
@@ -144,7 +146,7 @@ impl Search {
         }
     }
 
-    /// Adds `factor * term` to `into`; `None` if the term is not a sum of powers of linear forms.
+    /// Adds `factor * term` to `into`. Returns `None` if the term is not a sum of powers of linear forms.
     fn powers(
         &self,
         factor: &Rational,
@@ -171,7 +173,8 @@ impl Search {
         Some(())
     }
 
-    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that there is such a bound.
+    /// Returns the bound that is tighter than all others everywhere. Returns `None` if the bounds of the other variables do not show that such a
+    /// bound exists.
     fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
         let mut kept: Vec<LinearForm> = Vec::new();
         for bound in bounds {
@@ -194,7 +197,7 @@ impl Search {
         }
     }
 
-    /// Returns whether `form <= 0` evidently holds everywhere.
+    /// Returns whether `form <= 0` can be shown to hold everywhere within `ranges`.
     fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
         let term = self.store.linear(form.clone());
         let atom = self.store.not_positive(term);

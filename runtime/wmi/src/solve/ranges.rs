@@ -1,4 +1,4 @@
-//! The rows with known bounds in a state, which are the constraints that hold.
+//! The known bounds of rows in a state. These bounds are the constraints that are known to hold.
 
 use crate::problem::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
@@ -9,9 +9,9 @@ use std::rc::Rc;
 /// The bounds of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Range {
-    /// The lower bound.
+    /// The lower bound of the row; `None` if it is not known.
     pub lower: Option<Rational>,
-    /// The upper bound.
+    /// The upper bound of the row; `None` if it is not known.
     pub upper: Option<Rational>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Range {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RowId(u32);
 
-/// All rows seen so far, each stored once.
+/// All rows that occurred so far. Each row is stored once.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     rows: Vec<Rc<LinearDirection>>,
@@ -27,7 +27,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Returns the id of a row, which is added if it is new.
+    /// Returns the index of a row. The row is added if it is new.
     pub(super) fn id(&mut self, row: &LinearDirection) -> RowId {
         if let Some(id) = self.ids.get(row) {
             return *id;
@@ -39,23 +39,24 @@ impl Rows {
         id
     }
 
-    /// Returns the id of a row that was added before.
+    /// Returns the index of a row if it was added before.
     fn known(&self, row: &LinearDirection) -> Option<RowId> {
         self.ids.get(row).copied()
     }
 
-    /// Returns a row.
+    /// Returns the row with this index.
     pub(super) fn row(&self, id: RowId) -> &LinearDirection {
         &self.rows[id.0 as usize]
     }
 }
 
-/// The constraints of a state.
+/// The constraints of a state: the range of each row that has bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ranges(BTreeMap<RowId, Range>);
 
 impl Ranges {
-    /// Adds `row <= bound`, or `row >= bound` if `is_lower`. Returns false if the constraints certainly have no volume.
+    /// Adds the constraint `row <= bound`, or `row >= bound` if `is_lower` is true. Returns false if the set that satisfies all constraints
+    /// certainly has no volume.
     pub(super) fn add(&mut self, id: RowId, bound: Rational, is_lower: bool) -> bool {
         let range = self.0.entry(id).or_default();
         let (side, tighter): (_, fn(&Rational, &Rational) -> bool) = match is_lower {
@@ -72,19 +73,19 @@ impl Ranges {
             .is_none_or(|(lower, upper)| lower < upper)
     }
 
-    /// Returns all constraints.
+    /// Returns all constraints as pairs of a row and its range.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RowId, &Range)> {
         self.0.iter().map(|(id, range)| (*id, range))
     }
 
-    /// Returns the constraints whose rows satisfy `fits`.
+    /// Returns the constraints on those rows for which `fits` returns true.
     pub(super) fn only(&self, fits: impl Fn(RowId) -> bool) -> Ranges {
         let entries = self.0.iter().filter(|(id, _)| fits(**id));
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if the bounds of the row and of its
-    /// variables do not decide this.
+    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. Returns `None` if the bounds of the row
+    /// and of its variables do not decide the inequality.
     pub(super) fn truth(&self, rows: &Rows, row: &LinearDirection, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {
@@ -102,7 +103,7 @@ impl Ranges {
         decided(lower.as_ref(), upper.as_ref())
     }
 
-    /// Returns the largest or smallest value of a row under the bounds of single variables.
+    /// Returns the largest or smallest value that a row can have under the bounds of its variables.
     fn extreme(&self, rows: &Rows, row: &LinearDirection, largest: bool) -> Option<Rational> {
         row.entries()
             .iter()
@@ -116,12 +117,12 @@ impl Ranges {
             })
     }
 
-    /// Returns the bounds of a variable.
+    /// Returns the range of a variable; `None` if it has no bounds.
     pub(super) fn of_variable(&self, rows: &Rows, variable: usize) -> Option<&Range> {
         self.0.get(&rows.known(&LinearDirection::variable(variable))?)
     }
 
-    /// Returns the number of other variables that share a constraint with a variable.
+    /// Returns the number of other variables that occur in a constraint together with this variable.
     pub(super) fn neighbours(&self, rows: &Rows, variable: usize) -> usize {
         let mine = self.0.keys().map(|id| rows.row(*id));
         let mine = mine.filter(|row| row.coefficient(variable).is_some());

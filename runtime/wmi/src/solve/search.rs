@@ -1,8 +1,9 @@
-//! The search, which distinguishes cases until the rest can be integrated.
+//! The search of a solution. It distinguishes cases until the remaining problem can be integrated.
 //!
-//! A state is simplified by known facts and split into states that share no variable. Then one of three steps follows. A variable is integrated out.
-//! If nothing is left to decide, the polytope is integrated. Otherwise a comparison or a Boolean is decided both ways. Conditions that do not affect
-//! the result are never decided, so that there are few regions. Equal states are solved only once.
+//! A state is simplified with the known constraints, and is split into states that share no variable. Then one of three steps follows. If possible,
+//! a variable is integrated out. If no condition is left to decide, the weight is integrated over the polytope. Otherwise, both cases of a
+//! comparison or of a Boolean are solved. Conditions that do not affect the result are never decided, which keeps the number of regions small. Equal
+//! states are solved only once.
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;
@@ -20,70 +21,70 @@ use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The results of at most this number of states are kept.
+/// The results of the first states are stored, up to this number of states.
 const REMEMBERED: usize = 200_000;
 
-/// The search gives up after this number of case distinctions per allowed region, plus [`FREE_DECISIONS`].
+/// The maximum number of case distinctions is this number for each allowed region, plus [`FREE_DECISIONS`].
 const DECISIONS_PER_REGION: usize = 50;
 
-/// The number of case distinctions that are allowed in addition, however few regions are allowed.
+/// The number of case distinctions that are allowed even if few regions are allowed.
 const FREE_DECISIONS: usize = 10_000;
 
-/// The reason given if the work took too long.
+/// The reason that is reported if the work took too long.
 const OUT_OF_TIME: &str = "the time limit was reached";
 
-/// The search gives up if the store has more terms and formulas than this.
+/// The search is abandoned if the store contains more terms and formulas than this.
 const MOST_NODES: usize = 5_000_000;
 
-/// The search gives up if case distinctions and eliminations are nested deeper than this. Each level takes about three thousand bytes of the stack,
-/// and several times as many without optimisation.
+/// The search is abandoned if case distinctions and eliminations are nested deeper than this. Each level takes about three thousand bytes of the
+/// stack. Without compiler optimisation, it takes several times as much.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    /// The number of cells that were integrated.
+    /// The number of regions that were integrated.
     pub regions: usize,
-    /// The number of cells that were polytopes.
+    /// The number of regions that were integrated as polytopes.
     pub polytopes: usize,
-    /// The number of cells that were boxes between parallel planes.
+    /// The number of regions that were integrated as boxes between parallel planes.
     pub slabs: usize,
     /// The number of variables that were integrated out symbolically.
     pub eliminated: usize,
-    /// The number of states that were split into parts without common variables.
+    /// The number of states that were split into parts that share no variable.
     pub products: usize,
-    /// The number of states whose weights were sums that were integrated term by term.
+    /// The number of states whose weight is a sum that was integrated term by term.
     pub sums: usize,
-    /// The number of states that had been solved before.
+    /// The number of states that were already solved when they occurred again.
     pub repeated: usize,
     decisions: usize,
 }
 
-/// The search and its caches.
+/// The state of the search, and its caches.
 pub(super) struct Search {
     pub store: TermStore,
     pub rows: Rows,
     pub tally: Tally,
-    /// The reason why the work ended early, if it did.
+    /// The reason why the work ended early; `None` if it did not.
     pub gave_up: Option<String>,
     effort: IntegrationLimits,
     depth: usize,
     pub(super) variables: Variables,
     solved: HashMap<State, Part>,
-    /// The approximate bytes of the solved states.
+    /// The approximate number of bytes that the solved states take.
     solved_bytes: u64,
 }
 
-/// A state after its simple consequences have been applied.
+/// The result of simplifying a state.
 enum Settled {
-    /// No volume or no weight is left.
+    /// The state has no volume, or its weight is zero.
     Nothing,
-    /// The remaining state.
+    /// The simplified state.
     State(State),
 }
 
 impl Search {
-    /// Creates a search over these terms and formulas.
+    /// Creates a search for problems whose terms and formulas are in this store.
     pub(super) fn new(store: TermStore, effort: IntegrationLimits) -> Search {
         Search {
             store,
@@ -98,8 +99,8 @@ impl Search {
         }
     }
 
-    /// Computes the integral of a state. `inside` is a point inside a region that contains the region of this state, with one coordinate per real of
-    /// the problem. The point may be outside this state.
+    /// Computes the integral of a state. `inside` is a point in a larger region, from which this state was derived by case distinctions. The point
+    /// has one coordinate per real of the problem. It may be outside the region of this state.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -171,7 +172,7 @@ impl Search {
             self.tally.eliminated += 1;
             self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
             return match self.has_no_weight(&smaller) {
-                // The result is not `Nothing`, because the integral is zero only by cancellation.
+                // The result is a number and not `Nothing`, because the integral is zero only by cancellation.
                 true => Part::Number(Integral::exactly(Rational::ZERO)),
                 false => of.lifted(self.integral(smaller, inside)),
             };
@@ -202,7 +203,7 @@ impl Search {
         sum(cases.into())
     }
 
-    /// Returns whether nothing is left to decide.
+    /// Returns whether no condition is left to decide.
     pub(super) fn is_decided(&self, state: &State) -> bool {
         state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
     }
@@ -211,8 +212,8 @@ impl Search {
         self.store.as_number(state.weight).is_some_and(Rational::is_zero)
     }
 
-    /// Returns the approximate number of bytes of the search. A node has few children, and a solved state has a list of conditions and the
-    /// range of each variable.
+    /// Returns the approximate number of bytes that the search takes. The estimate assumes that a node has few children, and that a solved state has
+    /// a list of conditions and a range for each variable.
     fn bytes(&self) -> u64 {
         let nodes = self.store.len() as u64;
         nodes * 128 + self.solved_bytes
@@ -250,7 +251,7 @@ impl Search {
             .or_else(|| undecided_in_term(&self.store, state.weight))
     }
 
-    /// Integrates over a polytope.
+    /// Integrates the weight of a state over its polytope.
     fn region(&mut self, state: &State) -> Part {
         self.tally.regions += 1;
         self.tally.polytopes += 1;
@@ -289,10 +290,10 @@ impl Search {
     }
 }
 
-/// Simplification.
+/// Functions that simplify states.
 impl Search {
-    /// Applies simple consequences: comparisons and Booleans that must hold become known, and formulas that are decided by them are
-    /// simplified. `inside` becomes a point inside the constraints.
+    /// Simplifies a state. Comparisons and Booleans that must hold become known, and formulas are simplified with them. `inside` becomes a point
+    /// that satisfies the known constraints.
     fn settled(&mut self, mut state: State, inside: &mut [Rational]) -> Settled {
         let mut has_new_rows = false;
         loop {
@@ -336,7 +337,7 @@ impl Search {
         }
     }
 
-    /// If a formula that must hold is simple enough, records it as a known constraint.
+    /// If a formula that must hold is simple enough, adds it to the known constraints.
     fn assume(&mut self, id: FormulaId, ranges: &mut Ranges, bools: &mut HashMap<usize, bool>) -> Assumed {
         let (inner, value) = match self.store.formula(id) {
             Formula::Not(inner) => (self.store.formula(*inner), false),
@@ -359,7 +360,8 @@ impl Search {
         }
     }
 
-    /// Moves conditions out of the weight: if a factor is zero unless a condition holds, the condition becomes a formula that must hold.
+    /// Moves conditions out of the weight. If a factor of the weight is zero wherever a condition does not hold, this condition becomes a formula
+    /// that must hold.
     fn move_conditions(&mut self, state: &mut State) {
         let (factor, all) = factors(&self.store, state.weight);
         let mut parts = Vec::with_capacity(all.len());
@@ -386,7 +388,7 @@ impl Search {
         }
     }
 
-    /// Returns whether the constraints of a state have a volume. If they do, `inside` becomes a point inside them.
+    /// Returns whether the set that satisfies the constraints of a state has a volume. If it does, `inside` becomes a point in this set.
     fn has_volume(&mut self, state: &State, inside: &mut [Rational]) -> bool {
         let guess: Vec<Rational> = state.reals.iter().map(|at| inside[*at].clone()).collect();
         match feasible_near(&state.polytope(&self.rows), &guess) {
@@ -400,7 +402,7 @@ impl Search {
         }
     }
 
-    /// Returns whether the formulas of a state hold in some volume, regardless of the weight.
+    /// Returns whether the set that satisfies the formulas of a state has a volume. The weight is ignored.
     pub(super) fn has_region(&mut self, state: State, inside: &[Rational]) -> bool {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -428,12 +430,12 @@ impl Search {
     }
 }
 
-/// The outcome of assuming a formula.
+/// The result of assuming that a formula holds.
 enum Assumed {
-    /// The formula contradicts a known constraint.
+    /// The formula contradicts the known constraints.
     Contradiction,
-    /// The formula is now one of the known constraints.
+    /// The formula was added to the known constraints.
     Known,
-    /// The formula is not simple enough.
+    /// The formula is not simple enough to become a known constraint.
     Kept,
 }

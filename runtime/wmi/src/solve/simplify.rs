@@ -6,19 +6,20 @@ use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::HashMap;
 
-/// Simplifies formulas and terms under fixed constraints. Each node is simplified once.
+/// Simplifies formulas and terms under fixed constraints. Each node of the store is simplified
+/// once.
 pub(super) struct Simplifier<'a> {
     store: &'a mut TermStore,
     rows: &'a Rows,
     ranges: &'a Ranges,
-    /// The Booleans with known values.
+    /// The Booleans whose values are known.
     bools: &'a HashMap<usize, bool>,
     formulas: HashMap<FormulaId, FormulaId>,
     terms: HashMap<TermId, TermId>,
 }
 
 impl<'a> Simplifier<'a> {
-    /// Creates a simplifier under the constraints of `ranges` and the values of `bools`.
+    /// Creates a simplifier for the constraints in `ranges` and the values in `bools`.
     pub(super) fn new(
         store: &'a mut TermStore,
         rows: &'a Rows,
@@ -36,7 +37,8 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// Returns a formula that is equivalent under the constraints, up to measure zero.
+    /// Returns a simplified formula. It is equivalent to the original under the constraints, except
+    /// on a set of measure zero.
     pub(super) fn formula(&mut self, id: FormulaId) -> FormulaId {
         if let Some(known) = self.formulas.get(&id) {
             return *known;
@@ -93,7 +95,8 @@ impl<'a> Simplifier<'a> {
         simple
     }
 
-    /// Returns a term that is equal under the constraints, up to measure zero.
+    /// Returns a simplified term. It is equal to the original under the constraints, except on a
+    /// set of measure zero.
     pub(super) fn term(&mut self, id: TermId) -> TermId {
         if !self.store.has_choice(id) {
             return id;
@@ -134,7 +137,8 @@ impl<'a> Simplifier<'a> {
     }
 }
 
-/// Returns the first Boolean or comparison in a formula that must be decided before it has a value.
+/// Returns a Boolean or a comparison that must be decided before the formula has a value. If there
+/// are several, returns the first.
 pub(super) fn undecided(store: &TermStore, id: FormulaId) -> Option<FormulaId> {
     match store.formula(id) {
         Formula::Constant(_) => None,
@@ -149,7 +153,8 @@ pub(super) fn undecided(store: &TermStore, id: FormulaId) -> Option<FormulaId> {
     }
 }
 
-/// Returns the first condition in a term that must be decided before it is a polynomial.
+/// Returns a condition that must be decided before the term is a polynomial. If there are several,
+/// returns the first.
 pub(super) fn undecided_in_term(store: &TermStore, id: TermId) -> Option<FormulaId> {
     if !store.has_choice(id) {
         return None;
@@ -162,7 +167,8 @@ pub(super) fn undecided_in_term(store: &TermStore, id: TermId) -> Option<Formula
     }
 }
 
-/// Splits a weight into a number and the factors that it multiplies.
+/// Splits a weight into a number and a list of factors with their powers. The weight is their
+/// product.
 pub(super) fn factors(store: &TermStore, weight: TermId) -> (Rational, Vec<(TermId, u32)>) {
     match store.term(weight) {
         RealTerm::Linear(form) if form.is_number() => (form.constant.clone(), Vec::new()),

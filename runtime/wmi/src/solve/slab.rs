@@ -1,9 +1,9 @@
-//! Integrates a weight that only depends on the distance from a plane, over a box or over the part of a box between two parallel planes.
-//! Sums of independent uniforms lead to such integrals.
+//! Integrates a weight that depends only on the distance from a plane. The region is a box, or the part of a box between two planes that are
+//! parallel to this plane. Such integrals arise for sums of independent uniform variables.
 //!
-//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!`, where `c` is the value of `s` in
-//! the corner and `k` counts the coordinates in which the corner differs from the lowest one (Curry and Schoenberg, On Polya frequency functions IV,
-//! 1966). The terms of this sum cancel, which is harmless because they are integers.
+//! The volume of the box per unit of `s = a . x` is `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!` (Curry and Schoenberg, On
+//! Polya frequency functions IV, 1966). In this sum, `c` is the value of `s` at the corner, and `k` is the number of coordinates in which the corner
+//! differs from the corner with the lowest `s`. The terms of the sum cancel. This does not lose accuracy, because they are computed as integers.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
@@ -15,16 +15,16 @@ use dashu_base::{Abs, Signed};
 use dashu_int::{IBig, UBig};
 use std::collections::BTreeMap;
 
-/// The method is not used for weights of a higher degree than this.
+/// The method is not used if the degree of the weight is above this value.
 const MOST_DEGREE: u64 = 512;
 
-/// The method is not used if the corners have more different values than this.
+/// The method is not used if `s` has more different values at the corners than this.
 const MOST_CORNERS: usize = 1 << 17;
 
-/// The method is not used if it takes more products of coefficients of the weight than this, over all corners.
+/// The method is not used if, over all corners, it would take more multiplications by coefficients of the weight than this.
 const MOST_PRODUCTS: usize = 100_000_000;
 
-/// Computes the integral if the state has this form.
+/// Computes the integral of a state. Returns `None` if the state does not have the form that this method needs, or if the work would be too large.
 pub(super) fn integral(state: &State, store: &TermStore, rows: &Rows) -> Option<Rational> {
     if store.degree(state.weight) > MOST_DEGREE {
         return None;
@@ -35,12 +35,12 @@ pub(super) fn integral(state: &State, store: &TermStore, rows: &Rows) -> Option<
     slab.integral(&weight)
 }
 
-/// The slab `lower <= row <= upper` in a box.
+/// The region `lower <= row <= upper` within a box.
 struct Slab {
     row: LinearDirection,
-    /// The smallest value of the row in the box.
+    /// The smallest value of `row` in the box.
     start: Rational,
-    /// The largest contribution of each coordinate.
+    /// For each coordinate, the width of its interval times the magnitude of its coefficient.
     widths: Vec<Rational>,
     lower: Rational,
     upper: Rational,
@@ -54,7 +54,7 @@ impl Slab {
             .filter(|(id, _)| rows.row(*id).as_variable().is_none());
         let (row, range) = match (longer.next(), longer.next()) {
             (Some((id, range)), None) => (rows.row(id).clone(), range.clone()),
-            // If no constraint has several variables, the region is the whole box, and the weight determines the row.
+            // If no constraint has several variables, the region is the whole box, and the row is chosen from the weight.
             (None, _) => (first_row(store, state.weight)?, Range::default()),
             (Some(_), Some(_)) => return None,
         };
@@ -84,7 +84,8 @@ impl Slab {
         })
     }
 
-    /// Integrates a polynomial in the value of the row. `weight` has the coefficients of the polynomial, from the constant up.
+    /// Integrates a polynomial in the value of the row over the slab. `weight` holds the coefficients of the polynomial, beginning with the
+    /// constant.
     fn integral(&self, weight: &[Rational]) -> Option<Rational> {
         let numbers = self.widths.iter().chain([&self.start, &self.lower, &self.upper]);
         let scale = common_denominator(numbers);
@@ -124,7 +125,8 @@ impl Slab {
     }
 }
 
-/// Maps each value below `upper` that a corner has to the sum of the signs of the corners with this value. `None` if there are too many values.
+/// Maps values of the row at corners to numbers. The number of a value is the sum of the signs of the corners that have this value. Only values
+/// below `upper` are included. Returns `None` if there are too many values.
 fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
     let mut corners = BTreeMap::from([(start, IBig::ONE)]);
     for width in widths {
@@ -143,7 +145,7 @@ fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Opt
     Some(corners)
 }
 
-/// Returns the coefficients of a polynomial around another centre (repeated Horner's scheme).
+/// Returns the coefficients of a polynomial in powers of `x - centre`, computed by repeated application of Horner's scheme.
 fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     let mut shifted = polynomial.to_vec();
     for start in 0..shifted.len() {
@@ -155,7 +157,7 @@ fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     shifted
 }
 
-/// Returns the row of the first linear form in a term.
+/// Returns the direction of the first linear form in a term.
 fn first_row(store: &TermStore, id: TermId) -> Option<LinearDirection> {
     match store.term(id) {
         RealTerm::Linear(form) => LinearDirection::of(form).map(|(row, _)| row),
@@ -168,7 +170,7 @@ fn first_row(store: &TermStore, id: TermId) -> Option<LinearDirection> {
     }
 }
 
-/// Returns a weight as a polynomial in the value of a row, if it is written as one.
+/// Returns a weight as a polynomial in the value of a row, if the weight is written as such a polynomial.
 fn unexpanded(store: &TermStore, id: TermId, row: &LinearDirection) -> Option<Vec<Rational>> {
     let linear = |form: &LinearForm| match LinearDirection::of(form) {
         None => Some(vec![form.constant.clone()]),
@@ -205,7 +207,7 @@ fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
     product
 }
 
-/// Returns a weight as a polynomial in the value of a row, if it is equal to one.
+/// Returns a weight as a polynomial in the value of a row, if the expanded weight is equal to such a polynomial.
 fn along(weight: &Sparse, row: &LinearDirection) -> Option<Vec<Rational>> {
     let (variable, coefficient) = row.entries().first()?;
     let coefficients = weight.on_axis(*variable);

@@ -1,4 +1,4 @@
-//! Polynomials for elimination. There are many variables, but a polynomial mentions few of them.
+//! Polynomials for the elimination of variables. Problems have many variables, but a polynomial mentions only a few of them.
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
@@ -8,26 +8,28 @@ use crate::region::echelon::Echelon;
 use dashu_int::IBig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A product or power with more monomials than this is not computed.
+/// A product or power is not computed if it would have more monomials than this.
 const MOST_TERMS: usize = 20_000;
 
-/// A power is not computed if its coefficients take more products of words than this. This number of products takes a second or two.
+/// A power is not computed if its coefficients take more multiplications of machine words than this. This number of multiplications takes one
+/// or two seconds.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// A form of several terms is substituted for a variable only if the powers of the variable are below this number, or if a single power
-/// occurs.
+/// A form with several terms is substituted for a variable if all powers of the variable are below this number. Otherwise, it is substituted
+/// only if a single power occurs.
 const MOST_POWERS: usize = 1024;
 
-/// Powers of forms are kept if they lead to at most this number of monomials (including divisors), even if their expansion would have fewer.
+/// Powers of forms are kept if this leads to at most this number of monomials (including divisors), even if their expansion would have fewer
+/// monomials.
 const FEW_KEPT: u64 = 2000;
 
-/// The index of the first kept form. This index is larger than the indices of all variables.
+/// The index of the first form that is kept as a variable. It is larger than the index of any real variable.
 const FIRST_FORM: usize = usize::MAX / 2;
 
-/// Powers of variables, ordered by variable and non-zero.
+/// The variables of a monomial with their powers, ordered by variable. No power is zero.
 type Monomial = Vec<(usize, u32)>;
 
-/// A polynomial with non-zero coefficients.
+/// A polynomial: the coefficient of each monomial. No coefficient is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sparse(BTreeMap<Monomial, Rational>);
 
@@ -44,18 +46,18 @@ impl Sparse {
         Sparse(terms)
     }
 
-    /// The constant polynomial 1.
+    /// Returns the constant polynomial 1.
     pub(super) fn one() -> Sparse {
         Sparse::linear(&LinearForm::number(Rational::ONE))
     }
 
-    /// Expands a term without conditions; `None` if it has conditions or too many monomials.
+    /// Expands a term into monomials. Returns `None` if the term has conditions or too many monomials.
     pub(super) fn of(store: &TermStore, id: TermId) -> Option<Sparse> {
         Sparse::expanded(store, id, None)
     }
 
-    /// Expands a term without conditions. If `kept` is given, powers of linear forms with several terms are not expanded but become
-    /// variables of their own.
+    /// Expands a term without conditions into monomials. If `kept` is given, powers of linear forms with several terms are not expanded. Such
+    /// forms become separate variables.
     fn expanded(store: &TermStore, id: TermId, mut kept: Option<&mut Vec<LinearForm>>) -> Option<Sparse> {
         match store.term(id) {
             RealTerm::Linear(form) => Some(Sparse::linear(form)),
@@ -83,7 +85,7 @@ impl Sparse {
         }
     }
 
-    /// Returns a form as a variable of its own, whose index follows those of the forms in `kept`.
+    /// Returns a linear form as a separate variable. Its index follows the indices of the forms in `kept`.
     fn form(form: &LinearForm, kept: &mut Vec<LinearForm>) -> Sparse {
         let known = kept.iter().position(|other| other == form);
         let at = known.unwrap_or(kept.len());
@@ -93,12 +95,13 @@ impl Sparse {
         Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
     }
 
-    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of `reals`; `None` if the polynomial has too many
-    /// monomials. The polynomial will be integrated over a polytope, each of whose rows mentions only one of the `blocks` (indices into
-    /// `reals`).
+    /// Converts a term without conditions to a polynomial. Its variables are the `reals`, and linear forms in the `reals`. Returns `None` if
+    /// the polynomial has too many monomials. The polynomial will be integrated over a polytope. Each row of this polytope mentions variables
+    /// of only one of the `blocks`, which hold indices into `reals`.
     ///
-    /// A form over two blocks would join them into one block, whose number of faces is the product of theirs. Such forms are expanded if
-    /// possible. Other forms are kept if there are few monomials, or fewer than in the expansion.
+    /// If a form mentions variables of two blocks, keeping it would join the two blocks. The number of faces of the joined block is the
+    /// product of the numbers of faces of the two blocks. Such forms are therefore expanded if possible. Other forms are kept if the
+    /// polynomial then has few monomials, or fewer than after expansion.
     pub(super) fn composed(
         store: &TermStore,
         id: TermId,
@@ -136,7 +139,7 @@ impl Sparse {
         Some((sparse.polynomial(&places), forms.collect()))
     }
 
-    /// Returns an upper bound on the number of monomials that divide a monomial of the polynomial.
+    /// Returns an upper bound on the number of different divisors of the polynomial's monomials.
     fn divisors(&self) -> u64 {
         let of = |monomial: &Monomial| {
             let factors = monomial.iter().map(|(_, power)| u64::from(*power) + 1);
@@ -145,19 +148,19 @@ impl Sparse {
         self.0.keys().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of monomials.
+    /// Returns the number of monomials with non-zero coefficients.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Adds `factor * other`.
+    /// Adds `factor * other` to this polynomial.
     pub(super) fn add(&mut self, factor: &Rational, other: &Sparse) {
         for (monomial, coefficient) in &other.0 {
             add_term(&mut self.0, monomial.clone(), factor * coefficient);
         }
     }
 
-    /// Multiplies two polynomials; `None` if the product has too many monomials.
+    /// Multiplies two polynomials. Returns `None` if the product has too many monomials.
     pub(super) fn times(&self, other: &Sparse) -> Option<Sparse> {
         let mut terms = BTreeMap::new();
         for (one, left) in &self.0 {
@@ -171,7 +174,7 @@ impl Sparse {
         Some(Sparse(terms))
     }
 
-    /// Returns a power; `None` if it has too many monomials.
+    /// Returns a power of this polynomial. Returns `None` if the power has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
         let terms: Vec<_> = self.0.iter().collect();
         // The time to reduce a coefficient grows with the square of its length.
@@ -190,8 +193,8 @@ impl Sparse {
         }
     }
 
-    /// Returns whether the exponents of the monomials are affinely independent, so that no two products of the same number of monomials are
-    /// equal.
+    /// Returns whether the exponent vectors of the monomials are affinely independent. Two different products of the same number of monomials
+    /// are then never equal.
     fn is_independent(&self) -> bool {
         let variables: BTreeSet<usize> = self.0.keys().flatten().map(|(variable, _)| *variable).collect();
         let exponents = |monomial: &Monomial| -> Vec<IBig> {
@@ -208,19 +211,19 @@ impl Sparse {
         self.0.len() <= variables.len() + 1 && self.0.keys().try_fold(Echelon::default(), extend).is_some()
     }
 
-    /// Returns the largest sum of powers.
+    /// Returns the degree: the largest sum of the powers in a monomial.
     fn degree(&self) -> u64 {
         let of = |monomial: &Monomial| monomial.iter().map(|(_, power)| u64::from(*power)).sum();
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Returns whether this may be a polynomial of degree `degree` in a single linear form with `variables` variables. Such a polynomial has
-    /// this degree, and at least as many monomials as the power `degree` of the form.
+    /// Returns false if this is certainly not a polynomial of degree `degree` in a single linear form with `variables` variables. A
+    /// polynomial in such a form has this degree, and has at least as many monomials as the form to the power `degree`.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
 
-    /// Returns the coefficients of the powers of a variable, from the power 0 up.
+    /// Regards the polynomial as a polynomial in one variable. Returns its coefficients, beginning with the power 0.
     fn by_power(&self, variable: usize) -> Vec<Sparse> {
         let mut parts = Vec::new();
         for (monomial, coefficient) in &self.0 {
@@ -235,13 +238,14 @@ impl Sparse {
         parts
     }
 
-    /// Returns the coefficients in one variable, from the constant up, with all other variables set to 0.
+    /// Sets all variables except one to 0. Returns the coefficients of the remaining polynomial, beginning with the constant.
     pub(super) fn on_axis(&self, variable: usize) -> Vec<Rational> {
         let constant = |part: Sparse| part.0.get(&Vec::new()).cloned().unwrap_or_default();
         self.by_power(variable).into_iter().map(constant).collect()
     }
 
-    /// Integrates over a variable between two linear forms in the other variables; `None` if the result has too many monomials.
+    /// Integrates over a variable from `lower` to `upper`, which are linear forms in the other variables. Returns `None` if the result has
+    /// too many monomials.
     pub(super) fn integral(&self, variable: usize, lower: &LinearForm, upper: &LinearForm) -> Option<Sparse> {
         let mut antiderivative = vec![Sparse::default()];
         for (power, part) in self.by_power(variable).into_iter().enumerate() {
@@ -262,7 +266,7 @@ impl Sparse {
             if antiderivative.len() > MOST_POWERS && parts.clone().count() > 1 {
                 return None;
             }
-            // Uses Horner's rule over the powers that occur.
+            // The loop uses Horner's rule over those powers that occur.
             let (mut sum, mut above) = (Sparse::default(), 0);
             for (power, part) in parts.rev() {
                 sum = sum.times(&form.power(above.max(power as u32) - power as u32)?)?;
@@ -276,7 +280,7 @@ impl Sparse {
         Some(integral)
     }
 
-    /// Converts the polynomial to a term.
+    /// Converts the polynomial to a term of the store.
     pub(super) fn term(&self, store: &mut TermStore) -> TermId {
         let mut parts = Vec::with_capacity(self.0.len());
         for (monomial, coefficient) in &self.0 {
@@ -289,7 +293,7 @@ impl Sparse {
         store.sum(LinearForm::default(), &parts)
     }
 
-    /// Converts to a polynomial in `variables`, which must include all variables that occur.
+    /// Converts to a polynomial whose variables are `variables`. All variables that occur must be in this list.
     pub(super) fn polynomial(&self, variables: &[usize]) -> Polynomial {
         let mut terms = BTreeMap::new();
         for (monomial, coefficient) in &self.0 {
@@ -316,7 +320,7 @@ fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
     raised.filter(|(_, power)| *power > 0).collect()
 }
 
-/// Returns the power of a sum of two terms with different monomials.
+/// Returns a power of a sum of two terms, which have different monomials.
 fn binomial(
     (one, a): (&Monomial, &Rational),
     (other, b): (&Monomial, &Rational),
@@ -341,7 +345,8 @@ fn binomial(
     Some(Sparse(terms))
 }
 
-/// Returns the approximate number of ways in which `power` is a sum of `parts` numbers: the number of terms of a power of a sum.
+/// Returns the approximate number of ways to write `power` as a sum of `parts` non-negative integers. This is the number of terms in a power
+/// of a sum.
 fn combinations(power: u32, parts: usize) -> f64 {
     let factor = |at: usize| (f64::from(power) + at as f64) / at as f64;
     (1..parts).map(factor).product()

@@ -8,29 +8,30 @@ use crate::rational::Rational;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// A part of the problem: constraints that hold, formulas that must hold, a weight, and the variables.
+/// A part of the problem. It consists of constraints that are known to hold, other formulas that must hold, a weight, and variables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// The constraints on rows.
+    /// The constraints that are known to hold.
     pub ranges: Ranges,
     /// The other formulas that must hold.
     pub conjuncts: Vec<FormulaId>,
-    /// The integrand.
+    /// The integrand, a piecewise polynomial.
     pub weight: TermId,
-    /// The variables that are integrated over, in order.
+    /// The real variables, over which the weight is integrated, in increasing order.
     pub reals: Vec<usize>,
-    /// The variables that are summed over, in order.
+    /// The Boolean variables, over whose values the integral is summed, in increasing order.
     pub bools: Vec<usize>,
 }
 
 impl State {
-    /// Returns the approximate number of bytes of the state, whose maps and lists have room for twice their entries.
+    /// Returns the approximate number of bytes of the state. The estimate assumes that maps and lists have room for twice as many entries as they
+    /// contain.
     pub(super) fn bytes(&self) -> usize {
         let lists = size_of_val(&*self.conjuncts) + size_of_val(&*self.reals) + size_of_val(&*self.bools);
         size_of::<State>() + lists + 2 * self.ranges.iter().count() * size_of::<(RowId, Range)>()
     }
 
-    /// Returns the constraints as a polytope in the variables of the state.
+    /// Returns the known constraints as a polytope in the real variables of the state.
     pub(super) fn polytope(&self, rows: &Rows) -> Polytope {
         let mut polytope = Polytope::whole(self.reals.len());
         for (id, Range { lower, upper }) in self.ranges.iter() {
@@ -52,14 +53,14 @@ impl State {
     }
 }
 
-/// A real or a Boolean variable.
+/// A real or a Boolean variable of the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Variable {
     Real(usize),
     Bool(usize),
 }
 
-/// The variables of terms and formulas, each computed once.
+/// The variables that occur in each term and formula. They are computed once and stored.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     formulas: HashMap<FormulaId, Rc<[Variable]>>,
@@ -67,7 +68,7 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// Returns the variables of a formula.
+    /// Returns the variables that occur in a formula.
     pub(super) fn of_formula(&mut self, store: &TermStore, id: FormulaId) -> Rc<[Variable]> {
         if let Some(known) = self.formulas.get(&id) {
             return Rc::clone(known);
@@ -101,7 +102,7 @@ impl Variables {
         all
     }
 
-    /// Returns the variables of a term.
+    /// Returns the variables that occur in a term.
     pub(super) fn of_term(&mut self, store: &TermStore, id: TermId) -> Rc<[Variable]> {
         if let Some(known) = self.terms.get(&id) {
             return Rc::clone(known);
@@ -132,15 +133,16 @@ impl Variables {
     }
 }
 
-/// A state that is split into states without common variables. The value of the state is `factor`, times 2 for each of the `free` Booleans, which do
-/// not occur in any part, times the values of the parts.
+/// The result of splitting a state into parts that share no variable. `free` is the number of Booleans that do not occur in any part. The value of
+/// the state is the product of `factor`, `2^free`, and the values of all parts.
 pub(super) struct Split {
     pub factor: Rational,
     pub free: usize,
     pub parts: Vec<State>,
 }
 
-/// Splits a state into groups of variables that constraints, formulas and factors of the weight connect.
+/// Splits a state into parts that share no variable. Two variables are in the same part if a constraint, a formula or a factor of the weight
+/// mentions both.
 pub(super) fn split(state: &State, store: &mut TermStore, rows: &Rows, variables: &mut Variables) -> Split {
     let (factor, all) = factors(store, state.weight);
     let mut groups = Groups::new(state);
@@ -205,7 +207,7 @@ fn boolean(variable: &Variable) -> Option<usize> {
     }
 }
 
-/// Disjoint sets of variables. Sets are joined if a constraint, a formula or a factor mentions variables of both.
+/// Disjoint sets of variables. Two sets are joined if a constraint, a formula or a factor of the weight mentions variables of both sets.
 struct Groups {
     all: Vec<Variable>,
     parent: Vec<usize>,
@@ -244,7 +246,7 @@ impl Groups {
         }
     }
 
-    /// Returns the sets, in the order of their first members.
+    /// Returns the sets, in the order of their first variables.
     fn sets(mut self) -> Vec<BTreeSet<Variable>> {
         let mut sets: Vec<(usize, BTreeSet<Variable>)> = Vec::new();
         for at in 0..self.all.len() {
@@ -261,7 +263,7 @@ impl Groups {
     }
 }
 
-/// Returns the variables that a formula or a condition of the weight still mentions, and the factors of the weight.
+/// Returns the variables that occur in formulas that must hold or in factors of the weight with conditions. Also returns all factors of the weight.
 pub(super) fn conditioned(
     state: &State,
     store: &TermStore,

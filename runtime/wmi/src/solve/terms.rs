@@ -1,7 +1,8 @@
-//! Splits weights that are sums into terms that are integrated one by one, if this takes fewer cells.
+//! Splits a weight that is a sum into terms that are integrated one by one. This is only done if it leads to fewer regions.
 //!
-//! If a sum is integrated as a whole, the choices of all its terms cut the region into cells together. If a term is integrated alone, only its own
-//! choices cut the region. For `relu(a) + relu(b) + ..` with n terms, there may be `2^n` cells together, but there are only `2 n` one by one.
+//! A choice is a comparison or a Boolean on which a piecewise term depends. If a sum is integrated as a whole, the choices of all terms together
+//! cut the region into cells. If a term is integrated alone, only its own choices cut the region. For example, `relu(a) + relu(b) + ..` with n
+//! terms may have `2^n` cells as a whole. Integrated one by one, the terms have only `2 n` cells in total.
 
 use super::simplify::factors;
 use super::state::State;
@@ -10,14 +11,14 @@ use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// A product of sums is not expanded if it would have more terms than this.
+/// A product of sums is not expanded if the expansion would have more terms than this.
 const MOST_TERMS: usize = 1_000;
 
 /// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
-/// Splits the weight of a state into a sum of weights with fewer choices, if these weights have fewer cells in total than the whole weight. This is
-/// valid only for a bounded state: in an unbounded state, parts that cancel may be infinite.
+/// Splits the weight of a state into a sum of weights with fewer choices, if these weights have fewer cells in total than the whole weight. The
+/// state must be bounded, because in an unbounded state two parts that cancel may both be infinite.
 pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
         return None;
@@ -32,7 +33,7 @@ pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>>
             false => groups.entry(choices).or_default().push((factor, term)),
         }
     }
-    // If the choices of a term are a subset of the choices of another, the two are integrated together without further cells.
+    // If all choices of a term are also choices of another term, integrating the two together does not lead to more cells.
     let mut kept: Vec<(Choices, Vec<(Rational, TermId)>)> = Vec::new();
     let mut ordered: Vec<_> = groups.into_iter().collect();
     ordered.sort_by_key(|(choices, _)| std::cmp::Reverse(choices.len()));
@@ -60,7 +61,8 @@ pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>>
     )
 }
 
-/// Returns the maximum number of cells into which this number of planes cuts a space (Zaslavsky, Facing up to arrangements, 1975).
+/// Returns the maximum number of cells into which `planes` hyperplanes can cut a space with `variables` dimensions (Zaslavsky, Facing up to
+/// arrangements, 1975).
 fn cells(planes: usize, variables: usize) -> f64 {
     let (mut sum, mut combinations) = (1.0, 1.0);
     for chosen in 1..=planes.min(variables) {
@@ -70,7 +72,7 @@ fn cells(planes: usize, variables: usize) -> f64 {
     sum
 }
 
-/// Expands a weight into a sum of multiples of terms: its factors that are sums with choices are multiplied out.
+/// Expands a weight into a sum of terms with factors. Factors of the weight that are sums with choices are multiplied out.
 fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational, TermId)>> {
     let (factor, all) = factors(store, weight);
     let one = store.number(Rational::ONE);
@@ -82,7 +84,7 @@ fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational
         } else {
             (1, power)
         };
-        // Even with two summands, `times` products would lead to more than [`MOST_TERMS`] terms.
+        // Since each sum has at least two summands, the expansion would have more than [`MOST_TERMS`] terms.
         if times as usize > MOST_TERMS / 2 {
             return None;
         }
@@ -103,7 +105,8 @@ fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational
     (terms.len() > 1).then_some(terms)
 }
 
-/// Returns the terms of a sum with choices, in which the terms without choices are combined into one. Any other term is returned alone.
+/// If a term is a sum with choices, returns its summands, in which the summands without choices are combined into one. Otherwise returns the term
+/// alone.
 fn summands(store: &mut TermStore, id: TermId) -> Vec<(Rational, TermId)> {
     let RealTerm::Sum(form, rest) = store.term(id).clone() else {
         return vec![(Rational::ONE, id)];
@@ -119,7 +122,7 @@ fn summands(store: &mut TermStore, id: TermId) -> Vec<(Rational, TermId)> {
     all
 }
 
-/// Returns the comparisons and Booleans that a term depends on.
+/// Returns the comparisons and Booleans on which a term depends.
 fn choices(store: &TermStore, id: TermId) -> Choices {
     let mut found = Choices::new();
     let (mut seen, mut seen_formulas) = (HashSet::new(), HashSet::new());
@@ -147,7 +150,7 @@ fn choices(store: &TermStore, id: TermId) -> Choices {
                 Formula::Boolean(_) | Formula::AtMost(..) => {
                     found.insert(formula);
                 }
-                // The comparison becomes one more choice after the choices of its term are decided.
+                // The comparison becomes a choice after all choices of its own term are decided.
                 Formula::Sign(term) | Formula::Zero(term) => {
                     found.insert(formula);
                     terms.push(*term);

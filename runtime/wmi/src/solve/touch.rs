@@ -1,4 +1,4 @@
-//! Decides whether a formula without volume holds anywhere at all: on a boundary, or at a point.
+//! Decides whether a formula that holds only on a set without volume holds at any point, for example on a boundary.
 
 use super::search::DEEPEST;
 use crate::linear::{HalfSpace, Polytope};
@@ -9,10 +9,11 @@ use crate::rational::Rational;
 use crate::region::{Feasibility, feasible};
 use std::collections::HashMap;
 
-/// The maximum number of steps, after which the result is unknown.
+/// The maximum number of steps. If the decision takes more steps, the result is unknown.
 const STEPS: usize = 20_000;
 
-/// Returns whether the formula of a problem holds somewhere if all comparisons are weak; `None` if it takes too many steps to decide this.
+/// Replaces all comparisons of a problem by weak comparisons, and returns whether its formula then holds at some point. Returns `None` if
+/// the decision takes too many steps.
 pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
     let mut search = Touch {
         store: problem.store.clone(),
@@ -35,12 +36,12 @@ struct Touch {
     depth: usize,
 }
 
-/// A case: the formulas that must still hold, and the decisions so far.
+/// A case of the search: the formulas that must still get their values, and the decisions so far.
 #[derive(Clone)]
 struct Case {
     duties: Vec<(FormulaId, bool)>,
     polytope: Polytope,
-    /// The Booleans and conditions that were decided.
+    /// The Booleans and conditions that are decided, with their values.
     decided: HashMap<FormulaId, bool>,
 }
 
@@ -90,7 +91,7 @@ impl Touch {
         Some(true)
     }
 
-    /// Adds `row <= bound`, or `row >= bound`, to the polytope.
+    /// Adds a constraint to the polytope: `row <= bound` if `is_upper` is true, and `row >= bound` otherwise.
     fn cut(&self, polytope: &mut Polytope, row: &LinearDirection, bound: &Rational, is_upper: bool) {
         let mut coefficients = vec![Rational::ZERO; self.dimension];
         for (variable, coefficient) in row.entries() {
@@ -103,7 +104,7 @@ impl Touch {
         });
     }
 
-    /// Tries each of `parts` in turn, to find a part that can have the value `value`.
+    /// Returns whether at least one of `parts` can have the value `value`. Tries them one after the other.
     fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
         for part in parts {
             let mut next = case.clone();
@@ -116,7 +117,7 @@ impl Touch {
     }
 
     /// Tries two cases: `condition` is true and the first duty holds, or `condition` is false and the second duty holds. A duty is a
-    /// formula with the value that it must have.
+    /// formula together with the value that it must have.
     fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
         for (value, duty) in [true, false].into_iter().zip(duties) {
             let mut next = case.clone();
@@ -131,8 +132,8 @@ impl Touch {
         Some(false)
     }
 
-    /// Handles a comparison of a piecewise linear term, whose conditions are decided first. Returns the result, or `None` if the comparison
-    /// was added to the case.
+    /// Handles a comparison of a piecewise linear term with zero. First decides the conditions of the term. Returns the result, or `None`
+    /// if the comparison was added to the case.
     fn compare(
         &mut self,
         case: &mut Case,
@@ -159,7 +160,7 @@ impl Touch {
     }
 }
 
-/// Returns a condition in a term that is not decided.
+/// Returns a condition of a term that is not decided yet.
 fn condition_of(store: &TermStore, id: TermId, decided: &HashMap<FormulaId, bool>) -> Option<FormulaId> {
     match store.term(id) {
         RealTerm::Linear(_) => None,
@@ -177,7 +178,7 @@ fn condition_of(store: &TermStore, id: TermId, decided: &HashMap<FormulaId, bool
     }
 }
 
-/// Returns a term without its conditions, all of which must be decided.
+/// Returns a term in which every condition is replaced by its decided value.
 fn resolved(store: &mut TermStore, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
     match store.term(id).clone() {
         RealTerm::Linear(_) => id,
