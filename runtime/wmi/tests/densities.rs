@@ -1,4 +1,4 @@
-//! Densities of wmpy's benchmark `big_random`, and densities of pywmi.
+//! Tests with the densities of wmpy's benchmark `big_random`, and with densities of pywmi.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,8 +7,9 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::parse;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Files, each with its integral. An independent exact solver computed the integrals in rational arithmetic; they are rounded here. wmpy agrees,
-/// except for `nr2-3`, which declares a Boolean without using it: wmpy does not sum over the two values of this Boolean.
+/// The files of the benchmark, each with its integral. An independent exact solver computed the integrals in rational arithmetic, and they are
+/// rounded here. The results of wmpy agree, except for `nr2-3`. This file declares a Boolean without using it, and wmpy does not sum over the
+/// two values of this Boolean.
 const BIG_RANDOM: &[(&str, &str, f64)] = &[
     (
         "nr2-1",
@@ -82,7 +83,8 @@ fn big_random_densities_match_the_exact_solver() {
     }
 }
 
-/// The example of pywmi's README as `Density.to_file` writes it, with its query. The exact results are 61/240 and 3/40.
+/// Reads the example of pywmi's README, with its query, in the format that `Density.to_file` writes. The exact integrals are 61/240 without the
+/// query and 3/40 with the query.
 #[test]
 fn the_density_of_pywmi_has_its_exact_integrals() {
     let text = r#"{"domain": {"variables": ["a", "b", "x", "y"],

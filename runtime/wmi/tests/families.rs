@@ -1,4 +1,5 @@
-//! Families of problems with closed forms for every size, from Kolb et al. (IJCAI 2019) and from Zeng et al. (ICML 2020), on the unit cube.
+//! Families of problems on the unit cube, for which closed forms are known for every size. They are from Kolb et al. (IJCAI 2019) and from Zeng et
+//! al. (ICML 2020).
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +8,7 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Returns an instance with reals `x0`, `x1`, .. between these bounds.
+/// Returns an instance with the reals `x0`, `x1`, .., all of which have the same bounds.
 fn instance(reals: usize, bounds: (&str, &str), bools: &str, formula: &str, weight: &str) -> String {
     let (lower, upper) = bounds;
     let reals: Vec<String> = (0..reals)
@@ -32,7 +33,7 @@ fn factorial(size: usize) -> usize {
     (1..=size).product()
 }
 
-/// Returns `["operator", part, ..]`.
+/// Returns the text `["operator", part, ..]`.
 fn apply(operator: &str, parts: impl IntoIterator<Item = String>) -> String {
     let parts: Vec<String> = parts.into_iter().collect();
     format!(r#"["{operator}", {}]"#, parts.join(", "))
@@ -46,7 +47,7 @@ fn cube(reals: usize, formula: &str) -> String {
     instance(reals, ("0", "1"), "", formula, "\"1\"")
 }
 
-/// The chain `x0 <= x1 <= ..`.
+/// The formula is the chain `x0 <= x1 <= ..`.
 #[test]
 fn and_overlap() {
     for size in [2, 3, 5, 7, 12] {
@@ -60,7 +61,7 @@ fn and_overlap() {
     }
 }
 
-/// The number of other variables that exceed the first variable is odd.
+/// The formula holds if an odd number of the other variables are larger than the first variable.
 #[test]
 fn xor() {
     for size in [2, 3, 4, 5, 10, 25] {
@@ -73,7 +74,7 @@ fn xor() {
     }
 }
 
-/// Exactly one of the other variables exceeds the first variable.
+/// The formula holds if exactly one of the other variables is larger than the first variable.
 #[test]
 fn mutex() {
     for size in [2, 3, 4, 8, 16] {
@@ -89,7 +90,7 @@ fn mutex() {
     }
 }
 
-/// Each variable has a separate triangular weight, which is cut off at 1/2.
+/// Each variable has its own triangular weight, which is cut off at 1/2.
 #[test]
 fn uni() {
     for size in [1, 2, 4, 12] {
@@ -111,7 +112,7 @@ fn uni() {
     }
 }
 
-/// Exactly one of several pairs is in order.
+/// The formula holds if exactly one of several pairs of variables is in increasing order.
 #[test]
 fn dual() {
     for size in [2, 3, 5, 12] {
@@ -138,7 +139,7 @@ fn dual() {
     }
 }
 
-/// The click model: `sim` couples the two clicks of every pair.
+/// In the click model, the variable `sim` couples the two clicks of every pair.
 #[test]
 fn click() {
     for size in [1, 2, 3] {
@@ -163,7 +164,7 @@ fn click() {
     }
 }
 
-/// The first variable is the smallest or the largest.
+/// The formula holds if the first variable is the smallest or the largest of all.
 #[test]
 fn tree_star() {
     for size in [3, 5, 9, 20] {
@@ -174,10 +175,10 @@ fn tree_star() {
     }
 }
 
-/// The values of consecutive variables alternately rise and fall. The first step may be either.
+/// The formula holds if the values of consecutive variables alternately rise and fall. The first step may be a rise or a fall.
 #[test]
 fn tree_path() {
-    // Euler's zigzag numbers, OEIS A000111.
+    // These are Euler's zigzag numbers, OEIS A000111.
     let zigzag: [u64; 13] = [1, 1, 1, 2, 5, 16, 61, 272, 1385, 7936, 50521, 353_792, 2_702_765];
     for size in [3, 5, 7, 12] {
         let turns = |first: usize| {
@@ -196,8 +197,8 @@ fn tree_path() {
     }
 }
 
-/// Every declared variable affects the value, even if the formula does not use it: an unused Boolean multiplies the value by 2, and an unused real by
-/// the length of its interval.
+/// Every declared variable affects the value, even if the formula does not use it. An unused Boolean multiplies the value by 2, and an unused real
+/// multiplies it by the length of its interval.
 #[test]
 fn unused_variables() {
     let text = r#"{"reals": [["x", "0", "3"], ["y", "1", "5"]], "bools": ["a", "b"], "formula": ["b", "a"], "weight": "x"}"#;

@@ -1,4 +1,4 @@
-//! Texts that are not problems, and problems that are too large, always give a clear error or status.
+//! Texts that are not problems give a clear error. Problems that are too large give an error or a status that explains why.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn refused(text: &str) -> Box<Diagnostic> {
     }
 }
 
-/// Checks that the text is rejected with this code, at this line and column, with a message that contains these words.
+/// Checks that the text is rejected with this code at this line and column. The message must contain these words.
 fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
     let diagnostic = refused(text);
     let Place::File { row, column, .. } = diagnostic.at else {
@@ -36,7 +36,7 @@ fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
     );
 }
 
-/// Returns an instance over `x` and `y` in the unit square and the Boolean `a`.
+/// Returns an instance with the reals `x` and `y` in the unit square and with the Boolean `a`.
 fn instance(formula: &str, weight: &str) -> String {
     format!(
         r#"{{"reals": [["x", "0", "1"], ["y", "0", "1"]], "bools": ["a"], "formula":
@@ -242,7 +242,7 @@ fn near_names_are_suggested() {
     let formula = |formula: &str| instance(formula, "\"1\"");
     let help = &refused(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
     assert_eq!(help.as_slice(), ["did you mean `x`?"]);
-    // Among names that are equally near, the first one in the alphabet is suggested every time.
+    // If several names are equally similar to a misspelt name, the first one in alphabetical order is suggested every time.
     let reals = ["xe", "xc", "xf", "xb", "xd"].map(|name| format!(r#"["{name}", "0", "1"]"#));
     let text = format!(
         r#"{{"reals": [{}], "formula": ["<=", "xx", "1"]}}"#,
@@ -284,7 +284,7 @@ fn deep_nesting_is_rejected() {
         assert!(["E0701", "E0704"].contains(&refused(&"(".repeat(depth)).code.id));
         assert!(["E0701", "E0704"].contains(&refused(&"[".repeat(depth)).code.id));
     }
-    // The depth of a definition that uses other definitions is the depth of its expansion.
+    // If a definition uses other definitions, its depth is the depth of its full expansion.
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
     for at in 1..2000 {
         let before = at - 1;
@@ -295,7 +295,7 @@ fn deep_nesting_is_rejected() {
     assert_eq!(refused(&script).code.id, "E0704");
 }
 
-/// Names of assertions do not change the value. They serve solvers that report which assertions contradict each other.
+/// The names of assertions do not change the value. Names are only meant for solvers that report which assertions contradict each other.
 #[test]
 fn annotations_change_nothing() {
     let script = |bound: &str| {
@@ -306,7 +306,7 @@ fn annotations_change_nothing() {
     assert_eq!(plain.value, named.value);
 }
 
-/// The stack of a test thread suffices to solve a problem of the greatest allowed depth.
+/// The stack of a test thread is large enough to solve a problem of the maximum allowed depth.
 #[test]
 fn problems_of_the_greatest_depth_are_solved() {
     let depth = 390;
@@ -317,10 +317,10 @@ fn problems_of_the_greatest_depth_are_solved() {
     }
     let solution = solved(&instance(&formula, "\"1\""));
     assert_eq!(solution.status, Status::Ok);
-    // All bounds on `y` hold together, and the last one is the tightest; the Boolean doubles the integral.
+    // All bounds on `y` must hold together, and the last bound is the tightest. The Boolean doubles the integral.
     let expected = 1.0 / (depth / 2 + 1) as f64;
     assert!((solution.value - expected).abs() < 1e-15, "{solution:?}");
-    // The script has a chain of `let`, in the form in which solvers print formulas.
+    // The script contains a chain of `let`, because solvers print formulas in this form.
     let mut script = String::from("(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(assert ");
     for at in 0..900 {
         let inner = if at == 0 {
@@ -332,11 +332,11 @@ fn problems_of_the_greatest_depth_are_solved() {
     }
     script.push_str(&format!("(<= .def_899 1.4){})", ")".repeat(900)));
     let solution = solved(&script);
-    // x + 0.9 <= 1.4.
+    // The remaining constraint is x + 0.9 <= 1.4, so x <= 0.5.
     assert_eq!(solution.value, 0.5, "{solution:?}");
 }
 
-/// Shared parts stay shared. Here each of `n` definitions uses the previous definition twice.
+/// Shared parts of definitions are stored once. In this test, each of `n` definitions uses the previous definition twice.
 #[test]
 fn shared_definitions_stay_shared() {
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
@@ -350,7 +350,7 @@ fn shared_definitions_stay_shared() {
     assert_eq!(solved(&script).value, 0.5);
 }
 
-/// If the work reaches its limit, the value is the integral over the finished part, and the error bound covers the unfinished part too.
+/// If the work is abandoned at a limit, the value is the integral over the finished part, and the error bound also covers the unfinished part.
 #[test]
 fn bounds_hold_for_unfinished_work() {
     let text = include_str!("data/densities/nr4-1.json");
@@ -382,7 +382,7 @@ fn bounds_hold_for_unfinished_work() {
     }
 }
 
-/// If a side of the box is open, the bound on an unfinished part is infinite.
+/// If a side of the box is open, the error bound for an unfinished part is infinite.
 #[test]
 fn unfinished_unbounded_parts_have_an_infinite_bound() {
     let text = r#"{"reals": [["x", null, null], ["y", "0", "1"]], "bools": ["a"], "weight": "y",
@@ -396,7 +396,8 @@ fn unfinished_unbounded_parts_have_an_infinite_bound() {
     assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
 }
 
-/// A single region that would take too long is abandoned in the same way as many regions. Its bounding box gives the error bound.
+/// If a single region would take too long, it is abandoned in the same way as too many regions. The error bound is computed from the bounding box of
+/// the region.
 #[test]
 fn regions_that_are_too_large_are_given_up() {
     let names = ["x", "y", "z", "w"];
@@ -418,20 +419,21 @@ fn regions_that_are_too_large_are_given_up() {
     };
     let powers = names.map(|name| format!(r#"["^", "{name}", "100"]"#)).join(", ");
     let weight = format!(r#"["*", {powers}]"#);
-    // The integral over the box bounds the integral over any of its parts: (2^101 / 101)^4 from 0 to 2.
+    // The integral over the whole box is an upper bound for the integral over any of its parts. It is (2^101 / 101)^4, because each variable runs
+    // from 0 to 2.
     let whole = (2f64.powi(101) / 101.0).powi(4);
     for lower in ["0", "1"] {
         let solution = solve_on(lower, &weight);
         given_up(&solution);
         assert!(solution.error_bound > whole && solution.error_bound < 2f64.powi(404) * 1.0001);
     }
-    // Below the limit on monomials, the integral is computed. It is less than the integral over the whole box.
+    // This weight has fewer monomials than the limit, so its integral is computed. The integral is smaller than the integral over the whole box.
     let solution = solve_on("0", r#"["*", ["^", "x", "3"], ["^", "y", "2"], "z", "w"]"#);
     assert_eq!(solution.status, Status::Ok);
     assert!(solution.value < 4.0 * (8.0 / 3.0) * 2.0 * 2.0, "{solution:?}");
 }
 
-/// Nested cases for many Booleans would be too deep for the stack, so the cases below some depth are given up.
+/// Nested cases for many Booleans would be too deep for the stack. Cases below a certain depth are therefore abandoned.
 #[test]
 fn searches_that_are_too_deep_are_given_up() {
     let booleans = |part: fn(usize) -> String| (0..1_550).map(part).collect::<Vec<_>>().join(", ");
@@ -448,10 +450,10 @@ fn searches_that_are_too_deep_are_given_up() {
     assert!(reason.contains("deep"), "{reason}");
 }
 
-/// It may be too hard to decide whether a formula of measure zero is satisfiable. Nevertheless, its integral is known to be 0.
+/// It may be too hard to decide whether a formula of measure zero is satisfiable. The integral of such a formula is still known to be 0.
 #[test]
 fn zeros_need_no_reason() {
-    // The pigeonhole problem: each of nine pigeons is in one of eight holes, and no two are in the same hole.
+    // This is the pigeonhole problem: each of nine pigeons is in one of eight holes, and no two pigeons are in the same hole.
     let sits = |pigeon: usize, hole: usize| format!(r#"["b", "p{pigeon}h{hole}"]"#);
     let (mut names, mut parts) = (Vec::new(), Vec::new());
     for pigeon in 0..9 {
@@ -477,7 +479,7 @@ fn zeros_need_no_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // The limits do not allow any region. The integral is still known to be 0, and only the reason remains unknown.
+    // The limits do not allow any region to be integrated. The integral is still known to be 0, and only the reason is unknown.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = IntegrationLimits {
         regions: 0,
@@ -487,7 +489,7 @@ fn zeros_need_no_reason() {
     assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
 }
 
-/// The status `Empty` takes precedence over `Degenerate`, and `Degenerate` over `Unbounded`. Parts with weight zero do not count.
+/// The status `Empty` takes precedence over `Degenerate`, and `Degenerate` over `Unbounded`. Parts whose weight is zero do not affect the status.
 #[test]
 fn statuses_have_an_order_of_precedence() {
     let reals = r#""reals": [["x", null, null], ["y", "0", "1"]]"#;
@@ -515,7 +517,8 @@ fn statuses_have_an_order_of_precedence() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// Positive and negative parts cancel only if both are finite. Over a half strip both are infinite, whatever the order of integration.
+/// Positive and negative parts of an integral cancel only if both are finite. Over this half strip both are infinite, whatever the order of
+/// integration.
 #[test]
 fn infinities_do_not_cancel() {
     let status = |reals: &str, formula: &str, weight: &str| {
@@ -543,7 +546,8 @@ fn infinities_do_not_cancel() {
     );
 }
 
-/// The direction of an unbounded region stays within the region, even in variables that were integrated out before the direction was found.
+/// The direction of an unbounded region stays within the region. This also holds for variables that were integrated out before the direction was
+/// found.
 #[test]
 fn directions_stay_within_their_region() {
     let steps = |formula: &str| {
@@ -576,7 +580,7 @@ fn equations_have_measure_zero() {
         solved(&text(r#"["not", ["=", "y", ["relu", ["-", "x", "1/2"]]]]"#)).value,
         2.0
     );
-    // Where the rectified term is zero, the equation holds on a set of positive measure.
+    // The equation holds on a set of positive measure, because the rectified term is zero on a region with a volume.
     assert_eq!(
         solved(&text(r#"["=", "0", ["relu", ["-", "x", "1/4"]]]"#)).value,
         0.5
@@ -588,7 +592,7 @@ fn equations_have_measure_zero() {
     );
 }
 
-/// Random bytes never cause a panic.
+/// Reading random bytes never causes a panic.
 #[test]
 fn random_bytes_never_panic() {
     let sources = [
@@ -634,7 +638,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// Unknown keys are rejected instead of ignored.
+/// Unknown keys are errors; they are not ignored.
 #[test]
 fn unknown_keys_are_rejected() {
     let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;

@@ -1,4 +1,4 @@
-//! Instances with exact results, each of which two independent methods confirmed.
+//! Tests with instances whose exact results were confirmed by two independent methods.
 
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String
     if error > 1e-9 * truth.abs() {
         return Some(format!("expected {truth}, found {}", solution.value));
     }
-    // `truth` itself is rounded, so the exact value may differ from it by this rounding error.
+    // The value `truth` is rounded itself, so the exact value may differ from it by this rounding error.
     if error > solution.error_bound + f64::EPSILON * truth.abs() {
         return Some(format!("off by {error}, more than {}", solution.error_bound));
     }
@@ -65,13 +65,13 @@ fn check(problems: &[(Problem, Value)], effort: &IntegrationLimits, is_exact: bo
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// Results meet the default tolerance, and their errors never exceed their bounds.
+/// Results meet the default tolerance, and errors never exceed their error bounds.
 #[test]
 fn floating_point_results_are_within_their_bounds() {
     check(&all(), &IntegrationLimits::default(), false);
 }
 
-/// Results in rationals are equal to the expected fractions.
+/// Results in rational arithmetic are equal to the expected fractions.
 #[test]
 fn rational_results_are_exact() {
     let effort = IntegrationLimits {
@@ -81,7 +81,8 @@ fn rational_results_are_exact() {
     check(&all(), &effort, true);
 }
 
-/// Returns the same problem as an SMT-LIB script. The instance file has the formula and the weight of the script in addition to the prefix form.
+/// Returns an instance as an SMT-LIB script. The instance file contains the formula and the weight for the script, in addition to the prefix
+/// form.
 fn script(instance: &Value) -> String {
     let mut text = String::from("(set-logic QF_LRA) ; made of an instance\n");
     let given = instance["given"].as_object().unwrap();
@@ -115,7 +116,7 @@ fn script(instance: &Value) -> String {
     text
 }
 
-/// Writes `-49/20` as `(/ (- 49.0) 20.0)`.
+/// Converts `-49/20` to `(/ (- 49.0) 20.0)`.
 fn fraction(value: &Value) -> String {
     let (above, below) = parse(value.as_str().unwrap()).unwrap().into_parts();
     match above.to_string().strip_prefix('-') {

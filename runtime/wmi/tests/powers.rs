@@ -1,4 +1,5 @@
-//! Integrals of powers of linear forms and of sums of rectified forms agree with formulas that neither expand the powers nor cut the region.
+//! Integrals of powers of linear forms, and of sums of rectified forms, agree with closed formulas. These formulas neither expand the powers nor cut
+//! the region.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +23,7 @@ fn factorial(n: u32) -> Rational {
     (1..=n).fold(Rational::ONE, |product, k| product * Rational::from(k))
 }
 
-/// Returns `constant + coefficients . x`.
+/// Returns the linear form `constant + coefficients . x`.
 fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     let start = Polynomial::constant(coefficients.len(), constant.clone());
     coefficients.iter().enumerate().fold(start, |sum, (at, factor)| {
@@ -30,7 +31,7 @@ fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     })
 }
 
-/// Returns the product of powers of two linear forms as a weight in `dimension` variables, and the two forms.
+/// Returns the product of powers of two linear forms as a weight. The weight has `dimension` variables and the two forms.
 fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
     Polynomial::monomial([vec![0; dimension], exponents.to_vec()].concat(), Rational::ONE)
 }
@@ -43,7 +44,7 @@ fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Ra
     let RegionIntegral::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
         panic!("no integral");
     };
-    // The error of the rounded value is within the bound. If the form is positive, the bound is so small that rationals are not needed.
+    // The error of the rounded value is within its bound. If the form is positive, the bound is so small that rational arithmetic is not needed.
     let RegionIntegral::Integral(rounded) = integrate(polytope, weight, forms, &IntegrationLimits::default())
     else {
         panic!("no integral");
@@ -66,11 +67,11 @@ fn solved(reals: &[(Rational, Rational)], formula: &str, weight: &str) -> Soluti
     solve(&read("problem", &text).unwrap()[0], &IntegrationLimits::default())
 }
 
-/// A generator of numbers with a fixed seed, so that every run tests the same problems.
+/// A random number generator with a fixed seed, so that every run tests the same problems.
 struct Numbers(u64);
 
 impl Numbers {
-    /// Returns a number from `-size` to `size`.
+    /// Returns an integer from `-size` to `size`.
     fn next(&mut self, size: i64) -> i64 {
         self.0 = self
             .0
@@ -87,19 +88,19 @@ impl Numbers {
     }
 }
 
-/// The simplex `x + y + .. <= 1` with non-negative coordinates.
+/// Returns the simplex `x + y + .. <= 1` with non-negative coordinates.
 fn simplex(dimension: usize) -> Polytope {
     let sides = vec![(Some(Rational::ZERO), None); dimension];
     Polytope::boxed(&sides).cut(HalfSpace::new(vec![Rational::ONE; dimension], Rational::ONE))
 }
 
-/// Brion's formula for a simplex of volume 1 / d! is `int l^m = m! / (m + d)! sum over corners v of l(v)^(m + d) / prod over other corners
-/// w of (l(v) - l(w))`.
+/// The test uses Brion's formula for a simplex of volume 1 / d!:
+/// `int l^m = m! / (m + d)! sum over corners v of l(v)^(m + d) / prod over other corners w of (l(v) - l(w))`.
 #[test]
 fn powers_over_a_simplex_follow_brion() {
     for (coefficients, constant) in [
         (["2", "3", "5"], "1/7"),
-        // Nearly equal values cancel in the formula but not in the series.
+        // If the values at the corners are nearly equal, terms cancel in Brion's formula, but not in the series.
         (["1", "1.000000001", "0.999999998"], "3"),
         (["-1", "4", "1/3"], "-2/5"),
     ] {
@@ -126,7 +127,7 @@ fn powers_over_a_simplex_follow_brion() {
             );
         }
     }
-    // Brion's formula fails for corners with equal values, so the test uses the density s^2 / 2 of the sum s of the coordinates.
+    // Brion's formula does not apply if two corners have equal values. The test therefore uses the density s^2 / 2 of the sum s of the coordinates.
     let sum = form(&[whole(1), whole(1), whole(1)], &Rational::ZERO);
     let forms = [sum.clone(), sum];
     assert_eq!(
@@ -135,7 +136,8 @@ fn powers_over_a_simplex_follow_brion() {
     );
 }
 
-/// Integrals of products of powers of two forms over cut boxes equal the integrals of the expanded polynomials.
+/// The region is a box that is cut by half-spaces. Integrals of products of powers of two forms are equal to the integrals of the expanded
+/// polynomials.
 #[test]
 fn products_of_powers_equal_their_expansion() {
     let mut numbers = Numbers(7);
@@ -144,7 +146,7 @@ fn products_of_powers_equal_their_expansion() {
         let mut polytope = Polytope::boxed(&vec![(Some(whole(-1)), Some(whole(2))); dimension]);
         let mut drawn =
             |size| -> Vec<Rational> { (0..dimension).map(|_| whole(numbers.not_zero(size))).collect() };
-        // The cuts keep the origin inside.
+        // Every cut keeps the origin inside the polytope.
         for _ in 0..2 {
             polytope.rows.push(HalfSpace::new(drawn(4), whole(2)));
         }
@@ -159,8 +161,8 @@ fn products_of_powers_equal_their_expansion() {
     }
 }
 
-/// Computes `int over a box of (c + a . x)_+^m` from its corners: `m! / (m + n)! / prod a * sum of +- (corner)_+^(m + n)`, where the sign
-/// is positive for an even number of lower ends.
+/// Computes `int over a box of (c + a . x)_+^m` from the values at the corners: `m! / (m + n)! / prod a * sum of +- (corner)_+^(m + n)`. The sign is
+/// positive if an even number of coordinates are at their lower ends.
 fn by_corners(
     reals: &[(Rational, Rational)],
     slopes: &[Rational],
@@ -200,8 +202,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// The integral of a high power of a linear form over a box agrees with the sum over the box's corners (`by_corners`). The agreement also holds if
-/// two other planes cut a box into four parts and the integrals over the parts are added.
+/// The integral of a high power of a linear form over a box agrees with the sum over the corners of the box (`by_corners`). It also agrees if two
+/// other planes cut the box into four parts, and the integrals over these parts are added.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -235,14 +237,14 @@ fn high_powers_over_boxes_match_their_corners() {
     }
 }
 
-/// Integrals of high powers agree with other closed forms.
+/// Integrals of high powers agree with closed forms for beta functions and for the maximum of two uniform variables.
 #[test]
 fn high_powers_match_beta_functions_and_maxima() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
-    // The larger of two uniforms has the density 2 m.
+    // The larger of two uniform variables has the density 2 m.
     let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
     assert_near(&solved(&unit, "true", maximum), &number("1/2049"));
-    // The integral is B(a + 2, b + 1) / (a + 1), which is below the smallest number of double precision.
+    // The integral is B(a + 2, b + 1) / (a + 1). It is smaller than the smallest positive number of double precision.
     let (a, b) = (2000, 1500);
     let weight = format!(r#"["*", ["^", "x0", "{a}"], ["^", ["-", "1", "x1"], "{b}"]]"#);
     let solution = solved(&unit, r#"["<=", "x0", "x1"]"#, &weight);
@@ -258,7 +260,7 @@ fn high_powers_match_beta_functions_and_maxima() {
     assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
 }
 
-/// The integral of a weight that has too many monomials and is not a power of a linear form is abandoned. The error bound is still valid.
+/// If a weight has too many monomials and is not a power of a linear form, its integral is abandoned. The error bound is still valid.
 #[test]
 fn powers_of_other_sums_are_given_up() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
@@ -274,7 +276,7 @@ fn powers_of_other_sums_are_given_up() {
     );
 }
 
-/// A sum of `n` rectified forms takes `2 n` cells and not `2^n`.
+/// The integral of a sum of `n` rectified forms takes only `2 n` cells instead of `2^n`.
 #[test]
 fn sums_of_rectified_forms_take_two_cells_each() {
     let mut numbers = Numbers(11);
@@ -295,7 +297,7 @@ fn sums_of_rectified_forms_take_two_cells_each() {
             ));
             expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
         }
-        // The sum also has a term without a choice: over this box, the integral of the square of a variable is 1/3 of the volume.
+        // The weight also has a term without a choice, the square of a variable. Its integral over this box is 1/3 of the volume.
         let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
         expected += whole(2).pow(dimension as isize) / whole(3);
         let solution = solved(&reals, "true", &weight);
@@ -304,7 +306,7 @@ fn sums_of_rectified_forms_take_two_cells_each() {
     }
 }
 
-/// The square of a sum is integrated pair by pair if this takes fewer cells. The result satisfies `(relu(a) + relu(-a))^2 = a^2`.
+/// The square of a sum is integrated pair by pair if this takes fewer cells. The result agrees with the identity `(relu(a) + relu(-a))^2 = a^2`.
 #[test]
 fn squares_of_sums_are_integrated_pair_by_pair() {
     let mut numbers = Numbers(3);
@@ -319,7 +321,7 @@ fn squares_of_sums_are_integrated_pair_by_pair() {
             .map(|(at, slope)| format!(r#"["*", "{slope}", "x{at}"]"#))
             .collect();
         let form = format!(r#"["+", {}]"#, terms.join(", "));
-        // relu(f) - relu(-f) = f
+        // Each pair of parts adds up to its form: relu(f) - relu(-f) = f.
         parts.push(format!(r#"["relu", {form}]"#));
         parts.push(format!(r#"["neg", ["relu", ["neg", {form}]]]"#));
         own.iter()
@@ -329,7 +331,7 @@ fn squares_of_sums_are_integrated_pair_by_pair() {
             parts.push(r#""1/2""#.to_owned());
         }
     }
-    // The mean of (1/2 + a . x)^2 is 1/4 + |a|^2 / 3.
+    // The integral is the mean of (1/2 + a . x)^2, which is 1/4 + |a|^2 / 3.
     let weight = format!(r#"["^", ["+", {}], "2"]"#, parts.join(", "));
     let squares = slopes
         .iter()
@@ -339,7 +341,7 @@ fn squares_of_sums_are_integrated_pair_by_pair() {
     assert_near(&solution, &expected);
 }
 
-/// A sum may be split only if all of its parts are finite.
+/// A sum may be split into terms only if the integrals of all terms are finite.
 #[test]
 fn unbounded_sums_are_not_split() {
     let relu = |slope: &str| format!(r#"["relu", ["+", "x0", ["*", "{slope}", "x1"]]]"#);
@@ -351,7 +353,7 @@ fn unbounded_sums_are_not_split() {
     assert!(matches!(solution.status, Status::Unbounded(_)), "{solution:?}");
 }
 
-/// The limit on the work applies to all terms together, and the error bound holds for their sum.
+/// The limit on the work applies to all terms of a sum together. The error bound is valid for the whole sum.
 #[test]
 fn bounds_hold_for_unfinished_sums() {
     let terms: Vec<String> = (1..=9)
@@ -380,8 +382,8 @@ fn bounds_hold_for_unfinished_sums() {
     }
 }
 
-/// Triangles `x + y <= 1` without common variables stay separate, even if the weight is a power of a form in all variables. For the sum `s` of the
-/// coordinates of a triangle, `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
+/// The triangles `x + y <= 1` share no variable, and stay separate blocks even if the weight is a power of a form in all variables. If `s` is the
+/// sum of the coordinates of a triangle, the integrals `int 1`, `int s` and `int s^2` over the triangle are 1/2, 1/3 and 1/4.
 #[test]
 fn a_form_in_all_variables_keeps_blocks_separate() {
     let sides = vec![(whole(0), whole(1)); 16];
@@ -392,11 +394,11 @@ fn a_form_in_all_variables_keeps_blocks_separate() {
     let all: Vec<String> = (0..16).map(|at| format!(r#""x{at}""#)).collect();
     let weight = format!(r#"["^", ["+", {}], "2"]"#, all.join(", "));
     let solution = solved(&sides, &formula, &weight);
-    // The square of the sum of eight `s` has the integral 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6.
+    // The weight is the square of the sum of eight `s`. Its integral is 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6.
     assert_near(&solution, &number("65/576"));
 }
 
-/// Over the triangle `x + y <= 1`, with `s = x + y` and `t = x - y`: `int s^a t^b = 1 / ((b + 1) (a + b + 2))` for even b.
+/// The region is the triangle `x + y <= 1`. For `s = x + y` and `t = x - y`, `int s^a t^b = 1 / ((b + 1) (a + b + 2))` if b is even.
 #[test]
 fn high_powers_of_forms_without_a_constant() {
     let sides = vec![(whole(0), whole(1)); 2];
@@ -408,7 +410,7 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// An exact moment of such a form has about a hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
+/// An exact moment of this form has about a hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
 /// before the work begins.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {
@@ -428,8 +430,9 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
 
-/// Products of powers are not expanded around another origin. The test integrates `x^n y^m` over the square from 1 to 2, with a corner cut off along
-/// `x + y = s`, for two values of `s`. The integral over a corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
+/// Products of high powers are not expanded when the origin of the coordinates moves. The test integrates `x^n y^m` over the square from 1 to 2,
+/// from which the line `x + y = s` cuts off a corner, for two values of `s`. The integral over the corner is
+/// `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, which is computed by the binomial theorem.
 #[test]
 fn products_of_powers_far_from_the_origin() {
     let (low, high) = (number("5/2"), number("7/2"));
@@ -461,7 +464,7 @@ fn products_of_powers_far_from_the_origin() {
     }
 }
 
-/// The integral of a weight with more monomials than the limit is abandoned before any work.
+/// If a weight has more monomials than the limit, its integral is abandoned before any work begins.
 #[test]
 fn products_of_powers_that_are_too_high_are_given_up() {
     let reals = vec![(whole(1), whole(2)); 2];

@@ -16,7 +16,8 @@ const EXACT: IntegrationLimits = IntegrationLimits {
     memory: u64::MAX,
     deadline: None,
 };
-/// Limits whose tolerance is never exceeded. Results are therefore not computed again in rationals, and the floating-point bounds are tested.
+/// Limits with an infinite tolerance. Results are therefore never computed again in rational arithmetic, and the tests check the error bounds
+/// of floating-point results.
 const ROUNDED: IntegrationLimits = IntegrationLimits {
     tolerance: f64::INFINITY,
     exact: false,
@@ -69,7 +70,8 @@ fn exactly(polytope: &Polytope, weight: &Polynomial) -> Rational {
     value(integrate(polytope, weight, &EXACT)).exact.unwrap()
 }
 
-/// Checks that exact, rounded and default integrals all agree with `expected`, within their bounds.
+/// Computes an integral exactly, in floating point, and with the default limits. Checks that all results agree with `expected` within their
+/// error bounds.
 fn check(name: &str, polytope: &Polytope, weight: &Polynomial, expected: &Rational) {
     assert_eq!(exactly(polytope, weight), *expected, "{name}");
     let rounded = value(integrate(polytope, weight, &ROUNDED));
@@ -100,7 +102,7 @@ fn simplex(dimension: usize) -> Polytope {
     cube(dimension, "0", "1").cut(row(&vec!["1"; dimension], "1"))
 }
 
-/// Returns the cross polytope: `+-x0 +- .. <= 1` for all signs.
+/// Returns the cross polytope, which satisfies `+-x0 +- .. <= 1` for all signs.
 fn cross(dimension: usize) -> Polytope {
     let mut polytope = cube(dimension, "-1", "1");
     for signs in 0..1usize << dimension {
@@ -167,7 +169,7 @@ fn cross_polytopes_have_known_moments() {
     check("cross3", &cross(3), &monomial(&[2, 0, 0]), &number("2/15"));
 }
 
-/// Computes `P(U_1 + .. + U_n <= x)` (Irwin and Hall).
+/// Returns `P(U_1 + .. + U_n <= x)` for independent uniform variables (the Irwin-Hall distribution).
 fn irwin_hall(n: u32, x: &Rational) -> Rational {
     let mut sum = Rational::ZERO;
     for k in (0..=n).filter(|&k| Rational::from(k) < *x) {
@@ -225,7 +227,7 @@ fn slivers_and_mixed_scales_are_exact() {
     .cut(row(&["1", "-1"], "0"))
     .cut(row(&["-1", "1"], "1e-9"));
     check("sliver_strip", &strip, &one(2), &number("1e-9"));
-    // The wedge is x <= y <= x (1 + e) for x in the unit interval.
+    // The wedge is the set with x <= y <= x (1 + e), where x is in the unit interval.
     let wedge = Polytope::boxed(&[
         (Some(number("0")), Some(number("1"))),
         (Some(number("0")), Some(number("2"))),
@@ -239,7 +241,8 @@ fn slivers_and_mixed_scales_are_exact() {
     ])
     .cut(row(&["1e6", "1e-6"], "1"));
     check("scales_mixed", &mixed, &monomial(&[1, 1]), &number("1/24"));
-    // A slab around the diagonal of a cube. It is thinner than the distance between neighbouring floating-point numbers.
+    // The region is a slab around a diagonal plane of a cube. The slab is thinner than the distance between neighbouring floating-point
+    // numbers.
     let slab = cube(3, "0", "1")
         .cut(row(&["1", "1", "1"], "1.50000000000000000001"))
         .cut(row(&["-1", "-1", "-1"], "-1.5"));
@@ -267,10 +270,10 @@ fn no_variables_are_one_point() {
 fn signed_weights_cancel_exactly() {
     let weight = &monomial(&[1, 1]) - &one(2);
     check("weight_negative", &cube(2, "0", "1"), &weight, &number("-3/4"));
-    // The integral of (x - 1000)^6 over [1000, 1001] is 1/7. In a sum over the expanded power, all digits would cancel.
+    // The integral of (x - 1000)^6 over [1000, 1001] is 1/7. If the power were expanded, all digits would cancel in the sum of its terms.
     let far = (&monomial(&[1]) - &Polynomial::constant(1, number("1000"))).power(6);
     check("far", &cube(1, "1000", "1001"), &far, &number("1/7"));
-    // The weight is odd, so the integral is zero. A rounded sum cannot prove this.
+    // The weight is an odd function, so the integral is zero. A rounded sum cannot prove that it is exactly zero.
     assert_eq!(
         value(integrate(&cross(3), &monomial(&[1, 0, 0]), &USUAL)).exact,
         Some(Rational::ZERO)
@@ -295,7 +298,7 @@ fn empty_flat_and_unbounded_regions_are_distinguished() {
         .cut(row(&["1", "1"], "1"))
         .cut(row(&["-1", "-1"], "-1"));
     assert_eq!(integrate(&diagonal, &one(2), &USUAL), RegionIntegral::Degenerate);
-    // A polytope that is flat and unbounded is reported as degenerate.
+    // If a polytope is both flat and unbounded, it is reported as degenerate.
     let line = Polytope {
         dimension: 2,
         rows: vec![row(&["1", "0"], "1"), row(&["-1", "0"], "-1")],
@@ -346,7 +349,7 @@ fn unbounded_regions_name_their_direction() {
     }
 }
 
-/// A linear congruential generator (Knuth, MMIX) of numbers from -bound to bound.
+/// A linear congruential generator (Knuth, MMIX), which returns integers from -bound to bound.
 struct Draws(u64);
 
 impl Draws {
@@ -369,7 +372,7 @@ impl Draws {
         )
     }
 
-    /// Returns a box around the origin, cut by half-spaces that contain the origin.
+    /// Returns a box around the origin that is cut by half-spaces. All of these half-spaces contain the origin.
     fn polytope(&mut self, dimension: usize, cuts: usize) -> Polytope {
         let mut polytope = cube(dimension, "-3", "3.5");
         for _ in 0..cuts {
@@ -393,7 +396,7 @@ impl Draws {
     }
 }
 
-/// Returns eight polytopes with weights in two to four variables.
+/// Returns eight polytopes in two to four variables, each with a weight.
 fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
     let mut draws = Draws(seed);
     let shapes = [(2, 3), (2, 6), (3, 2), (3, 4), (3, 7), (4, 1), (4, 3), (2, 1)];
@@ -402,13 +405,15 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
         .into()
 }
 
-/// The dual of a cyclic polytope has the largest number of corners for its number of rows n (McMullen 1970): n (n - 3) / 2 in four dimensions
-/// (Ziegler, Lectures on Polytopes, theorem 8.23). The integral is computed if the limits allow enough steps, and abandoned otherwise.
+/// Among all polytopes with n rows, the dual of a cyclic polytope has the largest number of corners (McMullen 1970). In four dimensions, this
+/// number is n (n - 3) / 2 (Ziegler, Lectures on Polytopes, theorem 8.23). The integral is computed if the limits allow enough steps, and is
+/// abandoned otherwise.
 #[test]
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {
         let powers = (1..=4).map(|power| Rational::from(t.pow(power)));
-        // Over the integers -6 to 6, the means of the first four powers are 0, 14, 0 and 350. Subtracting them moves the origin inside.
+        // Over the integers from -6 to 6, the means of the first four powers are 0, 14, 0 and 350. If these means are subtracted from the
+        // points, the origin is inside the polytope.
         let centre = [0, 14, 0, 350].map(Rational::from);
         let coefficients = powers.zip(centre).map(|(power, centre)| power - centre).collect();
         HalfSpace::new(coefficients, Rational::ONE)
@@ -435,7 +440,7 @@ fn work_beyond_the_allowed_steps_is_given_up() {
     );
 }
 
-/// Returns the polytope with `variable` replaced by `value`, an affine form in the same variables.
+/// Substitutes `value` for `variable` in all rows of the polytope. `value` is an affine form in the same variables.
 fn mapped(polytope: &Polytope, variable: usize, value: &Polynomial) -> Polytope {
     let map = |row: &HalfSpace| {
         let mut form = Polynomial::constant(polytope.dimension, -&row.bound);
@@ -494,7 +499,7 @@ fn the_order_of_variables_and_rows_does_not_matter() {
         };
         let mut rows: Vec<HalfSpace> = polytope.rows.iter().map(turn).collect();
         rows.reverse();
-        // Adds a repeated row, a relaxed row, and a row that holds for every point.
+        // The test adds three redundant rows: a repeated row, a weaker row, and a row that every point satisfies.
         rows.push(rows[0].clone());
         rows.push(HalfSpace::new(
             rows[1].coefficients.clone(),
@@ -527,7 +532,7 @@ fn two_sides_of_a_cut_add_up() {
     }
 }
 
-/// Returns the corners of a polygon in order: a square, cut edge by edge.
+/// Returns the corners of a polygon in order. The polygon begins as a square, from which the half-spaces of the polytope cut off parts.
 fn polygon(polytope: &Polytope) -> Vec<[Rational; 2]> {
     let square = [("-9", "-9"), ("9", "-9"), ("9", "9"), ("-9", "9")];
     let mut corners: Vec<[Rational; 2]> = square.map(|(x, y)| [number(x), number(y)]).into();
@@ -560,7 +565,8 @@ fn polygons_follow_green() {
             let [x2, y2] = &corners[(place + 1) % corners.len()];
             let cross = x1 * y2 - x2 * y1;
             area += &cross / number("2");
-            // The integral of x y follows from the formula of Steger, On the calculation of arbitrary moments of polygons, 1996.
+            // The integral of x y over the polygon follows from the formula of Steger, On the calculation of arbitrary moments of polygons,
+            // 1996.
             moment +=
                 cross * (x1 * y2 + number("2") * x1 * y1 + number("2") * x2 * y2 + x2 * y1) / number("24");
         }
@@ -573,7 +579,7 @@ fn polygons_follow_green() {
 fn a_polygon_of_ninety_tangents_matches_its_exact_area() {
     let mut polytope = cube(2, "-2", "2");
     for step in -45..45 {
-        // Takes a rational point of the circle, and adds the tangent at this point.
+        // Each step takes a rational point on the circle, and adds the tangent at this point as a row.
         let t = Rational::from(2 * step + 1) / Rational::from(17);
         let below = Rational::ONE + &t * &t;
         let tangent = vec![(Rational::ONE - &t * &t) / &below, number("2") * &t / &below];
@@ -591,7 +597,8 @@ fn a_polygon_of_ninety_tangents_matches_its_exact_area() {
 
 #[test]
 fn independent_blocks_multiply() {
-    // The polytope is the product of a triangle in x0 and x2, an interval in x1, and a square in x3 and x4, which a row connects.
+    // The polytope is the product of three polytopes: a triangle in x0 and x2, an interval in x1, and a square in x3 and x4 whose rows
+    // mention both variables.
     let mut polytope = Polytope::whole(5);
     polytope.rows = vec![
         row(&["-1", "0", "0", "0", "0"], "0"),
@@ -604,7 +611,7 @@ fn independent_blocks_multiply() {
         row(&["0", "0", "0", "1", "-1"], "1"),
         row(&["0", "0", "0", "-1", "1"], "1"),
     ];
-    // The term x0 x2 * x1 contributes 1/24 * (9 - 1)/2 * 2, and x3^2 contributes 1/2 * 2 * 1/3.
+    // The term x0 x2 * x1 contributes 1/24 * (9 - 1)/2 * 2 to the integral. The term x3^2 contributes 1/2 * 2 * 1/3.
     let weight = &monomial(&[1, 1, 1, 0, 0]) + &monomial(&[0, 0, 0, 2, 0]);
     check("blocks", &polytope, &weight, &number("2/3"));
 }
@@ -625,7 +632,7 @@ fn feasibility_of_constructed_systems_is_exact() {
                 row.bound = -row.slack(&point);
                 polytope.rows.push(row);
             }
-            // All rows hold with equality at the point, so the coefficients now add up to zero.
+            // The last row is minus the sum of the other rows. All rows hold with equality at `point`.
             let bound = -HalfSpace::new(sum.clone(), Rational::ZERO).slack(&point);
             polytope.rows.push(HalfSpace::new(sum, bound));
             let by = |slack: Rational| {

@@ -1,12 +1,12 @@
-//! Comparisons whose sides are equal on a region, where weak and strict comparisons differ.
+//! Tests of comparisons whose sides are equal on a region with a volume. Weak and strict comparisons differ there.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::solve::solve;
 
-/// Returns the measure of the set that satisfies a formula, for `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by 8, the number
-/// of values of the Booleans.
+/// Returns the measure of the set that satisfies a formula, divided by 8. The variables are `x` in `[0, 1]` and the Booleans `a`, `b` and
+/// `c`, which have 8 combinations of values.
 fn part(formula: &str) -> f64 {
     let text = format!(
         "(declare-const x Real)(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)
@@ -40,10 +40,10 @@ fn strict_and_weak_comparisons_differ_where_sides_are_equal() {
         ("(= (relu (- x 0.25)) 0)", 0.25),
         ("(distinct x 1)", 1.0),
         ("(distinct (max x 2) 2)", 0.0),
-        // The two terms are the same function of `x`, written in two ways.
+        // Both sides are the same function of `x`, written in two ways.
         ("(= (max x 0.25) (ite (<= x 0.25) 0.25 x))", 1.0),
         ("(distinct (max x 0.25) (ite (<= x 0.25) 0.25 x))", 0.0),
-        // Equal on [0, 0.25] and at most there.
+        // The two sides are equal on [0, 0.25], and differ elsewhere.
         ("(= (max x 0.25) 0.25)", 0.25),
         ("(distinct (max x 0.25) 0.25)", 0.75),
         ("(< (max x 0.25) (max x 0.5))", 0.5),
