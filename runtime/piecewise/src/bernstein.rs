@@ -1,22 +1,22 @@
-//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every step here is a sum of non-negative terms, and
-//! hence stable.
+//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every result here is a sum of non-negative terms, so
+//! its relative rounding error stays small.
 
 use super::twofold::Twofold;
 use std::sync::OnceLock;
 
-/// The highest degree of a piece.
+/// The highest degree that a piece can have.
 pub const MOST_DEGREE: usize = 48;
 
-/// A polynomial on `[start, end]`.
+/// A polynomial on the interval `[start, end]`.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// The left end.
+    /// The left end of the interval.
     pub start: Twofold,
-    /// The right end, above `start`.
+    /// The right end of the interval, which is larger than `start`.
     pub end: Twofold,
-    /// `end - start`.
+    /// The width of the interval, `end - start`.
     pub width: f64,
-    /// Bernstein coefficients, one more than the degree.
+    /// The Bernstein coefficients. Their number is one more than the degree.
     pub coefficients: Vec<f64>,
 }
 
@@ -31,36 +31,38 @@ impl Piece {
         }
     }
 
-    /// Returns the degree of the Bernstein form.
+    /// Returns the degree of the polynomial.
     pub fn degree(&self) -> usize {
         self.coefficients.len() - 1
     }
 
-    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`, passed separately so that neither end loses digits.
+    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`. It is a separate argument because, near the end of
+    /// the interval, the difference `1 - t` would lose digits.
     pub fn at(&self, t: f64, rest: f64) -> f64 {
         bernstein(&self.coefficients, t, rest)
     }
 
-    /// Evaluates the polynomial at a position.
+    /// Evaluates the polynomial at a position inside the interval.
     pub fn value(&self, position: Twofold) -> f64 {
         let t = ((position - self.start).value() / self.width).clamp(0.0, 1.0);
         let rest = ((self.end - position).value() / self.width).clamp(0.0, 1.0);
         self.at(t, rest)
     }
 
-    /// Integrates over the whole interval.
+    /// Returns the integral of the polynomial over the whole interval.
     pub fn mass(&self) -> f64 {
         self.width * self.coefficients.iter().sum::<f64>() / self.coefficients.len() as f64
     }
 
-    /// Integrates from the left end to a position inside.
+    /// Returns the integral of the polynomial from the left end to a position inside the interval.
     pub fn mass_below(&self, position: Twofold) -> f64 {
         let t = ((position - self.start).value() / self.width).clamp(0.0, 1.0);
         let rest = ((self.end - position).value() / self.width).clamp(0.0, 1.0);
         bernstein(&self.from_start(), t, rest)
     }
 
-    /// Returns the Bernstein coefficients of the integral from the left end, one degree higher.
+    /// Returns the integral from the left end to a position, as a function of the position. The result holds its Bernstein coefficients,
+    /// whose degree is one higher.
     pub fn from_start(&self) -> Vec<f64> {
         let scale = self.width / self.coefficients.len() as f64;
         let sums = self.coefficients.iter().scan(0.0, |sum, coefficient| {
@@ -70,7 +72,8 @@ impl Piece {
         std::iter::once(0.0).chain(sums).collect()
     }
 
-    /// Returns the Bernstein coefficients of the integral to the right end, one degree higher.
+    /// Returns the integral from a position to the right end, as a function of the position. The result holds its Bernstein coefficients,
+    /// whose degree is one higher.
     pub fn to_end(&self) -> Vec<f64> {
         let mut mirrored = self.clone();
         mirrored.coefficients.reverse();
@@ -79,8 +82,8 @@ impl Piece {
         sums
     }
 
-    /// Restricts a polynomial, given by its `coefficients` over this interval, to `[from, to]`, which must be inside the interval. Uses de
-    /// Casteljau's algorithm twice. Returns the coefficients over `[from, to]`.
+    /// Restricts a polynomial to `[from, to]`, which must be inside this interval. `coefficients` are its Bernstein coefficients on this
+    /// interval, and the result holds its coefficients on `[from, to]`. Uses de Casteljau's algorithm twice.
     pub fn restrict(&self, coefficients: &[f64], from: Twofold, to: Twofold) -> Vec<f64> {
         let mut kept = coefficients.to_vec();
         let right = (to - self.start).value();
@@ -96,7 +99,7 @@ impl Piece {
     }
 }
 
-/// Evaluates the polynomial with these Bernstein coefficients on `[0, 1]` at `t`, where `rest = 1 - t`.
+/// Evaluates a polynomial at `t`, given its Bernstein coefficients on `[0, 1]`. `rest` must be `1 - t`.
 pub fn bernstein(coefficients: &[f64], t: f64, rest: f64) -> f64 {
     let degree = coefficients.len() - 1;
     let binomials = binomials(degree);
@@ -110,7 +113,7 @@ pub fn bernstein(coefficients: &[f64], t: f64, rest: f64) -> f64 {
     }
 }
 
-/// Returns the binomial coefficients of a degree up to [`MOST_DEGREE`].
+/// Returns the binomial coefficients for a degree of at most [`MOST_DEGREE`].
 pub fn binomials(degree: usize) -> &'static [f64] {
     static ROWS: OnceLock<Vec<Vec<f64>>> = OnceLock::new();
     let rows = ROWS.get_or_init(|| {
@@ -129,7 +132,7 @@ pub fn binomials(degree: usize) -> &'static [f64] {
     &rows[degree]
 }
 
-/// Replaces the coefficients by those over `[0, t]`.
+/// Replaces the Bernstein coefficients on `[0, 1]` by the coefficients of the same polynomial on `[0, t]`.
 fn keep_left(coefficients: &mut [f64], t: f64, rest: f64) {
     for level in 1..coefficients.len() {
         for index in (level..coefficients.len()).rev() {
@@ -138,7 +141,7 @@ fn keep_left(coefficients: &mut [f64], t: f64, rest: f64) {
     }
 }
 
-/// Replaces the coefficients by those over `[t, 1]`.
+/// Replaces the Bernstein coefficients on `[0, 1]` by the coefficients of the same polynomial on `[t, 1]`.
 fn keep_right(coefficients: &mut [f64], t: f64, rest: f64) {
     for level in 1..coefficients.len() {
         for index in 0..coefficients.len() - level {
@@ -147,7 +150,7 @@ fn keep_right(coefficients: &mut [f64], t: f64, rest: f64) {
     }
 }
 
-/// Returns the coefficients of the same polynomial in a higher degree.
+/// Returns the Bernstein coefficients of the same polynomial for a higher degree.
 pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     let mut raised = coefficients.to_vec();
     while raised.len() <= degree {
@@ -162,7 +165,8 @@ pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     raised
 }
 
-/// Returns the Bernstein coefficients of the polynomial with these values at the `values.len()` Chebyshev nodes ([`node`]).
+/// Returns the Bernstein coefficients of the polynomial that interpolates `values` at the Chebyshev nodes ([`node`]). There are as many
+/// nodes as values.
 pub fn interpolate(values: &[f64]) -> Vec<f64> {
     let count = values.len();
     let nodes: Vec<f64> = (0..count).map(|index| node(index, count)).collect();
@@ -182,7 +186,7 @@ pub fn interpolate(values: &[f64]) -> Vec<f64> {
     result
 }
 
-/// Multiplies by the linear function with the values `at_zero` and `at_one` at the ends.
+/// Multiplies a polynomial by the linear function that has the values `at_zero` and `at_one` at the ends of the interval.
 fn times_linear(coefficients: &[f64], at_zero: f64, at_one: f64) -> Vec<f64> {
     let degree = coefficients.len();
     let below = |index: usize| if index == 0 { 0.0 } else { coefficients[index - 1] };
@@ -195,7 +199,7 @@ fn times_linear(coefficients: &[f64], at_zero: f64, at_one: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the Chebyshev node `index` of `count` in `(0, 1)`, in ascending order.
+/// Returns the Chebyshev node with the given index, from `count` nodes in `(0, 1)` in increasing order.
 pub fn node(index: usize, count: usize) -> f64 {
     let angle = std::f64::consts::PI * (index as f64 + 0.5) / count as f64;
     let half = (0.5 * angle).sin();

@@ -1,8 +1,8 @@
-//! Sums whose summands have very different scales. A few wide uniforms become exact pieces. All other summands and the noise together become a
-//! Fourier series.
+//! Distributions of sums whose summands have very different scales. A few wide uniforms become exact pieces. All other summands, together with
+//! the noise, become a Fourier series.
 //!
-//! `p(y) = integral m(u) k(y - u) du`, with the pieces `m` and the kernel `k`. In the tails, pieces and kernel are exponentially tilted by
-//! the saddle point of the whole sum, which keeps the size of every term moderate.
+//! The density is `p(y) = integral m(u) k(y - u) du`, where `m` is the density of the pieces and `k` is the kernel, which the series
+//! represents. In the tails, both are exponentially tilted by the saddle point of the whole sum. The tilt keeps all terms moderate in size.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -11,29 +11,30 @@ use super::quadrature::rule;
 use super::series::Series;
 use super::twofold::Twofold;
 
-/// The pieces, and the kernel that smooths them.
+/// Pieces that are smoothed by a kernel.
 #[derive(Clone, Debug)]
 pub struct Blend {
-    /// The distribution of the wide part.
+    /// The distribution of the wide uniforms, as pieces.
     pub measure: Measure,
-    /// The other summands.
+    /// The summands that form the kernel.
     pub narrow: Summands,
-    /// The untilted series of `narrow`.
+    /// The Fourier series of `narrow`, without a tilt.
     pub kernel: Series,
-    /// All summands around 0, for the saddle point.
+    /// All summands, centred at 0. They determine the saddle point.
     pub all: Summands,
-    /// The centre of the whole distribution.
+    /// The centre of the distribution of the sum.
     pub centre: Twofold,
 }
 
 impl Blend {
-    /// Computes the density at a position, with absolute accuracy.
+    /// Computes the density at a position. The absolute error is small, but the relative error can be large in the tails.
     pub fn density(&self, position: Twofold) -> f64 {
         let (value, exponent) = self.integral(position, &self.kernel);
         value * exponent.exp()
     }
 
-    /// Estimates the error of [`Blend::density`] by the error of the kernel times the mass within the kernel's reach.
+    /// Estimates the error of [`Blend::density`] at `y`. It is the error of the kernel, times the mass of the pieces that the kernel reaches
+    /// from `y`, plus rounding errors.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);
@@ -41,7 +42,8 @@ impl Blend {
         met * self.kernel.error() + 256.0 * f64::EPSILON * self.density(position)
     }
 
-    /// Computes the log density with relative accuracy; `None` outside the support, or if the kernel has too many terms.
+    /// Computes the log density at a position. The density has a small relative error. Returns `None` if the position is outside the support,
+    /// or if the kernel needs too many terms.
     pub fn log_density(&self, position: Twofold) -> Option<f64> {
         let theta = self.all.saddle((position - self.centre).value())?;
         let kernel = Series::new(&self.narrow, theta)?;
@@ -49,7 +51,8 @@ impl Blend {
         Some(kernel.log_scale + exponent + value.ln())
     }
 
-    /// Computes the integral without the kernel's scale, as a value and an exponent.
+    /// Computes the integral over pieces and kernel, without the scale factor of the kernel. Returns a value and an exponent: the integral is
+    /// the value times `exp` of the exponent.
     fn integral(&self, position: Twofold, kernel: &Series) -> (f64, f64) {
         let origin = position - Twofold::from(kernel.centre);
         let ends = self.pieces_within(origin, kernel);
@@ -76,7 +79,8 @@ impl Blend {
         (sum, exponent)
     }
 
-    /// Returns the pieces within the kernel's reach. For each piece, it also returns the ends of the part within reach, relative to `origin`.
+    /// Returns the pieces that the kernel reaches. For each piece, also returns the ends of the part that the kernel reaches, relative to
+    /// `origin`.
     fn pieces_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (&Piece, f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.pieces.iter().filter_map(move |piece| {
@@ -86,7 +90,7 @@ impl Blend {
         })
     }
 
-    /// Returns the atoms within the kernel's reach, relative to `origin`, with their masses.
+    /// Returns the atoms that the kernel reaches, as pairs of a position relative to `origin` and a mass.
     fn atoms_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.atoms.iter().filter_map(move |atom| {
@@ -121,9 +125,9 @@ impl Blend {
     }
 }
 
-/// Integrates the piece times a function of the distance from `origin`, over distances `from..to`, in panels no longer than `length`.
-/// Positions are computed relative to `from`, so that a narrow piece does not lose digits. The panels together are at most as long as the
-/// piece, even if the piece is narrower than the rounding error of a distance.
+/// Integrates the piece times `of`, a function of the distance from `origin`, over the distances `from..to`. The range is divided into panels
+/// that are at most `length` long. Positions are computed relative to `from`, so that a narrow piece does not lose digits. All panels together
+/// are at most as long as the piece, even if the piece is narrower than the rounding error of a distance.
 fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
     let whole = (to - from).min(piece.width);
     if whole <= 0.0 {

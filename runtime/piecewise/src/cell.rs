@@ -1,31 +1,31 @@
-//! Convex polytopes inside the unit cube, which can be cut in two and triangulated. A polytope is represented by its vertices, with the
-//! constraints that are tight at each vertex.
+//! Convex polytopes inside the unit cube. A polytope can be cut in two and triangulated. It is represented by its vertices, and by the constraints
+//! that are tight at each vertex.
 
 /// A polytope with this number of constraints cannot be cut further, because a vertex has one bit for each constraint.
 const MOST_CONSTRAINTS: u32 = 128;
 
-/// The maximum number of dimensions of a cube.
+/// The maximum number of dimensions of the unit cube.
 pub const MOST_DIMENSIONS: usize = 8;
 
-/// A vertex.
+/// A vertex of a polytope.
 #[derive(Clone, Debug)]
 pub struct Vertex {
     /// The coordinates of the vertex in the unit cube.
     pub point: Vec<f64>,
-    /// The constraints that hold with equality, one bit each.
+    /// The constraints that hold with equality at the vertex. Each constraint has one bit.
     pub tight: u128,
 }
 
-/// A polytope with an interior.
+/// A convex polytope with an interior.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The vertices.
+    /// The vertices of the polytope.
     pub vertices: Vec<Vertex>,
 }
 
 impl Cell {
-    /// Returns the unit cube; `None` above [`MOST_DIMENSIONS`], or if the triangulation of the cube has more than `most` simplices. The triangulation
-    /// has as many simplices as the factorial of the dimension.
+    /// Returns the unit cube. Returns `None` if the dimension is above [`MOST_DIMENSIONS`], or if the triangulation of the cube has more than `most`
+    /// simplices. The number of simplices is the factorial of the dimension.
     pub fn cube(dimension: usize, most: usize) -> Option<Cell> {
         let simplices: usize = (1..=dimension.min(MOST_DIMENSIONS)).product();
         if dimension > MOST_DIMENSIONS || simplices > most {
@@ -43,16 +43,17 @@ impl Cell {
         })
     }
 
-    /// Returns the mean of the vertices, a point inside.
+    /// Returns the mean of the vertices, which is a point inside the polytope.
     pub fn centre(&self) -> Vec<f64> {
         let count = self.vertices.len() as f64;
         let mean = |side| self.vertices.iter().map(|vertex| vertex.point[side]).sum::<f64>() / count;
         (0..self.vertices[0].point.len()).map(mean).collect()
     }
 
-    /// Cuts the polytope along the zero set of an affine function with these values at the vertices, which must have both signs. Returns
-    /// the part where the function is not negative, and the part where it is not positive. Two vertices are joined by an edge if no third
-    /// vertex is tight at all constraints that they share. `None` if there are more constraints than bits to represent them.
+    /// Cuts the polytope along the zero set of an affine function. `values` are the values of the function at the vertices, and must have both signs.
+    /// Returns the part where the function is not negative, and the part where it is not positive. Two vertices are joined by an edge if the
+    /// constraints that are tight at both are not all tight at a third vertex. Returns `None` if there are more constraints than bits to represent
+    /// them.
     pub fn cut(&self, values: &[f64]) -> Option<[Cell; 2]> {
         let used = self
             .vertices
@@ -90,7 +91,7 @@ impl Cell {
         Some([Cell { vertices: above }, Cell { vertices: below }])
     }
 
-    /// Returns whether two vertices are joined by an edge.
+    /// Returns whether two vertices of the polytope are joined by an edge.
     fn adjacent(&self, first: usize, second: usize) -> bool {
         let shared = self.vertices[first].tight & self.vertices[second].tight;
         if (shared.count_ones() as usize) < self.vertices[0].point.len() - 1 {
@@ -102,7 +103,7 @@ impl Cell {
         !self.vertices.iter().enumerate().any(third)
     }
 
-    /// Returns the vertex at a fraction of an edge, on a new constraint.
+    /// Returns the vertex at the fraction `part` of an edge. A new constraint is tight at this vertex.
     fn between(&self, from: usize, to: usize, part: f64, plane: u128) -> Vertex {
         let (from, to) = (&self.vertices[from], &self.vertices[to]);
         let point = from
@@ -117,8 +118,8 @@ impl Cell {
         }
     }
 
-    /// Triangulates the polytope, and returns the simplices as indices of vertices. A vertex is joined with the simplices of the facets that do not
-    /// contain it (Cohen and Hickey 1979). If there are more than about `most` simplices, the rest is left out.
+    /// Triangulates the polytope. Each simplex is a list of indices of vertices. One vertex is joined with the simplices of all facets that do not
+    /// contain this vertex (Cohen and Hickey 1979). After about `most` simplices, the remaining simplices are left out.
     pub fn simplices(&self, most: usize) -> Vec<Vec<usize>> {
         let mut simplices = Vec::new();
         let all: Vec<usize> = (0..self.vertices.len()).collect();
@@ -144,8 +145,8 @@ impl Cell {
         simplices
     }
 
-    /// Returns the facets of a face. A facet is a maximal set of vertices of the face that share a constraint which not all vertices of the face
-    /// share.
+    /// Returns the facets of a face. For each constraint that is tight at some but not all vertices of the face, consider the vertices at which it is
+    /// tight. The facets are the largest of these sets, which no other such set contains.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));
@@ -172,7 +173,7 @@ impl Cell {
         facets
     }
 
-    /// Returns the volume of the simplex of these vertices, times the factorial of the dimension.
+    /// Returns the volume of a simplex, multiplied by the factorial of the dimension. The simplex is a list of indices of vertices.
     pub fn determinant(&self, simplex: &[usize]) -> f64 {
         let origin = &self.vertices[simplex[0]].point;
         let row = |index: &usize| -> Vec<f64> {

@@ -1,8 +1,8 @@
-//! Distributions of piecewise affine functions of a few uniforms: the box is cut into cells on which the function is affine.
+//! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells on which the function is affine.
 //!
-//! A cell is cut in two at the first kink that changes sign on the cell, until no kink changes sign on any cell. The kinks of a layer are affine
-//! where no kink of an earlier layer changes sign, so a cell is only cut where the function has a kink. Kinks that do not change sign on the box
-//! never cut a cell. The cells are then triangulated, once for all evaluations of the distribution.
+//! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. This is
+//! repeated until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if no
+//! argument of an earlier layer changes its sign there. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::measure::Measure;
@@ -10,24 +10,26 @@ use super::unit::UniformSum;
 use super::{UniformTerm, simplex};
 use std::fmt;
 
-/// The sum of all masses may differ from 1 by this number, or by a hundred times the tolerance of kinks if that is larger.
+/// The sum of all masses may differ from 1 by at most this number. If a hundred times the tolerance of kinks is larger, this larger number is
+/// the limit.
 const LOST: f64 = 1e-9;
 
-/// A piecewise affine function around a point.
+/// The affine form of a piecewise affine function near a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalAffine {
-    /// The value at the point.
+    /// The value of the function at the point.
     pub value: f64,
-    /// The gradient at the point.
+    /// The gradient of the function at the point.
     pub slope: Vec<f64>,
-    /// The arguments of all ReLUs of the function, layer by layer: the value of each at the point, and its gradient. These affine functions
-    /// are valid as long as no argument of an earlier layer changes sign.
+    /// The arguments of all ReLUs of the function, layer by layer. For each argument, its value at the point and its gradient there. An argument
+    /// is this affine function as long as no argument of an earlier layer changes its sign.
     pub kinks: Vec<(f64, Vec<f64>)>,
 }
 
-/// A continuous piecewise affine function, such as a ReLU network as a function of some weights that do not multiply each other.
+/// A continuous piecewise affine function. An example is the output of a ReLU network as a function of some of its weights, if these weights are
+/// not multiplied with each other.
 pub trait PiecewiseAffine {
-    /// Writes the local form of the function at a point.
+    /// Writes the affine form of the function near a point.
     fn at(&mut self, point: &[f64], local: &mut LocalAffine);
 }
 
@@ -37,19 +39,19 @@ impl<F: FnMut(&[f64], &mut LocalAffine)> PiecewiseAffine for F {
     }
 }
 
-/// The reason why cells could not be made.
+/// The reason why the box could not be cut into cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoCells {
-    /// The function has more cells than allowed.
+    /// The function needs more simplices than allowed, or its kinks depend on too many weights.
     TooMany {
-        /// The number of simplices allowed.
+        /// The maximum number of simplices.
         most: usize,
-        /// The number of weights.
+        /// The number of weights that are not constant.
         dimension: usize,
     },
-    /// Some cuts were so near to corners of cells that rounding errors decided the result of the cut, and the cells do not fill the box.
+    /// The cells do not fill the box. Some cuts were so near to corners of cells that rounding errors decided their results.
     Lost {
-        /// The fraction of the box that they fill.
+        /// The fraction of the box that the cells fill.
         mass: f64,
     },
 }
@@ -71,22 +73,22 @@ impl fmt::Display for NoCells {
 
 impl std::error::Error for NoCells {}
 
-/// The distribution of a piecewise affine function of independent uniforms.
+/// The distribution of a piecewise affine function of independent uniform variables.
 #[derive(Clone, Debug)]
 pub struct Cells {
     measure: Measure,
-    /// The number of simplices; 1 if the function is affine on the whole box.
+    /// The number of simplices. It is 1 if the function is affine on the whole box.
     pub(crate) count: usize,
 }
 
 impl Cells {
-    /// Computes the distribution over the box between the lower and the upper corner. Sides of length 0 are constants. `tolerance` bounds
-    /// the rounding error of a kink, relative to the sizes of its terms. A kink with a smaller value is treated as 0, so that rounding
-    /// errors do not cause cuts.
+    /// Computes the distribution of the function if its arguments are uniform on the box between two corners. An argument whose side has length
+    /// 0 is constant. `tolerance` is a bound on the rounding error of the argument of a ReLU, relative to the size of its terms. Smaller
+    /// arguments are treated as 0, so that rounding errors do not cause cuts.
     ///
     /// # Errors
-    /// The function needs more than `most` simplices, or kinks depend on more than [`super::cell::MOST_DIMENSIONS`] weights, or the cells
-    /// do not fill the box.
+    /// Returns an error in three cases: the function needs more than `most` simplices, kinks depend on more than
+    /// [`super::cell::MOST_DIMENSIONS`] weights, or the cells do not fill the box.
     pub fn with_tolerance(
         function: &mut dyn PiecewiseAffine,
         (lower, upper): (&[f64], &[f64]),
@@ -125,7 +127,7 @@ impl Cells {
         };
         cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
         let mass = cells.measure.mass();
-        // A point that is treated as being on a cut may differ from it by the tolerance.
+        // A point within the tolerance of a cut is treated as being on the cut, so the sum of the masses may differ slightly from 1.
         let lost = (mass - 1.0).abs();
         if lost.is_nan() || lost > LOST.max(100.0 * tolerance) {
             return Err(NoCells::Lost { mass });
@@ -135,13 +137,13 @@ impl Cells {
         Ok(cells)
     }
 
-    /// Returns the distribution of the function.
+    /// Returns the distribution of the values of the function.
     pub fn measure(&self) -> &Measure {
         &self.measure
     }
 }
 
-/// Returns the distribution of a function whose kinks do not change sign on the box; `None` if it has too many pieces.
+/// Returns the distribution of a function if no argument of a ReLU changes its sign on the box. Returns `None` otherwise.
 fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
     let spread = |slope: &[f64]| -> f64 {
         slope
@@ -171,20 +173,20 @@ fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> 
     Some(UniformSum::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// The data that are needed to cut cells.
+/// The data that are needed to cut the box into cells.
 struct Cutter<'a> {
     lower: &'a [f64],
     upper: &'a [f64],
     sides: &'a [usize],
     function: &'a mut dyn PiecewiseAffine,
     local: LocalAffine,
-    /// The tolerance of [`Cells::with_tolerance`].
+    /// The tolerance for arguments of ReLUs: see [`Cells::with_tolerance`].
     tolerance: f64,
 }
 
 impl Cutter<'_> {
-    /// Cuts until the function is affine on every cell, and adds the distributions of the cells; `None` if there are more than `most`
-    /// simplices.
+    /// Cuts cells until the function is affine on every cell, and adds the distributions of the function on the cells. Returns `None` if there
+    /// are more than `most` simplices.
     fn cut_all(&mut self, cube: Cell, most: usize, cells: &mut Cells) -> Option<()> {
         let mut open = vec![cube];
         while let Some(cell) = open.pop() {
@@ -202,7 +204,7 @@ impl Cutter<'_> {
         Some(())
     }
 
-    /// Returns the weights at a point of the unit cube.
+    /// Returns the values of the weights at a point of the unit cube.
     fn weights(&self, point: &[f64]) -> Vec<f64> {
         let mut weights = self.lower.to_vec();
         for (&side, part) in self.sides.iter().zip(point) {
@@ -211,8 +213,8 @@ impl Cutter<'_> {
         weights
     }
 
-    /// Evaluates an affine function at the vertices of a cell, from its value and gradient at the centre. Also returns the size to which
-    /// rounding errors are relative.
+    /// Evaluates an affine function at the vertices of a cell. `value` and `slope` are its value and its gradient at the centre of the cell.
+    /// Also returns the size of the terms, to which rounding errors are relative.
     fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
         let steps: Vec<f64> = self
             .sides
@@ -230,7 +232,8 @@ impl Cutter<'_> {
         (cell.vertices.iter().map(at).collect(), size)
     }
 
-    /// Returns the values of the first kink that changes sign at the vertices, if there is one. Values within the tolerance are 0.
+    /// Finds the first argument of a ReLU that changes its sign on a cell. Returns its values at the vertices. Values within the tolerance are
+    /// replaced by 0.
     fn first_kink(&self, cell: &Cell, centre: &[f64]) -> Option<Vec<f64>> {
         self.local.kinks.iter().find_map(|(value, slope)| {
             let (mut values, size) = self.at_vertices(*value, slope, cell, centre);
@@ -243,7 +246,7 @@ impl Cutter<'_> {
         })
     }
 
-    /// Adds the distribution of the function on a cell.
+    /// Adds the distribution of the function on one cell.
     fn add(&self, cell: &Cell, centre: &[f64], most: usize, cells: &mut Cells) {
         let (values, _) = self.at_vertices(self.local.value, &self.local.slope, cell, centre);
         let orders: f64 = (1..=self.sides.len()).map(|n| n as f64).product();

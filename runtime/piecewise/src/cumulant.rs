@@ -1,12 +1,12 @@
-//! Cumulant functions of sums of independent variables, and their characteristic functions under exponential tilting.
+//! Cumulant functions of sums of independent variables, and the characteristic functions of these sums under exponential tilting.
 //!
-//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`. At the `theta` with `K'(theta) = y`, the tilted distribution has the mean
-//! `y`. A point far out in a tail thus becomes the middle of a distribution, and absolute accuracy of the tilted density is relative accuracy of the
-//! density (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
+//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`, where `K` is the cumulant function. If `K'(theta) = y`, the tilted
+//! distribution has the mean `y`. A point `y` far out in a tail thus becomes the mean of the tilted distribution. If the tilted density has a small
+//! absolute error there, the density itself has a small relative error (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
 
 use super::twofold::Twofold;
 
-/// A point mass of a discretised distribution.
+/// One point mass of a discretised distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Mass {
     /// The position of the mass.
@@ -15,21 +15,21 @@ pub struct Mass {
     pub mass: f64,
 }
 
-/// A sum of independent variables.
+/// A sum of independent variables: uniforms, a Normal, and discretised distributions.
 #[derive(Clone, Debug, Default)]
 pub struct Summands {
-    /// The half widths of uniforms around 0.
+    /// The half-widths of the uniforms, each of which is centred at 0.
     pub halves: Vec<f64>,
-    /// The standard deviation of a Normal around 0.
+    /// The standard deviation of the Normal, which has the mean 0.
     pub sd: f64,
-    /// Distributions represented by point masses, which are the nodes of a quadrature or a few atoms.
+    /// The discretised distributions. The point masses are the nodes of a quadrature rule, or atoms.
     pub masses: Vec<Vec<Mass>>,
 }
 
-/// The cumulant function and its first two derivatives at one point.
+/// The cumulant function `K` and its first two derivatives at one `theta`.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times the end of the uniforms' support that has the sign of `theta`.
+    /// `K(theta)` minus `theta` times an end of the support of the uniforms. It is the right end if `theta` is positive, and the left end otherwise.
     pub bounded: f64,
     /// `K'(theta)`, the mean of the tilted distribution.
     pub mean: f64,
@@ -38,7 +38,7 @@ pub struct Cumulant {
 }
 
 impl Summands {
-    /// Returns half the width of the support of all uniforms together.
+    /// Returns the half-width of the support of the sum of all uniforms.
     pub fn half_width(&self) -> f64 {
         self.halves
             .iter()
@@ -57,10 +57,10 @@ impl Summands {
         }
     }
 
-    /// Computes `K(theta)` minus `|theta|` times half the width of the uniforms' support.
+    /// Computes `K(theta)` minus `|theta|` times the half-width of the support of the sum of all uniforms.
     pub fn bounded(&self, theta: f64) -> f64 {
         let mut sum = 0.5 * (self.sd * theta) * (self.sd * theta);
-        // Each factor is in (0, 1], so one logarithm is enough for the product of many factors.
+        // Each factor is in (0, 1]. Several factors are multiplied before the logarithm is taken, which saves logarithms.
         let mut product = 1.0;
         for &half in &self.halves {
             product *= uniform_factor((half * theta).abs());
@@ -94,7 +94,8 @@ impl Summands {
         (mean, variance)
     }
 
-    /// Returns the `theta` with `K'(theta) = mean`, accurate enough to centre the tilted distribution there; `None` outside the support.
+    /// Returns a `theta` at which `K'(theta)` is near `mean`, so that the tilted distribution is centred there. Returns `None` if `mean` is outside
+    /// the support.
     pub fn saddle(&self, mean: f64) -> Option<f64> {
         let (at_rest, variance) = self.slopes(0.0);
         let mut theta = (mean - at_rest) / variance;
@@ -128,8 +129,8 @@ impl Summands {
         Some(theta)
     }
 
-    /// Returns, for every uniform, its half width `h`, and a number that bounds `|theta + i t| h` times the uniform's factor of the tilted
-    /// characteristic function at `t`. [`Summands::envelope`] uses these numbers at many `t`.
+    /// Returns two numbers for each uniform. The first is its half-width `h`. The second is an upper bound on `|theta + i t| h` times the modulus of
+    /// the uniform's factor in the tilted characteristic function, for every `t`. [`Summands::envelope`] uses these numbers at many `t`.
     pub fn tops(&self, theta: f64) -> Vec<(f64, f64)> {
         let top = |a: f64| if a < 1e-9 { 1.0 } else { a / a.tanh() };
         self.halves
@@ -138,8 +139,8 @@ impl Summands {
             .collect()
     }
 
-    /// Bounds the modulus of the characteristic function tilted by `theta` at `t` and beyond. The bound falls with `t`. Also returns the
-    /// number of factors of the bound that fall as `1 / t`.
+    /// Returns an upper bound on the modulus of the tilted characteristic function at `t` and beyond. The bound decreases with `t`. Also returns the
+    /// number of factors of the bound that decrease as `1 / t`.
     pub fn envelope(&self, theta: f64, tops: &[(f64, f64)], t: f64) -> (f64, usize) {
         let mut product = (-0.5 * (self.sd * t) * (self.sd * t)).exp();
         let mut falling = 0;
@@ -154,8 +155,8 @@ impl Summands {
         (product, falling)
     }
 
-    /// Returns the distance from the mean, in the direction of `sign`, beyond which the density tilted by `theta` is below about
-    /// `exp(-cut)` of its maximum (by Chernoff's bound over a few exponents).
+    /// Returns a distance from the mean in the direction of `sign`. Beyond this distance, the density tilted by `theta` is below about `exp(-cut)`
+    /// of its maximum. The distance follows from Chernoff's bound with a few exponents.
     pub fn reach(&self, theta: f64, here: &Cumulant, sign: f64, cut: f64) -> f64 {
         let sd = here.variance.sqrt();
         [3.0, 6.0, 10.0]
@@ -171,7 +172,7 @@ impl Summands {
     }
 }
 
-/// Returns a point strictly between two bounds, one of which may be infinite.
+/// Returns a number strictly between two bounds. One of the bounds may be infinite.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -189,7 +190,7 @@ fn uniform_factor(a: f64) -> f64 {
     -(-2.0 * a).exp_m1() / (2.0 * a)
 }
 
-/// Computes the first two derivatives of `log(sinh a / a)` for `a >= 0`: `coth a - 1 / a`, and `1 / a^2 - 1 / sinh^2 a`.
+/// Computes the first two derivatives of `log(sinh a / a)` for `a >= 0`. They are `coth a - 1 / a` and `1 / a^2 - 1 / sinh^2 a`.
 fn uniform_slopes(a: f64) -> (f64, f64) {
     if a < 0.15 {
         let s = a * a;
@@ -205,7 +206,7 @@ fn uniform_slopes(a: f64) -> (f64, f64) {
     (tangent - 1.0 / a, 1.0 / (a * a) - sine)
 }
 
-/// Computes the log moment generating function of point masses, and their mean and variance under tilting.
+/// Computes the log moment generating function of point masses at `theta`, and the mean and the variance of the tilted point masses.
 fn tilted(masses: &[Mass], theta: f64) -> (f64, f64, f64) {
     let top = masses
         .iter()

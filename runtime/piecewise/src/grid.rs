@@ -1,9 +1,10 @@
-//! Sums of independent distributions on a grid, for distributions with too many pieces for an exact convolution and without a short Fourier
-//! series. The work depends only on the grid and the number of distributions.
+//! Sums of independent distributions, computed on a grid. A grid is used if an exact convolution has too many pieces and no short Fourier series
+//! exists. The work depends only on the grid and the number of distributions.
 //!
-//! Every distribution becomes masses at equidistant positions, by integrals against cubic Lagrange weights. These weights keep the total mass and the
-//! first three moments of the distribution (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments). The
-//! masses are convolved by the fast Fourier transform. The origin of a distribution is its first atom, so that atoms of units keep their positions.
+//! Every distribution is replaced by masses at equidistant positions. Each mass is an integral of the distribution times a cubic Lagrange weight.
+//! These weights preserve the total mass and the first three moments of the distribution. For the order of such assignments, see Monaghan,
+//! "Extrapolating B splines for interpolation", 1985. The masses are convolved by the fast Fourier transform. The origin of a distribution is its
+//! first atom, so that the atoms of units stay at exact positions.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -14,16 +15,16 @@ use std::f64::consts::PI;
 
 /// The number of positions of the grid.
 const POSITIONS: usize = 1 << 13;
-/// The grid ends where the density is below `exp(-CUT)` of its maximum.
+/// The grid ends at the positions beyond which the density is below `exp(-CUT)` of its maximum.
 const CUT: f64 = 40.0;
-/// Masses below this fraction of the largest mass are rounding errors of the transform.
+/// Masses below this fraction of the largest mass are treated as rounding errors of the transform.
 const FAINT: f64 = 1e-15;
 
-/// Computes the distribution of a sum of independent variables with these distributions and uniforms on `[0, width]`. The result has a density that
-/// is linear between the positions of a grid, and at most one atom, where all variables are at their first atoms. Nearly everywhere, its error
-/// corresponds to a shift by less than the distance of two positions, which is about a four-hundredth of the standard deviation. Smooth densities are
-/// more accurate: the assignment to positions is of fourth order, and the lines between positions are of second order. Far tails, below about `1e-15`
-/// of the peak, are cut off.
+/// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, and uniforms on `[0, width]`. The density of
+/// the result is linear between the positions of a grid. The result has at most one atom, at the sum of the first atoms of all variables. Nearly
+/// everywhere, the error is like a shift by less than the distance between two positions. This distance is about a four-hundredth of the standard
+/// deviation. Smooth densities are more accurate: the error of the masses is of fourth order in the distance, and the error of the linear
+/// interpolation is of second order. Tails below about `1e-15` of the maximum are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
         .iter()
@@ -67,7 +68,8 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     law
 }
 
-/// Returns the origin of a distribution on the grid: its first atom, or the start of its first piece if it has no atoms.
+/// Returns the position of a distribution that lies on a grid point. It is the first atom, or the start of the first piece if the distribution has no
+/// atoms.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms
@@ -84,8 +86,8 @@ fn atom(laws: &[Measure]) -> f64 {
         .product()
 }
 
-/// Returns the ends of the grid relative to the origin of the sum. The ends are those of the support, or of a shorter range where the density is
-/// above about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
+/// Returns the ends of the grid, relative to the origin of the sum. They are the ends of the support, or of a shorter range outside of which the
+/// density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()
@@ -113,7 +115,7 @@ fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     (low - more, high + more)
 }
 
-/// Adds the masses of a distribution around its origin. Positions wrap around.
+/// Adds the masses of a distribution to the grid, relative to its origin. Positions beyond the end of the grid wrap around.
 fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) {
     for atom in &law.atoms {
         add((atom.at - origin).value() / step, atom.mass, masses);
@@ -124,7 +126,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
         while from < piece.width {
             let next = ((start + from) / step).floor() + 1.0;
             let to = (next * step - start).min(piece.width);
-            // A very short part that ends at a position is joined with the next part.
+            // If the part that ends at this position is very short, it is joined with the next part.
             let to = if to - from > 1e-9 * step {
                 to
             } else {
@@ -136,7 +138,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
     }
 }
 
-/// Adds the part of a piece between two positions, which are relative to the start of the piece.
+/// Adds the part of a piece between two positions of the grid. The positions are relative to the start of the piece.
 fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, masses: &mut [(f64, f64)]) {
     for node in rule(nodes_for_degree(piece.degree() + 3)) {
         let at = from + (to - from) * node.at;
@@ -146,7 +148,7 @@ fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, mas
     }
 }
 
-/// Distributes a mass at `at` steps over the four positions around it, by cubic weights.
+/// Distributes a mass over the four grid positions around it, with cubic weights. `at` is the position of the mass in units of the grid's step.
 fn add(at: f64, mass: f64, masses: &mut [(f64, f64)]) {
     let whole = at.floor();
     let t = at - whole;
@@ -162,7 +164,7 @@ fn add(at: f64, mass: f64, masses: &mut [(f64, f64)]) {
     }
 }
 
-/// Builds a density that is linear between equidistant positions from `start` on, with the total mass `whole`.
+/// Builds a density that is linear between equidistant positions. The first position is `start`, and the total mass is `whole`.
 fn lines(masses: &[f64], start: Twofold, step: f64, whole: f64) -> Measure {
     let top = masses.iter().copied().fold(0.0, f64::max);
     let value = |index: usize| {
@@ -186,7 +188,7 @@ fn lines(masses: &[f64], start: Twofold, step: f64, whole: f64) -> Measure {
     }
 }
 
-/// Computes the discrete Fourier transform in place, unscaled (Cooley and Tukey 1965, radix 2). `sign` is the sign of the exponent.
+/// Computes the discrete Fourier transform in place, without a scale factor (Cooley and Tukey 1965, radix 2). `sign` is the sign of the exponent.
 fn transform(values: &mut [(f64, f64)], sign: f64) {
     let count = values.len();
     let bits = count.trailing_zeros();

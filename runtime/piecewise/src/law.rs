@@ -1,4 +1,4 @@
-//! The distribution of a noisy observation of a network.
+//! The distribution of a noisy observation of a network's output.
 
 use super::bernstein::MOST_DEGREE;
 use super::grid;
@@ -10,17 +10,18 @@ use super::twofold::Twofold;
 use super::unit::{UniformSum, UnitContribution, decided};
 use super::{Network, ObservationNoise, Ridge};
 
-/// The distribution of `f + noise`. Creating it does most of the work; evaluations are cheap.
+/// The distribution of `f + noise`, where `f` is the output of a network. Most of the work is done when a distribution is created. Evaluations are
+/// cheap.
 #[derive(Clone, Debug)]
 pub struct Law {
     shape: Representation,
     mean: f64,
     variance: f64,
-    /// The weight of the Normal that is mixed in. This Normal has the mean and the variance of the distribution.
+    /// The weight of a Normal that is mixed with the distribution. The Normal has the mean and the variance of the distribution.
     floor: f64,
 }
 
-/// The uniforms and the standard deviation of the Normal that the noise adds.
+/// The noise as a sum of uniforms and a Normal: the widths of the uniforms, and the standard deviation of the Normal.
 struct Kernel {
     uniforms: Vec<f64>,
     shift: f64,
@@ -29,7 +30,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// A triangular distribution of radius `r` is the distribution of a sum of two uniforms on `[-r/2, r/2]`.
+    /// A triangular variable of radius `r` is a sum of two independent uniforms on `[-r/2, r/2]`.
     fn new(noise: ObservationNoise) -> Kernel {
         match noise {
             ObservationNoise::Normal { sd } => Kernel {
@@ -62,10 +63,10 @@ impl Kernel {
 }
 
 impl Law {
-    /// Computes the distribution of a network and its noise. A unit is linear if interval bounds determine the sign of its input. The other
-    /// units are independent of each other, and their distributions (a mass at 0 and a spline) are convolved: exactly if this is little
-    /// work, by their characteristic functions if these decay fast, and otherwise on a grid ([`super::grid::sum`]), so that the work is
-    /// bounded. Mean and variance are always those of the exact distribution.
+    /// Computes the distribution of a network and its noise. A unit is linear or zero if interval bounds determine the sign of its input. The other
+    /// units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved exactly if this
+    /// takes little work. Otherwise they are convolved by their characteristic functions if these decay fast, or else on a grid
+    /// ([`super::grid::sum`]), so the work is bounded. Mean and variance are always those of the exact distribution.
     pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = UniformSum::new(network.offset, &network.terms, 1.0);
@@ -93,15 +94,15 @@ impl Law {
         }
     }
 
-    /// Computes the distribution of a piecewise linear function of one linear form. An example is a single unit, at any depth, as a function of its
-    /// weights.
+    /// Computes the distribution of a piecewise linear function of one linear form, plus noise. An example is a single unit at any depth, as a
+    /// function of its incoming weights.
     pub fn of_ridge(ridge: &Ridge, noise: ObservationNoise) -> Law {
         let form = UniformSum::new(ridge.offset, &ridge.terms, 1.0);
         let law = form.measure(f64::NEG_INFINITY, f64::INFINITY);
         Law::of_measure(law.mapped(&ridge.segments), noise)
     }
 
-    /// Adds noise to a variable with this distribution.
+    /// Computes the distribution of the sum of the noise and a variable with the distribution `law`.
     pub fn of_measure(law: Measure, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let (mean, variance) = law.moments();
@@ -121,7 +122,7 @@ impl Law {
         }
     }
 
-    /// Computes the density at `y`; infinite at an atom of a distribution without noise.
+    /// Computes the density at `y`. If the distribution does not have noise, the density is infinite at an atom.
     pub fn density(&self, y: f64) -> f64 {
         if self.floor > 0.0 {
             self.log_density(y).exp()
@@ -130,7 +131,7 @@ impl Law {
         }
     }
 
-    /// Computes the log density at `y`; minus infinity outside the support. The density has relative accuracy even far out in the tails.
+    /// Computes the log density at `y`. Outside the support, it is minus infinity. The density has a small relative error even far out in the tails.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {
@@ -142,7 +143,7 @@ impl Law {
         high + (low - high).exp().ln_1p()
     }
 
-    /// Computes the distribution function at `y`, with absolute accuracy.
+    /// Computes the distribution function at `y`. Its absolute error is small.
     pub fn cdf(&self, y: f64) -> f64 {
         // Because of rounding errors, sums over many pieces may lie outside [0, 1].
         let main = self.shape.below(y).clamp(0.0, 1.0);
@@ -152,13 +153,14 @@ impl Law {
         main + self.floor * (normal_below((y - self.mean) / self.variance.sqrt()) - main)
     }
 
-    /// Computes the probability between two values, and an estimate of its error of the same kind as in [`Law::density_with_error`].
+    /// Computes the probability that the observation is between two values, and an estimate of the error of this probability. The estimate is of the
+    /// same kind as in [`Law::density_with_error`].
     pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
         let between = self.cdf(high) - self.cdf(low);
         (between.max(0.0), self.shape.accuracy() + ROUNDING)
     }
 
-    /// Returns the mean.
+    /// Returns the mean of the distribution.
     pub fn mean(&self) -> f64 {
         self.mean
     }
@@ -168,9 +170,9 @@ impl Law {
         self.variance
     }
 
-    /// Computes the density at `y` and an estimate of its error. For a series, the estimate covers truncation, aliasing and rounding
-    /// errors. For pieces, it covers rounding errors only, because all terms have one sign. If a distribution was interpolated, discretised
-    /// or put on a grid, the estimate is the order of the error, and not a proven bound.
+    /// Computes the density at `y`, and an estimate of its error. For a series, the estimate includes truncation, aliasing and rounding errors. For
+    /// pieces, it includes only rounding errors, because all terms are non-negative. If a distribution was interpolated, discretised or put on a
+    /// grid, the estimate gives the order of magnitude of the error. It is not a proven bound.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (
@@ -185,17 +187,18 @@ impl Law {
     }
 }
 
-/// The estimated rounding error of a probability.
+/// The estimated rounding error of a computed probability.
 const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
-/// If an exact convolution takes more terms than this, a series or a grid is used instead.
+/// If an exact convolution would have more terms than this, a series or a grid is used instead.
 const MOST_WORK: f64 = 1e7;
 
-/// Computes the distribution of a sum of independent variables, uniforms and a Normal. The distribution consists of exact pieces if there are few of
-/// them. Otherwise it is a Fourier series if the series is short, and a density on a grid if the series is long.
+/// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, uniforms and a Normal. The result consists
+/// of exact pieces if their number is small. Otherwise, it is a Fourier series if the series is short, and a density on a grid if the series is
+/// long.
 fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
-    // Distributions are convolved one after the other. The largest come last, where they cost least.
+    // The distributions are convolved one after the other. Those with the most pieces come last, because there they cost least.
     laws.sort_by_key(|law| law.pieces.len());
     let degree: usize = laws.iter().map(|law| degree(law) + 1).sum();
     let work = work(&laws);
@@ -216,12 +219,12 @@ fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     Representation::smoothed(grid::sum(&laws, &linear.widths), sd)
 }
 
-/// Returns the highest degree of the pieces of a distribution.
+/// Returns the highest degree among the pieces of a distribution.
 fn degree(law: &Measure) -> usize {
     law.pieces.iter().map(|piece| piece.degree()).max().unwrap_or(0)
 }
 
-/// Estimates the number of terms of the exact convolution of all distributions.
+/// Estimates the number of terms in the exact convolution of all distributions.
 fn work(laws: &[Measure]) -> f64 {
     let (mut pieces, mut high, mut total) = (1.0, 0.0, 0.0);
     for law in laws {
@@ -235,7 +238,7 @@ fn work(laws: &[Measure]) -> f64 {
 }
 
 impl Ridge {
-    /// Returns the function `relu(x)` as segments.
+    /// Returns the segments of the function `relu(x)`.
     pub fn relu() -> [Segment; 2] {
         [
             Segment {

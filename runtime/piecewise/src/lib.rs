@@ -1,9 +1,9 @@
-//! Distributions of piecewise linear functions of independent uniforms: the outputs of a network whose weights are uniform, and noisy observations
-//! of the outputs.
+//! Distributions of piecewise linear functions of independent uniform variables. Such functions are the outputs of a network whose weights are
+//! uniform. Noise can be added to the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. A box spline is represented by exact pieces, by a Fourier series, or by both
-//! ([`shape::Representation`]). The cheapest representation for the given widths is used. None of these representations loses digits to cancellation,
-//! and tails keep their relative accuracy.
+//! ([`shape::Representation`]), depending on which is cheapest for the given widths. No representation loses digits to cancellation, and densities in
+//! the tails have a small relative error.
 
 pub mod bernstein;
 pub mod blend;
@@ -30,41 +30,42 @@ pub use law::Law;
 pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
 pub use transform::Segment;
 
-/// `slope * w` with `w` uniform on `[lower, upper]`. The term is a constant if the slope is 0 or the interval is a point.
+/// The term `slope * w`, where the weight `w` is uniform on `[lower, upper]`. If the slope is 0 or the interval is a single point, the term is a
+/// constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UniformTerm {
-    /// The factor of the weight.
+    /// The number by which the weight is multiplied.
     pub slope: f64,
-    /// The least weight.
+    /// The smallest value of the weight.
     pub lower: f64,
-    /// The largest weight.
+    /// The largest value of the weight.
     pub upper: f64,
 }
 
-/// `outgoing * relu(bias + sum terms)`.
+/// A ReLU unit that contributes `outgoing * relu(bias + sum terms)` to the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
-    /// The fixed weight of the unit in the sum.
+    /// The weight of the unit in the output, which is fixed.
     pub outgoing: f64,
-    /// The fixed part of the unit's input.
+    /// The part of the unit's input that is fixed.
     pub bias: f64,
-    /// The uniform part of the unit's input.
+    /// The part of the unit's input that depends on uniform weights.
     pub terms: Vec<UniformTerm>,
 }
 
-/// `f = offset + sum terms + sum units`, with all weights independent.
+/// A network with the output `f = offset + sum terms + sum units`. All weights are independent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
-    /// The fixed part.
+    /// The part of the output that is fixed.
     pub offset: f64,
-    /// The terms with the weights in which `f` is linear.
+    /// The terms with those weights in which the output is linear.
     pub terms: Vec<UniformTerm>,
-    /// The units, each with weights of its own.
+    /// The ReLU units. No weight belongs to two units.
     pub units: Vec<Unit>,
 }
 
 impl Network {
-    /// Returns the least and the largest value.
+    /// Returns the smallest and the largest value of the output.
     pub fn support(&self) -> (f64, f64) {
         let range = |start: f64, terms: &[UniformTerm]| {
             let ends = terms
@@ -84,31 +85,32 @@ impl Network {
     }
 }
 
-/// A piecewise linear function of `offset + sum terms` with all weights independent: a unit at any depth whose incoming weights are
-/// uniform.
+/// A piecewise linear function of `offset + sum terms`, in which all weights are independent. An example is a unit at any depth, as a function of its
+/// incoming weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ridge {
-    /// The fixed part of the linear form.
+    /// The part of the linear form that is fixed.
     pub offset: f64,
-    /// The uniform part of the linear form.
+    /// The part of the linear form that depends on uniform weights.
     pub terms: Vec<UniformTerm>,
-    /// The function, on segments that cover all values of the form and overlap only at their ends.
+    /// The segments of the function. They cover all values of the linear form, and overlap only at their ends.
     pub segments: Vec<Segment>,
 }
 
-/// The noise of an observation. A negative or NaN spread counts as no noise.
+/// The noise of an observation. If the spread is negative or NaN, the observation has no noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ObservationNoise {
-    /// A Normal around 0; exact.
+    /// Normal noise with the mean 0.
     Normal {
-        /// The standard deviation; 0 for no noise.
+        /// The standard deviation. With 0, the observation has no noise.
         sd: f64,
     },
-    /// The density `(1 - |u| / radius) / radius`, mixed with a Normal so that no observation is impossible.
+    /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal, so that every
+    /// observation is possible.
     Triangular {
-        /// Half the width of the support.
+        /// The half-width of the support of the triangular density.
         radius: f64,
-        /// The weight, from 0 to below 1, of the Normal with the mean and variance of the whole distribution.
+        /// The weight of the Normal in the mixture, from 0 to below 1. The Normal has the mean and the variance of the whole distribution.
         floor: f64,
     },
 }
