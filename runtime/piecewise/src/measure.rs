@@ -1,10 +1,10 @@
-//! Distributions on the line made of atoms and piecewise polynomial densities.
+//! Distributions on the real line that consist of atoms and of piecewise polynomial densities.
 
 use super::bernstein::{Piece, bernstein};
 use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 
-/// Mass at one position.
+/// A mass at one position.
 #[derive(Clone, Copy, Debug)]
 pub struct PointMass {
     /// The position of the mass.
@@ -13,14 +13,14 @@ pub struct PointMass {
     pub mass: f64,
 }
 
-/// Atoms and pieces of a density. Pieces may overlap; the density is their sum.
+/// A measure that consists of atoms and of pieces of a density. Pieces may overlap, and the density is their sum.
 #[derive(Clone, Debug, Default)]
 pub struct Measure {
-    /// Masses at positions.
+    /// The atoms, each with a position and a mass.
     pub atoms: Vec<PointMass>,
-    /// Pieces of the density, in the order of their left ends after [`Measure::sorted`].
+    /// The pieces of the density. After [`Measure::sorted`], they are in the order of their left ends.
     pub pieces: Vec<Piece>,
-    /// A bound on the relative error of interpolated pieces beyond rounding.
+    /// A bound on the relative error of pieces that were interpolated. It does not include rounding errors.
     pub accuracy: f64,
 }
 
@@ -33,7 +33,7 @@ impl Measure {
         }
     }
 
-    /// Creates a distribution with equal masses at these positions. There must be at least one.
+    /// Creates a distribution with equal masses at the given positions. There must be at least one position.
     pub fn of_points(positions: &[f64]) -> Measure {
         let mass = 1.0 / positions.len().max(1) as f64;
         let atom = |at: &f64| PointMass {
@@ -46,22 +46,22 @@ impl Measure {
         }
     }
 
-    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. The
-    /// computation averages over a sliding window once per width.
+    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. For
+    /// each width, the density is averaged over a sliding window of this width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths
             .iter()
             .fold(Measure::point(start), |sum, &width| sum.plus_uniform(width))
     }
 
-    /// Sorts pieces and atoms by their left ends.
+    /// Sorts the pieces by their left ends, and the atoms by their positions.
     pub fn sorted(mut self) -> Measure {
         self.pieces.sort_by(|a, b| a.start.order(b.start));
         self.atoms.sort_by(|a, b| a.at.order(b.at));
         self
     }
 
-    /// Computes the density at a position, without atoms. At a jump, the result is the mean of both sides.
+    /// Computes the density at a position. Atoms are ignored. At a jump, the result is the mean of the densities on both sides.
     pub fn density(&self, position: Twofold) -> f64 {
         self.pieces
             .iter()
@@ -93,7 +93,7 @@ impl Measure {
         atoms.chain(pieces).sum()
     }
 
-    /// Returns the mass above a position.
+    /// Returns the mass above a position, without the position itself.
     pub fn above(&self, position: Twofold) -> f64 {
         let atoms = self
             .atoms
@@ -119,7 +119,8 @@ impl Measure {
         atoms + self.pieces.iter().map(Piece::mass).sum::<f64>()
     }
 
-    /// Integrates a function over the distribution. Between the knots, the function must be a polynomial of at most this degree.
+    /// Integrates the function `of` over the distribution. On every piece, the function must be a polynomial of at most the given
+    /// degree.
     pub fn expectation(&self, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let atoms: f64 = self
             .atoms
@@ -138,14 +139,14 @@ impl Measure {
         atoms + pieces.sum::<f64>()
     }
 
-    /// Returns mean and variance of the distribution, normalised to mass 1.
+    /// Returns the mean and the variance of the distribution, after its mass was normalised to 1.
     pub fn moments(&self) -> (f64, f64) {
         let mass = self.mass();
         let mean = self.expectation(1, |x| x) / mass;
         (mean, self.expectation(2, |x| (x - mean) * (x - mean)) / mass)
     }
 
-    /// Returns the ends of the support.
+    /// Returns the two ends of the support.
     pub fn support(&self) -> (f64, f64) {
         let atoms = self.atoms.iter().map(|atom| (atom.at.value(), atom.at.value()));
         let pieces = self
@@ -159,7 +160,7 @@ impl Measure {
             })
     }
 
-    /// Shifts everything by a distance.
+    /// Shifts all atoms and pieces by a distance.
     pub fn shifted(mut self, by: Twofold) -> Measure {
         self.atoms.iter_mut().for_each(|atom| atom.at = atom.at + by);
         self.pieces.iter_mut().for_each(|piece| {
@@ -169,7 +170,7 @@ impl Measure {
         self
     }
 
-    /// Multiplies the measure by a number.
+    /// Multiplies all masses by a number.
     pub fn scaled(mut self, factor: f64) -> Measure {
         self.atoms.iter_mut().for_each(|atom| atom.mass *= factor);
         self.pieces
@@ -181,7 +182,7 @@ impl Measure {
 }
 
 impl Piece {
-    /// Returns the fractions of the piece to the left and to the right of a position.
+    /// Returns the fraction of the piece that is to the left of a position, and the fraction to the right.
     pub fn local(&self, position: Twofold) -> (f64, f64) {
         (
             (position - self.start).value() / self.width,
@@ -189,7 +190,7 @@ impl Piece {
         )
     }
 
-    /// Returns 1 inside, one half at an end, 0 outside.
+    /// Returns 1 if the position is inside the piece, one half if it is at an end, and 0 if it is outside.
     fn part(&self, position: Twofold) -> f64 {
         let (t, rest) = self.local(position);
         match t.min(rest) {

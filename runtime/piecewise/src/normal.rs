@@ -1,7 +1,7 @@
-//! Distributions with Normal noise: integrals of pieces against a Normal kernel.
+//! Distributions with Normal noise, computed as integrals of pieces times a Normal kernel.
 //!
-//! All terms are non-negative, and exponents are relative to the largest exponent, so that densities keep their relative accuracy even far out in the
-//! tails.
+//! All terms are non-negative, and exponents are relative to the largest exponent. Therefore, densities have a small relative error even far out in
+//! the tails.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -10,10 +10,10 @@ use super::twofold::Twofold;
 use bnnc_math::special::erfc;
 use std::f64::consts::SQRT_2;
 
-/// `log sqrt(2 pi)`.
+/// The logarithm of `sqrt(2 pi)`.
 pub const LOG_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_7;
 
-/// Computes `P(Z <= x)` of a standard Normal, with relative accuracy in the lower tail.
+/// Computes `P(Z <= x)` for a standard Normal variable `Z`. The relative error is small in the lower tail.
 pub fn normal_below(x: f64) -> f64 {
     0.5 * erfc(-x / SQRT_2)
 }
@@ -25,7 +25,7 @@ pub fn normal_log_density(x: f64, sd: f64) -> f64 {
 }
 
 impl Measure {
-    /// Computes the log density of the sum with an independent `Normal(0, sd)`, `sd` positive.
+    /// Computes the log density of the sum of this variable and an independent `Normal(0, sd)`. `sd` must be positive.
     pub fn smoothed_log_density(&self, position: Twofold, sd: f64) -> f64 {
         let top = self.nearest(position, sd);
         let atoms = self.atoms.iter().map(|atom| {
@@ -61,8 +61,8 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// Returns the largest exponent of an atom or a piece: the kernel's exponent at the nearest point plus the log of the mass. The mass is included
-    /// because otherwise the nearest atom or piece would determine the scale even if its mass is small.
+    /// Returns the largest exponent among all atoms and pieces. The exponent of an atom or a piece is the exponent of the kernel at its nearest
+    /// point, plus the logarithm of its mass. Without the mass, the nearest atom or piece would determine the scale even if its mass is tiny.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -79,7 +79,7 @@ impl Measure {
         atoms.chain(pieces).flatten().fold(f64::MIN, f64::max)
     }
 
-    /// Computes the probability that the sum with an independent `Normal(0, sd)` is at most `position`.
+    /// Computes the probability that the sum of this variable and an independent `Normal(0, sd)` is at most `position`.
     pub fn smoothed_below(&self, position: Twofold, sd: f64) -> f64 {
         let atoms = self
             .atoms
@@ -99,14 +99,14 @@ impl Measure {
     }
 }
 
-/// A smaller mass is replaced by this one before its logarithm is used as an exponent, so that exponentials stay finite.
+/// Masses below this value are replaced by this value before their logarithm is taken. The exponentials of the results therefore stay finite.
 const LEAST: f64 = 1e-280;
-/// The number of standard deviations beyond which a Normal has no mass in `f64`.
+/// The mass of a Normal variable beyond this number of standard deviations is treated as zero, because it is below the resolution of `f64`.
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// Computes the contribution of the piece to `Measure::smoothed_below`. The part where the kernel's cumulative probability is neither 0
-    /// nor 1 is integrated in panels of one and a half standard deviations. The mass below this part is added.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`. Where the probability from the kernel is neither 0 nor 1 up to rounding,
+    /// the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the mass of the piece is added.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);
@@ -135,7 +135,7 @@ impl Piece {
     }
 }
 
-/// The part of a piece on one side of the kernel's position. The kernel's exponent falls from the nearest point on.
+/// The part of a piece on one side of the kernel's centre. The kernel decreases with the distance from this centre.
 struct Ray {
     near: f64,
     room: f64,
@@ -145,7 +145,7 @@ struct Ray {
 }
 
 impl Ray {
-    /// Integrates the piece times `exp(-distance^2 / (2 sd^2) - top)`.
+    /// Integrates the piece times `exp(-distance^2 / (2 sd^2) - top)` along the ray.
     fn integral(&self, piece: &Piece) -> f64 {
         let (near, sd) = (self.near / self.sd, self.sd);
         let drop = 42.0 + 4.0 * piece.degree() as f64;
@@ -177,12 +177,12 @@ impl Ray {
         sum * panel * sd
     }
 
-    /// Returns the distance between the start of the ray and the end of the piece that lies behind this start.
+    /// Returns the distance between the start of the ray and that end of the piece from which the ray comes.
     fn origin(&self, piece: &Piece) -> f64 {
         piece.width - self.room
     }
 
-    /// Evaluates the piece at a distance along the ray.
+    /// Evaluates the piece at the distance `along` on the ray.
     fn value(&self, piece: &Piece, origin: f64, along: f64) -> f64 {
         let behind = (origin + along) / piece.width;
         let ahead = ((self.room - along) / piece.width).max(0.0);

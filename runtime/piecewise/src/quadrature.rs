@@ -1,33 +1,35 @@
-//! Gauss-Legendre rules on `[0, 1]`.
+//! Gauss-Legendre quadrature rules on `[0, 1]`.
 
 use std::f64::consts::PI;
 use std::sync::OnceLock;
 
-/// The maximum number of nodes of a rule.
+/// The maximum number of nodes of a quadrature rule.
 pub const MOST_NODES: usize = 48;
 
-/// A node of a rule and its weight.
+/// A node of a quadrature rule, with its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleNode {
-    /// The position, in `(0, 1)`.
+    /// The position of the node, in `(0, 1)`.
     pub at: f64,
-    /// The weight, which is positive. The weights of a rule sum to 1.
+    /// The weight of the node, which is positive. The weights of a rule add up to 1.
     pub weight: f64,
 }
 
-/// Returns the rule of `count` nodes (clamped to `1..=MOST_NODES`), which is exact for polynomials of degree `2 count - 1`.
+/// Returns the quadrature rule with `count` nodes, which is exact for polynomials up to degree `2 count - 1`. `count` is
+/// clamped to `1..=MOST_NODES`.
 pub fn rule(count: usize) -> &'static [RuleNode] {
     static RULES: OnceLock<Vec<Vec<RuleNode>>> = OnceLock::new();
     let rules = RULES.get_or_init(|| (1..=MOST_NODES).map(legendre).collect());
     &rules[count.clamp(1, MOST_NODES) - 1]
 }
 
-/// Returns the smallest number of nodes for which the rule is exact for polynomials of this degree.
+/// Returns the smallest number of nodes with which the quadrature rule is exact for polynomials of this degree.
 pub fn nodes_for_degree(degree: usize) -> usize {
     degree / 2 + 1
 }
 
-/// Computes a rule by Newton's method on the Legendre polynomial, from the usual asymptotic guess.
+/// Computes the nodes and weights of a rule. The nodes are found by Newton's method on the Legendre polynomial, beginning
+/// with the usual asymptotic approximation.
 fn legendre(count: usize) -> Vec<RuleNode> {
     let n = count as f64;
     (0..count)

@@ -1,43 +1,44 @@
-//! Distributions by Fourier series of their tilted densities.
+//! Distributions that are represented by Fourier series of their tilted densities.
 //!
-//! If a density is negligible outside an interval of length `P`, it equals a Fourier series with period `P` inside the interval. The coefficients are
-//! the values of the characteristic function at multiples of `2 pi / P`. For a density with compact support this is exact. Otherwise Chernoff's bound
-//! keeps the aliasing error below the rounding error. The error of truncating the series is bounded by the envelope of the characteristic function.
+//! If a density is negligible outside an interval of length `P`, it equals a Fourier series with period `P` inside the interval. The coefficients of
+//! the series are the values of the characteristic function at multiples of `2 pi / P`. If the density has compact support, the series is exact.
+//! Otherwise, the interval is chosen by Chernoff's bound such that the aliasing error is below the rounding error. The error of truncating the series
+//! is bounded by the envelope of the characteristic function.
 
 use super::cumulant::Summands;
 use std::f64::consts::PI;
 
 /// The maximum number of terms of a series.
 pub const MOST_TERMS: usize = 1 << 18;
-/// Densities below `exp(-CUT)` of the maximum are neglected.
+/// Where a density is below `exp(-CUT)` of its maximum, it is neglected.
 const CUT: f64 = 40.0;
-/// The number of terms after which rotations are computed afresh.
+/// The sines and cosines of successive terms are computed by rotation. After this number of terms, they are computed directly again.
 const FRESH: usize = 64;
 
-/// The Fourier series of a density tilted by `theta`, around its mean.
+/// The Fourier series of a density that is tilted by `theta`. The origin of the series is the mean of the tilted distribution.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// The mean of the tilted distribution, which is the origin of the series.
     pub centre: f64,
     /// The density is negligible below `centre - below` and above `centre + above`.
     pub below: f64,
-    /// See `below`.
+    /// The density is negligible above `centre + above`.
     pub above: f64,
-    /// `log E exp(theta (x - centre))`.
+    /// The logarithm of the normalising constant of the tilt, `log E exp(theta (x - centre))`.
     pub log_scale: f64,
-    /// The tilt.
+    /// The parameter of the exponential tilt.
     pub theta: f64,
-    /// A bound on the sum of the truncated terms, relative to `1 / period`.
+    /// A bound on the sum of the terms that were left out, relative to `1 / period`.
     pub truncation: f64,
-    /// The number of factors of a coefficient.
+    /// The number of factors that are multiplied for each coefficient.
     factors: usize,
-    /// `below + above`.
+    /// The period of the series, `below + above`.
     period: f64,
-    /// Real and imaginary parts of the coefficients from 1 on.
+    /// The coefficients from index 1 on, as pairs of real and imaginary part.
     coefficients: Vec<(f64, f64)>,
 }
 
-/// The plan of a series: its period, its range and its number of terms.
+/// The size of a series: its period, its range and its number of terms.
 struct Plan {
     period: f64,
     below: f64,
@@ -47,7 +48,7 @@ struct Plan {
 }
 
 impl Series {
-    /// Computes the series of the sum tilted by `theta`; `None` if it needs more than [`MOST_TERMS`] terms.
+    /// Computes the series of the density of the sum, tilted by `theta`. Returns `None` if the series needs more than [`MOST_TERMS`] terms.
     pub fn new(summands: &Summands, theta: f64) -> Option<Series> {
         let plan = plan(summands, theta)?;
         let here = summands.cumulant(theta);
@@ -67,17 +68,17 @@ impl Series {
         })
     }
 
-    /// Returns the number of terms and the period that [`Series::new`] would have.
+    /// Returns the number of terms and the period of the series without a tilt, but does not compute the series.
     pub fn size_needed(summands: &Summands) -> Option<(usize, f64)> {
         plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
     }
 
-    /// Returns a length over which the tilted distribution is smooth: a twelfth of its period.
+    /// Returns a length over which the tilted density is smooth. It is a twelfth of the period of the series.
     pub fn spread(&self) -> f64 {
         self.period / 12.0
     }
 
-    /// Returns the period.
+    /// Returns the period of the series.
     pub fn period(&self) -> f64 {
         self.period
     }
@@ -104,7 +105,7 @@ impl Series {
             .clamp(0.0, 1.0)
     }
 
-    /// Computes the periodic part of the integral, up to a constant.
+    /// Computes the periodic part of the integral of the density, up to a constant.
     fn primitive(&self, x: f64) -> f64 {
         let mut sum = 0.0;
         self.rotate(x, |k, (re, im), (cos, sin)| {
@@ -113,19 +114,19 @@ impl Series {
         sum
     }
 
-    /// Computes the log density before tilting, at `centre + x`.
+    /// Computes the logarithm of the original density, which is not tilted, at `centre + x`.
     pub fn log_density(&self, x: f64) -> f64 {
         self.log_scale - self.theta * x + self.density(x).ln()
     }
 
-    /// Bounds the error of the tilted density: truncation, aliasing and rounding.
+    /// Returns a bound on the error of the tilted density. It includes truncation, aliasing and rounding errors.
     pub fn error(&self) -> f64 {
         let sizes: f64 = self.coefficients.iter().map(|(re, im)| re.abs() + im.abs()).sum();
         (self.truncation + (-CUT).exp() + f64::EPSILON * (8.0 + (16.0 + 2.0 * self.factors as f64) * sizes))
             / self.period
     }
 
-    /// Visits every term with `cos` and `sin` of its angle at `x`.
+    /// Calls `visit` for every term of the series, with the cosine and the sine of the term's angle at `x`.
     fn rotate(&self, x: f64, mut visit: impl FnMut(usize, (f64, f64), (f64, f64))) {
         let step = 2.0 * PI / self.period * x;
         let (turn_sin, turn_cos) = step.sin_cos();
@@ -139,7 +140,7 @@ impl Series {
     }
 }
 
-/// Returns the period and the number of terms for a tilt.
+/// Returns the period, the range and the number of terms of a series with the tilt `theta`. Returns `None` if there are too many terms.
 fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
     let here = summands.cumulant(theta);
     if here.variance <= 0.0 || !here.variance.is_finite() {
@@ -192,7 +193,7 @@ fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
 }
 
 impl Summands {
-    /// Returns the ends of the support, if it is bounded and known.
+    /// Returns the ends of the support of the sum if it is bounded and known.
     fn support(&self) -> Option<(f64, f64)> {
         (self.sd == 0.0 && self.masses.is_empty()).then(|| {
             let half = self.half_width();
@@ -201,7 +202,7 @@ impl Summands {
     }
 }
 
-/// Computes the tilted characteristic function of the sum minus `centre`, at multiples of `step`.
+/// Computes the tilted characteristic function of the sum minus `centre`. The function is evaluated at `terms` multiples of `step`.
 fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usize) -> Vec<(f64, f64)> {
     let square = summands.sd * summands.sd;
     let drift = theta * square - centre;
@@ -239,7 +240,7 @@ fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usi
     values
 }
 
-/// Visits every value with `cos` and `sin` of its multiple of `angle`.
+/// Calls `visit` for every value, with the cosine and the sine of a multiple of `angle`. The multiple is the index of the value.
 fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, f64), (f64, f64))) {
     let (turn_sin, turn_cos) = angle.sin_cos();
     for (block, values) in values.chunks_mut(FRESH).enumerate() {
@@ -251,7 +252,7 @@ fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, 
     }
 }
 
-/// Multiplies by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, where `b` runs over the multiples of `angle`.
+/// Multiplies every value by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, where `b` is the multiple of `angle` that belongs to the value.
 fn times_uniform(values: &mut [(f64, f64)], a: f64, angle: f64) {
     let mut k = 0.0;
     if a.abs() < 1e-8 {

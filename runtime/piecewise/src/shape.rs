@@ -1,4 +1,4 @@
-//! The distribution of a sum of independent uniforms and a Normal, in the representation that is cheapest for its widths.
+//! The distribution of a sum of independent uniforms and a Normal. Its representation is chosen such that evaluations are cheap for the given widths.
 
 use super::bernstein::MOST_DEGREE;
 use super::blend::Blend;
@@ -12,58 +12,61 @@ use std::f64::consts::PI;
 /// The representation of a distribution.
 #[derive(Clone, Debug)]
 pub enum Representation {
-    /// Exact pieces, and the standard deviation of Normal noise that is added at evaluation (0: none).
+    /// Exact pieces, and the standard deviation of the Normal noise. The noise is added at every evaluation. With a standard deviation of 0, the
+    /// distribution has no noise.
     Pieces(Measure, f64),
-    /// A Fourier series around `centre`. In the tails, densities are computed by tilting.
+    /// A Fourier series around `centre`. In the tails, densities are computed by a tilted series.
     Series {
-        /// An estimate of the relative error of the summed distributions.
+        /// An estimate of the relative error of the distributions that were added up.
         accuracy: f64,
-        /// The centre: the position of the origin of `summands`.
+        /// The position of the origin of `summands`.
         centre: Twofold,
-        /// The summands.
+        /// The independent summands whose sum the series describes.
         summands: Summands,
-        /// The series without tilt.
+        /// The series without a tilt.
         series: Series,
     },
-    /// Exact pieces for the wide uniforms, and a series for all other summands.
+    /// Exact pieces for the wide uniforms, and a Fourier series for all other summands.
     Blend(Box<Blend>),
-    /// Very many pieces, and Normal noise. Densities are computed by the series where most of the mass is, and by the pieces in the tails.
+    /// A distribution with very many pieces, and Normal noise. The density is computed by the series where most of the mass is, and by the pieces in
+    /// the tails.
     Tabulated {
-        /// An estimate of the relative error of the masses of the series.
+        /// An estimate of the relative error of the point masses from which the series was computed.
         accuracy: f64,
         /// The distribution without noise.
         measure: Measure,
-        /// The standard deviation of the noise.
+        /// The standard deviation of the Normal noise.
         sd: f64,
         /// The origin of the series.
         centre: Twofold,
-        /// The series of the sum.
+        /// The series of the distribution with noise.
         series: Series,
     },
-    /// Pieces and triangular noise of this radius.
+    /// Exact pieces, and the radius of triangular noise.
     Triangular(Measure, f64),
 }
 
-/// The largest number of wide uniforms that [`Representation::new`] tries to add as pieces while a series represents the remaining uniforms. If no such split
-/// works, all uniforms become pieces, or the sum is computed on a grid.
+/// [`Representation::new`] tries to add at most this number of wide uniforms as pieces, while a series represents the remaining uniforms. If no such
+/// split is possible, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
-/// If a sum has more pieces than this, it is not represented by exact pieces.
+/// A sum with more pieces than this is not represented by exact pieces.
 const MOST_PIECES: f64 = 8192.0;
-/// A series is used only if it takes at most this number of products of a mass and a term.
+/// A series is used only if its computation multiplies a mass with a term at most this number of times.
 const MOST_INNER: f64 = 1e7;
-/// If the phase of an oscillating factor changes by at most this angle (in radians) over a panel, a quadrature rule with 16 more nodes than the
-/// polynomial needs is accurate up to rounding.
+/// The panels of a quadrature rule are so short that the phase of an oscillating factor changes by at most this angle (in radians) over a panel. A
+/// rule with 16 more nodes than the polynomial needs is then accurate up to rounding.
 const RESOLVED: f64 = 8.6;
-/// The estimated accuracy of such rules, relative to the density.
+/// The estimated accuracy of a quadrature with an oscillating factor, relative to the density.
 const QUADRATURE: f64 = 1e-14;
-/// With more pieces than this, a series costs less.
+/// If a distribution has more pieces than this, a series is cheaper to evaluate.
 const MANY: usize = 400;
-/// The density at the centre of a tilted series is at least this fraction of its maximum. The untilted series is not used for densities
-/// below this fraction of the maximum.
+/// The density at the centre of a tilted series is at least this fraction of its maximum. Densities below this fraction of the maximum are therefore
+/// computed by a tilted series.
 const TAIL: f64 = 1e-3;
 
 impl Representation {
-    /// Computes the distribution of the sum of a variable with the distribution `base`, uniforms on `[0, width]` and `Normal(0, sd)`.
+    /// Computes the distribution of a sum of independent variables: a variable with the distribution `base`, uniforms on `[0, width]`, and a
+    /// `Normal(0, sd)`.
     pub fn new(base: Measure, mut widths: Vec<f64>, sd: f64) -> Representation {
         widths.retain(|&width| width > 0.0);
         widths.sort_by(|a, b| b.total_cmp(a));
@@ -104,7 +107,7 @@ impl Representation {
                 let mut all = self::summands(&widths, sd);
                 all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
                 let centre = origin + half_of(&widths);
-                // In the kernel, the narrow uniforms are centred at 0, so their half widths are added to the position of the pieces.
+                // In the kernel, the narrow uniforms are centred at 0. Their half-widths are therefore added to the positions of the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
                 Representation::Blend(Box::new(Blend {
                     measure,
@@ -119,8 +122,8 @@ impl Representation {
         }
     }
 
-    /// Adds `Normal(0, sd)` to a variable with the distribution `base`. Uses a series if there are very many pieces, `sd` is positive and
-    /// the series is short.
+    /// Adds an independent `Normal(0, sd)` to a variable with the distribution `base`. A series is used if there are very many pieces, `sd` is
+    /// positive, and the series is short.
     pub fn smoothed(base: Measure, sd: f64) -> Representation {
         if sd > 0.0 && base.pieces.len() > MANY {
             let centre = Twofold::from(base.moments().0);
@@ -137,9 +140,9 @@ impl Representation {
         Representation::Pieces(base, sd)
     }
 
-    /// Computes the distribution of a sum of independent variables with these distributions, uniforms on `[0, width]` and a Normal, by the
-    /// series of the product of their characteristic functions. `None` if this takes more than `most` products of a mass and a term, or if
-    /// neither uniforms nor Normal make the series finite.
+    /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, uniforms on `[0, width]`, and a Normal.
+    /// The result is the series of the product of their characteristic functions. Returns `None` if this takes more than `most` multiplications of a
+    /// mass and a term. Also returns `None` if the series is infinite because the uniforms and the Normal do not make its terms decrease.
     pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Representation> {
         let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
         let (summands, series) = series(laws, &origins, (widths, sd), most)?;
@@ -156,7 +159,7 @@ impl Representation {
         })
     }
 
-    /// Computes the density, which is infinite at an atom.
+    /// Computes the density at `y`. It is infinite at an atom.
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -177,7 +180,7 @@ impl Representation {
         }
     }
 
-    /// Returns a function for many evaluations of the density near a position, which share one tilted series.
+    /// Returns a function that computes the density at many points near a position. All of these evaluations use the same tilted series.
     pub fn near(&self, y: f64) -> impl Fn(f64) -> f64 + '_ {
         let tilted = match self {
             Representation::Series {
@@ -208,7 +211,7 @@ impl Representation {
         }
     }
 
-    /// Computes the density with absolute accuracy only, without tilting in the tails.
+    /// Computes the density at `y` without a tilt. The absolute error is small, but the relative error can be large in the tails.
     pub fn plain_density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -221,7 +224,7 @@ impl Representation {
         }
     }
 
-    /// Computes the log density.
+    /// Computes the log density at `y`.
     pub fn log_density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         let outside = f64::NEG_INFINITY;
@@ -277,8 +280,8 @@ impl Representation {
         }
     }
 
-    /// Estimates the error of `density`, the density at `y`: rounding, truncation of series, and the known errors of distributions that
-    /// were interpolated or discretised.
+    /// Estimates the error of `density`, which is the computed density at `y`. The estimate includes rounding errors, the truncation of series, and
+    /// the known errors of distributions that were interpolated or discretised.
     pub fn error(&self, y: f64, density: f64) -> f64 {
         match self {
             Representation::Pieces(measure, _) | Representation::Triangular(measure, _) => {
@@ -299,16 +302,16 @@ impl Representation {
             Representation::Blend(blend) if self.is_central(density) => {
                 blend.measure.accuracy * density + blend.error(y)
             }
-            // In the tails the exponent has a rounding error too.
+            // In the tails, the rounding error of the exponent counts too.
             Representation::Series { .. } | Representation::Blend(_) | Representation::Tabulated { .. } => {
-                // Below the least positive number the value is 0.
+                // The density may be 0 because of underflow. The smallest positive number replaces it, so that the logarithm is finite.
                 let log = density.max(f64::MIN_POSITIVE).ln().abs();
                 (self.accuracy() + 1e-11 + 32.0 * f64::EPSILON * log) * density + f64::MIN_POSITIVE
             }
         }
     }
 
-    /// Returns an estimate of the relative error of the summed distributions.
+    /// Returns an estimate of the relative error of the distributions that were added up.
     pub fn accuracy(&self) -> f64 {
         match self {
             Representation::Pieces(measure, _) | Representation::Triangular(measure, _) => measure.accuracy,
@@ -317,7 +320,7 @@ impl Representation {
         }
     }
 
-    /// Returns whether a density that was computed with absolute accuracy is large enough to be relatively accurate.
+    /// Returns whether a density that was computed without a tilt is large enough to have a small relative error.
     fn is_central(&self, density: f64) -> bool {
         let spread = match self {
             Representation::Pieces(..) | Representation::Triangular(..) => return true,
@@ -329,8 +332,9 @@ impl Representation {
     }
 }
 
-/// Computes the series of the sum of variables with these distributions around their origins, uniforms of these widths around 0 and a Normal. The
-/// distributions are discretised finely enough for the highest frequency of the series. `None` if this takes more than `most` products.
+/// Computes the series of a sum: variables with these distributions, taken relative to their origins, uniforms around 0, and a Normal. The
+/// distributions are discretised finely enough for the highest frequency of the series. Returns `None` if this takes more than `most`
+/// multiplications.
 fn series(
     laws: &[Measure],
     origins: &[Twofold],
@@ -346,7 +350,7 @@ fn series(
     let mut all = summands(widths, sd);
     all.masses = masses(f64::INFINITY, 4);
     let (terms, period) = Series::size_needed(&all)?;
-    // Over a panel, the phase of the fastest term changes by about the angle that a rule with 16 more nodes resolves.
+    // Over a panel of this length, the phase of the highest frequency changes by the angle that a rule with 16 more nodes resolves.
     let length = RESOLVED * period / (2.0 * PI * terms as f64);
     let nodes = |law: &Measure| law.count_masses(length, 16);
     if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {
@@ -357,7 +361,7 @@ fn series(
     Some((all, series))
 }
 
-/// Returns uniforms around 0 of these widths and `Normal(0, sd)` as summands.
+/// Returns uniforms of these widths around 0 and a `Normal(0, sd)` as summands.
 fn summands(widths: &[f64], sd: f64) -> Summands {
     Summands {
         halves: widths.iter().map(|width| 0.5 * width).collect(),
@@ -366,8 +370,8 @@ fn summands(widths: &[f64], sd: f64) -> Summands {
     }
 }
 
-/// Estimates the nanoseconds per density if the first `wide` of the descending widths become pieces; `None` if this is not possible.
-/// `knots` is the number of knots of the distribution to which the uniforms are added; `None` for a point.
+/// Estimates the cost of one density, in nanoseconds, if the first `wide` widths become pieces. The widths are in decreasing order. `knots` is the
+/// number of knots of the distribution to which the uniforms are added, or `None` for a single point. Returns `None` if this split is not possible.
 fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f64> {
     let pieces = pieces(&widths[..wide]).max(1.0) * knots.unwrap_or(1) as f64;
     if wide > 0 && pieces > MOST_PIECES {
@@ -379,7 +383,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     }
     let kernel = summands(narrow, sd);
     let terms = Series::size_needed(&kernel)?.0 as f64;
-    // A density in a tail needs a series of its own.
+    // A density in a tail needs a tilted series of its own, so the cost of making a series is added.
     let making = 0.5 * terms * narrow.len() as f64;
     if wide == 0 && knots.is_none() {
         return Some(3.0 * terms + making);
@@ -388,7 +392,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     smooth.then_some(pieces.min(40.0) * 300.0 * terms + making)
 }
 
-/// Returns the number of pieces of a box spline; equal widths share knots.
+/// Returns the number of pieces of the box spline with these widths. Equal widths share knots.
 fn pieces(widths: &[f64]) -> f64 {
     let groups = widths.chunk_by(|a, b| a == b);
     groups.map(|group| group.len() as f64 + 1.0).product::<f64>() - 1.0

@@ -1,4 +1,4 @@
-//! Means of sigmoids of linear forms with uniform weights: class probabilities.
+//! Means of sigmoids of linear forms with uniform weights. Such means are class probabilities.
 
 use super::UniformTerm;
 use super::bernstein::Piece;
@@ -11,26 +11,27 @@ use super::twofold::Twofold;
 use super::unit::UniformSum;
 use bnnc_math::special::{sigmoid, softplus};
 
-/// The end `d` of the cubic `p` with `p(d) = 1` and `p'(d) = 0` that is nearest to the logistic function in `L2`.
+/// The end `d` of the cubic surrogate of the logistic function. The cubic `p` satisfies `p(d) = 1` and `p'(d) = 0`. With this `d`, it is nearest to
+/// the logistic function in `L2`.
 pub const CUBIC_END_L2: f64 = 3.522_769;
-/// If the series is short, the exact spline is used for at most this number of uniforms.
+/// If the series is short, the exact spline is used only for at most this number of uniforms.
 const MOST_EXACT: usize = 4;
 /// A series is short if it has at most this number of terms.
 const SHORT: usize = 2000;
-/// If the series is long, the exact spline is used for at most this number of uniforms.
+/// If the series is long, the exact spline is used for up to this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;
-/// A distribution that needs more panels than this is integrated only where the logistic function bends.
+/// If the integral over a distribution needs more panels than this, only the range in which the logistic function bends is integrated numerically.
 const MOST_PANELS: f64 = 2000.0;
-/// Above this logit the logistic function is 1 in `f64`.
+/// If a logit is above this value, its logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit that is this far below the largest logit, or below saturation, adds nothing to a mean in `f64`, unless the mean itself is below the least
-/// positive number.
+/// A logit is negligible if it is this far below the largest logit, or below saturation. It then changes the mean in `f64` only if the mean itself is
+/// below the smallest positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if `offset + sum terms` lies in `[v, v + D]`, the
-/// mean has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, the logistic function times the density
-/// of `offset + sum terms` is integrated by a Gauss-Legendre rule on each panel. Its relative error is about 1e-14 for up to eight terms, and 1e-12
-/// for more terms.
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. If there is one term, so that the form is uniform on an interval
+/// `[v, v + D]`, the mean has the closed form `log1p(expm1(D) sigma(v)) / D`. It is accurate up to rounding. For more terms, the logistic function
+/// times the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about 1e-14 for up to
+/// eight terms, and 1e-12 for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     let form = UniformSum::new(offset, terms, 1.0);
     match form.widths[..] {
@@ -40,11 +41,12 @@ pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     }
 }
 
-/// Computes `E p(offset + sum terms)`, where the surrogate `p(t)` is `1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above, and `d`
-/// is `end`. For up to eight terms, the integral is exact except for rounding.
+/// Computes `E p(offset + sum terms)`, where `p` is the cubic surrogate of the logistic function and `d` is `end`. On `[-d, d]`, `p(t)` is
+/// `1/2 + 3 t / (4 d) - t^3 / (4 d^3)`. Below this interval it is 0, and above it is 1. For up to eight terms, the integral is exact except for
+/// rounding.
 pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
-        // The form (1 + s)^2 (2 - s) / 4 with s = t / d does not lose digits at the left end.
+        // The cubic is computed as (1 + s)^2 (2 - s) / 4 with s = t / d, because this form does not lose digits at the left end.
         let s = (t / end).clamp(-1.0, 1.0);
         0.25 * (1.0 + s) * (1.0 + s) * (2.0 - s)
     };
@@ -56,7 +58,7 @@ pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     form.above(end) + form.integral(-end, end, 2.0 * end, cubic)
 }
 
-/// Computes the mean of the logistic function over `[low, low + width]`.
+/// Computes the mean of the logistic function over the interval `[low, low + width]`.
 fn mean_over_interval(low: f64, width: f64) -> f64 {
     if width < 1e-9 {
         return sigmoid(low + 0.5 * width);
@@ -67,9 +69,9 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
     (width.exp_m1() * sigmoid(low)).ln_1p() / width
 }
 
-/// Computes the mean by the series of the distribution, which is tilted such that its own mean is as near to 0 as a tilt `theta` in `[0, 1]` allows.
-/// For such tilts, the logistic function times `exp(-theta x)` is bounded, and even very small results have relative accuracy. `None` if exact pieces
-/// are better.
+/// Computes the mean of the logistic function by a series for the distribution of the form. The distribution is tilted by a `theta` in `[0, 1]`, such
+/// that its mean is as near to 0 as possible. For such `theta`, the logistic function times `exp(-theta x)` is bounded. Therefore even very small
+/// results have a small relative error. Returns `None` if exact pieces are the better method.
 fn tilted_mean(form: &UniformSum) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {
@@ -105,7 +107,7 @@ fn tilted_mean(form: &UniformSum) -> Option<f64> {
     Some((panel * (0..count as usize).map(on).sum::<f64>()).min(1.0))
 }
 
-/// The distribution of a linear form.
+/// The distribution of a linear form with uniform weights.
 struct Form {
     shape: Representation,
     low: f64,
@@ -134,7 +136,7 @@ impl Form {
         }
     }
 
-    /// Computes the probability of more than `bound`.
+    /// Computes the probability that the form is above `bound`.
     fn above(&self, bound: f64) -> f64 {
         match &self.shape {
             Representation::Pieces(measure, _) => measure.above(Twofold::from(bound)),
@@ -142,7 +144,7 @@ impl Form {
         }
     }
 
-    /// Computes the mean of the logistic function. Above saturation, the mass itself is added.
+    /// Computes the mean of the logistic function. Where the logistic function is 1 in `f64`, the probability is added without integration.
     fn mean_sigmoid(&self) -> f64 {
         let saturated = if self.high > SATURATED {
             self.above(SATURATED)
@@ -153,7 +155,7 @@ impl Form {
         saturated + self.integral(self.low.max(high - FADED), high, 2.0, sigmoid)
     }
 
-    /// Integrates the density times a function over `[from, to]`, in panels no longer than `longest`.
+    /// Integrates the density times the function `of` over `[from, to]`. No panel is longer than `longest`.
     fn integral(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if let Representation::Pieces(measure, _) = &self.shape {
             return measure
@@ -170,7 +172,7 @@ impl Form {
         self.panels(from, to, longest, |x| self.shape.density(x) * of(x))
     }
 
-    /// Integrates a function over `[from, to]`, in panels that resolve the distribution.
+    /// Integrates the function `of` over `[from, to]`. The panels are short enough for the distribution, and at most `longest`.
     fn panels(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if to <= from {
             return 0.0;
@@ -188,7 +190,7 @@ impl Form {
     }
 }
 
-/// Integrates a piece times a function over the part of it within `[from, to]`.
+/// Integrates a piece times the function `of` over the part of the piece within `[from, to]`.
 fn on_piece(piece: &Piece, from: f64, to: f64, longest: f64, of: &impl Fn(f64) -> f64) -> f64 {
     let origin = piece.start.value();
     let low = (Twofold::from(from) - piece.start).value().max(0.0);

@@ -1,12 +1,12 @@
-//! The distribution of an affine function of a uniform point of a simplex: a B-spline whose knots are the values at the vertices (Curry and
-//! Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
+//! The distribution of an affine function of a point that is uniform on a simplex. Its density is a B-spline whose knots are the values of the
+//! function at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
 
 use super::bernstein::Piece;
 use super::measure::{Measure, PointMass};
 use super::twofold::Twofold;
 
-/// Adds to a measure the distribution of a function with these values at the vertices, scaled to this mass. Values that differ only by
-/// rounding become one atom.
+/// Adds the distribution of an affine function on a simplex to a measure. `values` are the values of the function at the vertices, and `mass` is the
+/// total mass that is added. If the values differ only by rounding errors, the distribution is a single atom.
 pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     values.sort_by(f64::total_cmp);
     let (first, last) = (values[0], values[values.len() - 1]);
@@ -35,9 +35,9 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     }
 }
 
-/// Computes the Bernstein coefficient with the index `count`, on an interval between knots, of the B-spline that starts at knot `degree`. The
-/// coefficient is the blossom of the B-spline with `count` arguments at the right end and all other arguments at the left end (de Boor's recurrence;
-/// all weights are in `[0, 1]`).
+/// Computes one Bernstein coefficient of a B-spline on an interval between knots. The B-spline starts at the knot `degree`, and the coefficient has
+/// the index `count`. It is the blossom of the B-spline with `count` arguments at the right end and all others at the left end of the interval. It
+/// is computed by de Boor's recurrence, in which all weights are in `[0, 1]`.
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

@@ -1,4 +1,4 @@
-//! Distributions of networks with uniform weights agree with exact rationals, results in high precision and closed forms.
+//! Tests that distributions of networks with uniform weights agree with exact rationals, results in high precision and closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod cells;
@@ -11,12 +11,12 @@ mod vectors;
 
 use super::{Law, Network, ObservationNoise, UniformTerm, Unit};
 
-/// Returns the term `slope * w` with `w` on `[lower, upper]`.
+/// Returns the term `slope * w`, where the weight `w` is uniform on `[lower, upper]`.
 fn term(slope: f64, lower: f64, upper: f64) -> UniformTerm {
     UniformTerm { slope, lower, upper }
 }
 
-/// Returns an affine network.
+/// Returns a network that is affine in its weights.
 fn affine(offset: f64, terms: &[UniformTerm]) -> Network {
     Network {
         offset,
@@ -25,7 +25,7 @@ fn affine(offset: f64, terms: &[UniformTerm]) -> Network {
     }
 }
 
-/// Returns a network of units only.
+/// Returns a network that consists of ReLU units and an offset.
 fn units(offset: f64, units: &[Unit]) -> Network {
     Network {
         offset,
@@ -34,12 +34,12 @@ fn units(offset: f64, units: &[Unit]) -> Network {
     }
 }
 
-/// Returns triangular noise without a floor.
+/// Returns triangular noise, without mixing in a Normal.
 fn triangle(radius: f64) -> ObservationNoise {
     ObservationNoise::Triangular { radius, floor: 0.0 }
 }
 
-/// Checks that the relative difference of two numbers is within a tolerance.
+/// Checks that the relative difference of two numbers is at most `tolerance`.
 fn close(got: f64, want: f64, tolerance: f64) {
     assert!(
         (got - want).abs() <= tolerance * want.abs(),
@@ -48,8 +48,8 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// Computes mass, mean and variance of a distribution by the midpoint rule with `count` points over `reach` standard deviations on both
-/// sides.
+/// Computes mass, mean and variance of a distribution by the midpoint rule. The rule has `count` points, from `reach` standard
+/// deviations below the mean to `reach` standard deviations above it.
 fn moments(law: &Law, reach: f64, count: i32) -> (f64, f64, f64) {
     let sd = law.variance().sqrt();
     let step = 2.0 * reach * sd / f64::from(count);
@@ -64,7 +64,8 @@ fn moments(law: &Law, reach: f64, count: i32) -> (f64, f64, f64) {
     (mass, law.mean() + mean, variance)
 }
 
-/// Checks that the distribution function rises from 0 to 1, and that the density has mass 1 and the stated moments.
+/// Checks that the distribution function rises from 0 to 1, that the density has mass 1, and that its mean and variance agree with
+/// those of `law`.
 fn check_law(law: &Law, reach: f64, tolerance: f64) {
     let (mass, mean, variance) = moments(law, reach, if tolerance < 1e-6 { 1500 } else { 6000 });
     close(mass, 1.0, tolerance);

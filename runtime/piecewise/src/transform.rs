@@ -1,4 +1,4 @@
-//! Piecewise linear images and convolutions of distributions.
+//! Convolutions of distributions, and distributions of piecewise linear functions of a variable.
 
 use super::bernstein::{Piece, binomials, interpolate, node};
 use super::cumulant::Mass;
@@ -7,26 +7,26 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 use super::window::merged;
 
-/// The affine function `offset + slope x` on `[from, to]`, either of which may be infinite.
+/// The affine function `offset + slope x` on the interval `[from, to]`. Either end of the interval may be infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// The left end.
+    /// The left end of the interval.
     pub from: f64,
-    /// The right end.
+    /// The right end of the interval.
     pub to: f64,
-    /// The value at 0 of the function's line.
+    /// The value of the affine function at 0.
     pub offset: f64,
-    /// The slope of the line.
+    /// The slope of the affine function.
     pub slope: f64,
 }
 
 impl Segment {
-    /// Returns the value of the line at a position.
+    /// Returns the value of the affine function at a position.
     fn image(&self, position: Twofold) -> Twofold {
         position.times(self.slope) + Twofold::from(self.offset)
     }
 
-    /// Adds the image of the part of a piece on the segment.
+    /// Maps the part of a piece that lies on the segment by the affine function, and adds the result to `image`.
     fn push(&self, piece: &Piece, image: &mut Measure) {
         let low = Twofold::from(self.from.max(f64::MIN));
         let high = Twofold::from(self.to.min(f64::MAX));
@@ -89,7 +89,7 @@ impl Measure {
         image.gathered()
     }
 
-    /// Merges atoms at the same position.
+    /// Sorts atoms and pieces, and merges atoms that are at the same position.
     pub fn gathered(self) -> Measure {
         let mut sorted = self.sorted();
         sorted.atoms.dedup_by(|right, left| {
@@ -102,7 +102,7 @@ impl Measure {
         sorted
     }
 
-    /// Computes the distribution of the sum of independent variables with these distributions.
+    /// Computes the distribution of the sum of two independent variables with these distributions.
     pub fn convolved(&self, other: &Measure) -> Measure {
         let mut sum = Measure {
             accuracy: self.accuracy + other.accuracy,
@@ -167,9 +167,9 @@ impl Measure {
         }
     }
 
-    /// Discretises the distribution into point masses relative to `origin`, by a Gauss-Legendre rule on panels no longer than `length`. The
-    /// rule has `extra` more nodes than polynomials need; short pieces have fewer nodes. There may be very many masses, so callers check
-    /// [`Measure::count_masses`] first.
+    /// Discretises the distribution into point masses relative to `origin`, by a Gauss-Legendre rule on panels no longer than `length`. The rule
+    /// has `extra` more nodes than the degree of the piece needs, but fewer additional nodes on short pieces. The number of masses may be very
+    /// large, so callers should check [`Measure::count_masses`] first.
     pub fn masses(&self, origin: Twofold, length: f64, extra: usize) -> Vec<Mass> {
         let atoms = self.atoms.iter().map(|atom| Mass {
             at: (atom.at - origin).value(),
@@ -193,7 +193,7 @@ impl Measure {
         atoms.chain(pieces).filter(|mass| mass.mass > 0.0).collect()
     }
 
-    /// Returns an upper bound on the number of masses that [`Measure::masses`] makes.
+    /// Returns an upper bound on the number of masses that [`Measure::masses`] returns.
     pub fn count_masses(&self, length: f64, extra: usize) -> f64 {
         let pieces = self.pieces.iter().map(|piece| {
             let (panels, nodes) = resolution(piece, length, extra);
@@ -202,8 +202,8 @@ impl Measure {
         self.atoms.len() as f64 + pieces.sum::<f64>()
     }
 
-    /// Interpolates a density by pieces between two positions. Panels are halved until the interpolation has the given relative accuracy.
-    /// `near` returns the density near a position.
+    /// Interpolates a density between two positions by polynomial pieces. Panels are halved until the interpolation has the given relative
+    /// accuracy. `near` gets a position, and returns a function that computes the density near it.
     pub fn interpolated<D: Fn(f64) -> f64>(
         near: impl Fn(f64) -> D,
         from: f64,
@@ -240,7 +240,7 @@ impl Measure {
     }
 }
 
-/// Returns the number of panels of a piece that are at most `length` long, and the number of nodes on each.
+/// Returns the number of panels into which a piece is divided, and the number of nodes on each panel. A panel is at most `length` long.
 fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
     let part = piece.width / length;
     let fewer = match part {
@@ -254,13 +254,14 @@ fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
     )
 }
 
-/// The number of nodes of an interpolated panel.
+/// The number of interpolation nodes on a panel.
 const INTERPOLATION: usize = 14;
 
-/// Convolves two pieces. The result has three pieces, and every coefficient is a sum of non-negative terms.
+/// Computes the convolution of two pieces. The result has three pieces, and each of its coefficients is a sum of non-negative terms.
 ///
-/// On a piece of the result, the overlap of the two factors has two ends. Each end is fixed or moves with the position. At a fixed fraction of the
-/// overlap, both factors are polynomials in the position. An exact quadrature rule averages over the fractions.
+/// At a position of the result, the integral is over the interval in which the two factors overlap. Each end of this interval is fixed or moves
+/// with the position. At a fixed fraction of the interval, both factors are polynomials in the position. An exact quadrature rule averages over
+/// the fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     let corners = [
         left.start + right.start,
@@ -298,7 +299,7 @@ fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     knots.windows(2).map(on).collect()
 }
 
-/// Multiplies two polynomials in Bernstein form.
+/// Multiplies two polynomials that are given by their Bernstein coefficients.
 fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
     let (m, n) = (a.len() - 1, b.len() - 1);
     let (rows, columns, all) = (binomials(m), binomials(n), binomials(m + n));

@@ -1,4 +1,5 @@
-//! Distributions with triangular noise: integrals of pieces against a triangle. Gauss-Legendre rules between the knots of both are exact.
+//! Distributions with triangular noise, computed as integrals of pieces times a triangle. Between the knots of the pieces and of the
+//! triangle, Gauss-Legendre rules are exact.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -6,7 +7,7 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 
 impl Measure {
-    /// Computes the density of the sum with independent triangular noise of this radius.
+    /// Computes the density of the sum of this variable and independent triangular noise with the given radius.
     pub fn triangular_density(&self, position: Twofold, radius: f64) -> f64 {
         let kernel = |distance: f64| (1.0 - distance.abs() / radius).max(0.0) / radius;
         let atoms = self
@@ -22,7 +23,8 @@ impl Measure {
             .sum()
     }
 
-    /// Computes the probability that the sum with independent triangular noise of this radius is at most `position`.
+    /// Computes the probability that the sum of this variable and independent triangular noise with the given radius is at most
+    /// `position`.
     pub fn triangular_below(&self, position: Twofold, radius: f64) -> f64 {
         let kernel = |distance: f64| {
             let part = (1.0 - distance.abs() / radius).max(0.0);
@@ -51,8 +53,8 @@ impl Measure {
 }
 
 impl Piece {
-    /// Integrates the piece times a function of the distance to `position`, over distances up to `radius`. The function must be a
-    /// polynomial of this degree on either side of 0.
+    /// Integrates the piece times the function `of`, whose argument is the distance to `position`. The integral includes distances up to
+    /// `radius`. On either side of 0, the function must be a polynomial of the given degree.
     fn against(&self, position: Twofold, radius: f64, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let distance = (position - self.start).value();
         if distance <= -radius || distance - self.width >= radius {

@@ -1,5 +1,5 @@
-//! Positions with twice the digits of `f64`. Knots of splines are sums of widths, and a very short interval between two such sums must keep
-//! its width.
+//! Positions with twice the digits of `f64`. The knots of splines are sums of widths. The difference of two such sums can be very small,
+//! and must still be accurate.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Neg, Sub};
@@ -12,7 +12,7 @@ pub struct Twofold {
 }
 
 impl Twofold {
-    /// Returns the exact sum of two numbers (Knuth's two-sum).
+    /// Returns the exact sum of two numbers, computed by Knuth's two-sum.
     pub fn sum(a: f64, b: f64) -> Twofold {
         let high = a + b;
         let part = high - a;
@@ -31,7 +31,7 @@ impl Twofold {
         }
     }
 
-    /// Returns the nearest `f64`.
+    /// Returns the nearest `f64` number.
     pub fn value(self) -> f64 {
         self.high + self.low
     }

@@ -1,4 +1,4 @@
-//! The distributions of single ReLU units. Such a distribution is a mass at 0 and the positive part of a spline.
+//! The distributions of single ReLU units. Such a distribution consists of a mass at 0 and the part of a spline above 0.
 
 use super::measure::{Measure, PointMass};
 use super::shape::Representation;
@@ -6,28 +6,27 @@ use super::transform::Segment;
 use super::twofold::Twofold;
 use super::{Ridge, UniformTerm, Unit};
 
-/// The maximum number of uniforms of a unit's input for which the exact spline is used. For more uniforms, the spline is interpolated from
-/// their series.
+/// The exact spline is used if a unit's input has at most this number of uniforms. For more uniforms, the spline is interpolated from a series.
 const MOST_EXACT: usize = 9;
-/// The accuracy of interpolation, relative to the density.
+/// The accuracy of the interpolation, relative to the density.
 const ACCURACY: f64 = 1e-11;
 /// An interpolated density is treated as 0 below `exp(-FAINT)` of its maximum.
 const FAINT: f64 = 100.0;
 
-/// The maximum number of steps to the point where a density counts as 0.
+/// The maximum number of steps in the search for the point beyond which a density counts as 0.
 const MOST_STEPS: i32 = 40;
 
 /// A sum of uniforms, represented by its smallest value and the widths of the uniforms.
 #[derive(Clone, Debug)]
 pub struct UniformSum {
-    /// The least value.
+    /// The smallest value of the sum.
     pub start: Twofold,
-    /// The widths, all positive.
+    /// The widths of the uniforms, all of which are positive.
     pub widths: Vec<f64>,
 }
 
 impl UniformSum {
-    /// Creates the form `factor * (offset + sum terms)`.
+    /// Creates the sum `factor * (offset + sum terms)`.
     pub fn new(offset: f64, terms: &[UniformTerm], factor: f64) -> UniformSum {
         let mut start = Twofold::product(offset, factor);
         let mut widths = Vec::new();
@@ -50,14 +49,14 @@ impl UniformSum {
         UniformSum { start, widths }
     }
 
-    /// Returns the sum of two independent forms.
+    /// Returns the sum of two independent sums.
     pub fn plus(mut self, other: UniformSum) -> UniformSum {
         self.start = self.start + other.start;
         self.widths.extend(other.widths);
         self
     }
 
-    /// Returns the largest value.
+    /// Returns the largest value of the sum.
     pub fn end(&self) -> f64 {
         self.widths
             .iter()
@@ -65,7 +64,7 @@ impl UniformSum {
             .value()
     }
 
-    /// Returns mean and variance.
+    /// Returns the mean and the variance of the sum.
     pub fn moments(&self) -> (f64, f64) {
         let middle = self
             .widths
@@ -77,13 +76,14 @@ impl UniformSum {
         )
     }
 
-    /// Returns the distribution as pieces. The pieces are exact if there are few widths. Otherwise the density is interpolated between `from` and
-    /// `to`, and the probability outside becomes mass at the nearer of these two ends.
+    /// Returns the distribution as pieces. The pieces are exact if there are few widths. Otherwise, the density is interpolated between `from`
+    /// and `to`. The probability below `from` becomes a mass at `from`, and the probability above `to` becomes a mass at `to`.
     pub fn measure(&self, from: f64, to: f64) -> Measure {
         if self.widths.len() <= MOST_EXACT {
             return Measure::uniforms(self.start, &self.widths);
         }
-        // The density is computed around 0, because far from 0 a position has too few digits to distinguish the pieces.
+        // The density is computed for a sum that is centred at 0. Far from 0, the digits of a position would not be sufficient to distinguish the
+        // pieces.
         let half = self
             .widths
             .iter()
@@ -93,7 +93,7 @@ impl UniformSum {
         self.around(-half, near(from), near(to)).shifted(middle)
     }
 
-    /// Interpolates the distribution of the sum that begins at `start` and is centred at 0.
+    /// Interpolates the distribution of a sum that is centred at 0. `start` is its smallest value.
     fn around(&self, start: Twofold, from: f64, to: f64) -> Measure {
         let shape = Representation::new(Measure::point(start), self.widths.clone(), 0.0);
         let sd = self.moments().1.sqrt();
@@ -116,8 +116,9 @@ impl UniformSum {
     }
 }
 
-/// Returns the first point where the density is faint, from 0 on in steps of `step`, and inside the support. The density of a sum of
-/// uniforms falls faster than that of a Normal with the same variance, which is faint after 15 steps.
+/// Returns the first point at which the log density is at most `faint`. The search begins at 0, takes steps of length `step`, and stays inside
+/// the support. The density of a sum of uniforms falls faster than the density of a Normal with the same variance, which is that small after 15
+/// steps.
 fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps
@@ -126,17 +127,17 @@ fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     found.map_or(end, |x| if (end - x) * step > 0.0 { x } else { end })
 }
 
-/// The contribution of a unit, classified by its interval bounds.
+/// The contribution of a unit, depending on the interval bounds of its input.
 pub enum UnitContribution {
-    /// The input is never positive.
+    /// The unit contributes 0, because its input is never positive or its outgoing weight is 0.
     Off,
-    /// The input is never negative, so that the unit is linear.
+    /// The input is never negative, so that the unit is linear. The variant holds its contribution.
     On(UniformSum),
     /// The input may have both signs. The variant holds the distribution of the contribution.
     Both(Measure),
 }
 
-/// Returns the contribution of a unit to the sum.
+/// Returns the contribution of a unit to the output of the network.
 pub fn decided(unit: &Unit) -> UnitContribution {
     let input = UniformSum::new(unit.bias, &unit.terms, 1.0);
     if unit.outgoing == 0.0 || input.end() <= 0.0 {

@@ -1,7 +1,9 @@
-//! Adds an independent uniform to a variable. The density of the sum is the average of the variable's density over a sliding window.
+//! Adds an independent uniform variable to a variable. The density of the sum is the average of the variable's density over a sliding
+//! window.
 //!
-//! Every coefficient is a sum of non-negative terms, so that no digits cancel. Integrals from an end are running sums, and restrictions use
-//! de Casteljau's algorithm. If the window is inside one piece, a Gauss-Legendre rule averages over the positions in the window.
+//! Every coefficient of the result is a sum of non-negative terms, so that no digits cancel. Integrals from an end of a piece are running
+//! sums, and a piece is restricted to an interval by de Casteljau's algorithm. If the window is inside one piece, a Gauss-Legendre rule
+//! averages over the positions in the window.
 
 use super::bernstein::{Piece, elevated};
 use super::measure::Measure;
@@ -9,7 +11,7 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 
 impl Measure {
-    /// Computes the distribution of the sum with an independent uniform on `[0, width]`.
+    /// Computes the distribution of the sum of this variable and an independent uniform on `[0, width]`.
     pub fn plus_uniform(&self, width: f64) -> Measure {
         if width <= 0.0 {
             return self.clone();
@@ -54,13 +56,14 @@ impl Measure {
         }
     }
 
-    /// Returns the positions where the distribution is not smooth, unsorted.
+    /// Returns the positions at which the density is not smooth. They are not sorted.
     pub fn knots(&self) -> impl Iterator<Item = Twofold> + '_ {
         let ends = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         self.atoms.iter().map(|atom| atom.at).chain(ends)
     }
 
-    /// Returns the average over the window, as coefficients of this degree; `None` if the window is empty.
+    /// Computes the average density over the window, as a function of the window's position. Returns the coefficients of a polynomial of
+    /// this degree, or `None` if no atom or piece is in the window.
     fn average(&self, sources: &[Source], window: &Window, degree: usize) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; degree + 1];
         let mut reached = false;
@@ -94,18 +97,18 @@ struct Window {
 }
 
 impl Window {
-    /// Returns whether the leading end is right of a knot.
+    /// Returns whether the leading end of the window is to the right of a knot.
     fn reached(&self, knot: Twofold) -> bool {
         (self.middle - knot).value() > 0.0
     }
 
-    /// Returns whether the trailing end is right of a knot.
+    /// Returns whether the trailing end of the window is to the right of a knot.
     fn passed(&self, knot: Twofold) -> bool {
         (self.middle - (knot + Twofold::from(self.width))).value() > 0.0
     }
 }
 
-/// A piece with its mass and integrals, which are used many times.
+/// A piece together with its mass and its integrals, which are used many times.
 struct Source<'a> {
     piece: &'a Piece,
     mass: f64,
@@ -123,7 +126,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Adds the mass of the piece inside the window, as a polynomial of the window's position.
+    /// Adds the mass of the piece inside the window, as a polynomial in the window's position.
     fn add(&self, window: &Window, sums: &mut [f64]) {
         let piece = self.piece;
         let back = |position: Twofold| position - Twofold::from(window.width);
@@ -148,7 +151,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Raises `coefficients` to the degree of `sums`, and adds `factor` times the result to `sums`.
+/// Raises the degree of `coefficients` to the degree of `sums`, and adds `factor` times the result to `sums`.
 fn add(sums: &mut [f64], coefficients: &[f64], factor: f64) {
     let raised = elevated(coefficients, sums.len() - 1);
     sums.iter_mut()
