@@ -1,11 +1,11 @@
-//! Networks with several units that share weights, and deeper networks.
+//! Tests with networks whose units share weights, and with deeper networks.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Cells, Law, LocalAffine, NoCells, ObservationNoise, PiecewiseAffine};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
-/// Returns a dense ReLU network as a function of its inputs.
+/// Returns a dense ReLU network as a piecewise affine function of its inputs.
 fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut LocalAffine) {
     move |point, local| {
         let count = point.len();
@@ -41,7 +41,7 @@ fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64]
     }
 }
 
-/// Computes the cells of a function that is computed in `f64`.
+/// Computes the cells of a function that is evaluated in `f64`.
 fn cells_of(
     function: &mut dyn PiecewiseAffine,
     lower: &[f64],
@@ -93,7 +93,7 @@ fn two_layers() {
     check_law(&law_of(&cells, ObservationNoise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
-/// If there are no kinks in the box, the distribution is that of the affine network, even if a side has length 0.
+/// If no kink passes through the box, the distribution is that of an affine network. This also holds if a side of the box has length 0.
 #[test]
 fn functions_without_kinks_are_affine() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
@@ -118,7 +118,8 @@ fn functions_without_kinks_are_affine() {
     }
 }
 
-/// For many cells, the series representation of the distribution agrees with the piecewise one, and the mean agrees with draws.
+/// With many cells, the distribution is represented by a series. The series agrees with the pieces of the cells, and the mean agrees with random
+/// draws.
 #[test]
 fn series_of_many_cells_agree_with_their_pieces() {
     let mut state = 1u64;
@@ -162,7 +163,7 @@ fn series_of_many_cells_agree_with_their_pieces() {
     );
 }
 
-/// A function with a kink that depends on nine weights is rejected before any work is done.
+/// If a kink depends on nine weights, the function is rejected before any work is done.
 #[test]
 fn too_many_weights_are_rejected() {
     let layers = [(vec![vec![1.0; 9]], vec![0.1])];
@@ -178,8 +179,8 @@ fn too_many_weights_are_rejected() {
     );
 }
 
-/// Several kinks coincide except for noise of the size of `f32` rounding. With a tolerance above this noise, they count as one kink, and no mass is
-/// lost.
+/// Several kinks are equal except for differences of the size of `f32` rounding errors. If the tolerance is above these differences, the kinks
+/// count as one, and no mass is lost.
 #[test]
 fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;
@@ -194,7 +195,7 @@ fn kinks_within_the_tolerance_are_one() {
     let cells = Cells::with_tolerance(&mut function, (&[-1.0; 2], &[1.0; 2]), 100, 1e-5).unwrap();
     assert_eq!(cells.count, 2);
     close(cells.measure().mass(), 1.0, 1e-14);
-    // For uniforms u and v on [-1, 1], E relu(u - v) is a sixth of the side length 2.
+    // If u and v are uniform on [-1, 1], E relu(u - v) is a sixth of the side length 2.
     close(cells.measure().moments().0, 1.0 / 3.0, 1e-5);
     let lost = NoCells::Lost { mass: 0.9 }.to_string();
     assert_eq!(

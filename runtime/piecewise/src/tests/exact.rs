@@ -1,10 +1,11 @@
-//! Splines with dyadic widths agree with sums over the corners of the box in rational arithmetic, and degenerate distributions are valid.
+//! Tests that splines with dyadic widths agree with sums over the corners of the box in rational arithmetic. Degenerate distributions are
+//! tested too.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Law, Network, ObservationNoise, UniformTerm};
 use dashu_ratio::RBig;
 
-/// Computes `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)` exactly.
+/// Computes the density at `y` exactly: `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)`.
 fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     let exact = |x: f64| RBig::try_from(x).unwrap();
     let power = |base: &RBig, exponent: usize| (0..exponent).fold(RBig::ONE, |product, _| product * base);
@@ -30,7 +31,7 @@ fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     (sum / scale / factorial).to_f64().value()
 }
 
-/// The splines have one to eight random widths over eight orders of magnitude.
+/// The splines have one to eight random widths, which range over eight orders of magnitude.
 #[test]
 fn splines_match_exact_rationals() {
     let mut state = 7u64;
@@ -54,7 +55,7 @@ fn splines_match_exact_rationals() {
     }
 }
 
-/// Terms whose width or slope is zero are constants.
+/// A term is constant if its slope is zero or its interval has no width.
 #[test]
 fn terms_without_width_or_slope_are_constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];
@@ -82,7 +83,7 @@ fn terms_without_width_or_slope_are_constants() {
     assert!(law.log_density(1e6).is_finite());
 }
 
-/// Checks mass, moments and monotone probabilities for every representation of a sum.
+/// Checks the mass, the moments and the monotone distribution function for every representation of a sum.
 #[test]
 fn sums_are_distributions() {
     for (count, narrow) in [

@@ -1,11 +1,11 @@
-//! Sums of many units, whose exact pieces are too many to compute.
+//! Tests with sums of many units. The number of their exact pieces is too large to compute them.
 
 use super::{close, term, triangle};
 use crate::twofold::Twofold;
 use crate::{Law, Network, ObservationNoise, Unit, grid};
 use std::time::{Duration, Instant};
 
-/// A generator of numbers in `[0, 1)`.
+/// A generator of random numbers in `[0, 1)`.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// Returns a network with `linear` linear terms, and with `units` units that have `each` terms. The input of each unit can have both signs.
+/// Returns a network with `linear` linear terms and `units` units. Each unit has `each` terms, and its input can have both signs.
 fn network(units: usize, each: usize, linear: usize) -> Network {
     let mut random = Random(units as u64 * 100 + each as u64);
     let unit = |_| Unit {
@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Returns mean and variance of a single unit. Both are exact, because a single unit has an exact distribution.
+/// Returns the mean and the variance of a single unit. Both are exact, because the distribution of a single unit is exact.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],
@@ -65,7 +65,8 @@ fn alone(unit: &Unit) -> (f64, f64) {
     (law.mean(), law.variance())
 }
 
-/// Compares the probabilities of a distribution with the fractions of draws below some values. The draws include noise.
+/// Compares a distribution with random draws that include noise. For several values, the probability of being below the value is compared with the
+/// fraction of draws below it.
 fn check_draws(network: &Network, law: &Law, noise: ObservationNoise, seed: u64) {
     let mut random = Random(seed);
     let draws = 20_000;
@@ -84,7 +85,7 @@ fn check_draws(network: &Network, law: &Law, noise: ObservationNoise, seed: u64)
         })
         .collect();
     values.sort_by(f64::total_cmp);
-    // Kolmogorov's bound with a probability of 1e-6 is sqrt(log(2e6) / 2n). An atom is checked on both of its sides.
+    // With a probability of 1e-6, Kolmogorov's statistic is above sqrt(log(2e6) / 2n). An atom is checked on both of its sides.
     let bound = ((2e6f64).ln() / (2.0 * f64::from(draws))).sqrt();
     let near = 4e-3 * law.variance().sqrt();
     for (index, &value) in values.iter().enumerate().step_by(1999) {
@@ -102,7 +103,7 @@ fn check_draws(network: &Network, law: &Law, noise: ObservationNoise, seed: u64)
     }
 }
 
-/// Computes mass, mean and variance by the midpoint rule, from densities with absolute accuracy.
+/// Computes mass, mean and variance by the midpoint rule. The densities are computed without a tilt.
 fn moments(law: &Law) -> (f64, f64, f64) {
     let sd = law.variance().sqrt();
     let step = 0.01 * sd;
@@ -159,8 +160,7 @@ fn sums_of_many_units_are_distributions() {
     }
 }
 
-/// Compares the grid with the exact convolution. Compares the grid with the exact convolution. Both apply to these distributions: an output with an
-/// atom and jumps, plus uniform variables of the given widths.
+/// Compares the grid with the exact convolution, for a distribution with an atom and jumps plus uniform variables of the given widths.
 #[test]
 fn the_grid_is_near_the_exact_distribution() {
     let network = network(2, 3, 0);
@@ -208,7 +208,7 @@ fn the_grid_is_near_the_exact_distribution() {
     }
 }
 
-/// The networks have at most one unit, and widths for which every series is long.
+/// The networks have at most one unit. Their widths are such that every series is long.
 #[test]
 fn widths_of_all_sizes_match_draws() {
     let crossed = Unit {

@@ -1,4 +1,4 @@
-//! Values that are known as exact rationals.
+//! Tests with values that are known as exact rational numbers.
 
 use super::{affine, check_law, close, term, triangle, units};
 use crate::{Law, Network, ObservationNoise, Unit};
@@ -25,7 +25,8 @@ fn one_unit_of_one_weight_matches_exact_rationals() {
         let law = Law::new(&warm_up(), triangle(radius));
         close(law.density(1.0), want, 1e-14);
         close(law.mean(), 0.75, 1e-15);
-        // The variance is E relu(w)^2 = 3/2, minus 9/16, plus the triangle's radius^2 / 6.
+        // The variance is E relu(w)^2 = 3/2, minus the squared mean 9/16, plus radius^2 / 6 for the triangular
+        // noise.
         close(law.variance(), 1.5 - 0.5625 + radius * radius / 6.0, 1e-14);
     }
     close(
@@ -120,7 +121,7 @@ fn affine_networks_match_exact_rationals() {
         6_636_585_813_543_653_480_819_359.0 / 35_882_584_657_920_000_000_000_000.0,
         1e-14,
     );
-    // 8.4 is close to the upper bound of the support, 8.45.
+    // The position 8.4 is close to the upper end of the support, 8.45.
     close(
         law.density(8.4),
         1.0 / 968_829_785_763_840_000_000_000_000.0,
@@ -128,7 +129,8 @@ fn affine_networks_match_exact_rationals() {
     );
 }
 
-/// The mean is compared with the mean of the distribution truncated to `[-2.5, 3]`, which is `[y F] - integral F`.
+/// The mean is compared with the mean of the distribution restricted to `[-2.5, 3]`, which is
+/// `[y F] - integral F`, where `F` is the distribution function.
 #[test]
 fn one_unit_of_three_weights_matches_exact_rationals() {
     let terms = vec![term(1.2, -0.8, 0.5), term(-0.7, -0.3, 0.9), term(1.0, -0.4, 0.6)];

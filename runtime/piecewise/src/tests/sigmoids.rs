@@ -1,4 +1,4 @@
-//! Class probabilities.
+//! Tests of class probabilities.
 
 use super::{close, term};
 use crate::{UniformTerm, mean_sigmoid, mean_sigmoid_cubic};
@@ -13,7 +13,8 @@ fn one_weight() {
     ] {
         close(mean_sigmoid(&[term(slope, low, high)], -shift), want, 2e-8);
     }
-    // The intervals are a point, one far to the left (where the function is exp), one far to the right, and one that covers both sides.
+    // Four intervals are tested: a single point, an interval far to the left (where the logistic function is exp), one far to the right, and one
+    // that extends to both sides of 0.
     close(mean_sigmoid(&[term(1.0, 0.3, 0.3)], 0.0), sigmoid(0.3), 1e-16);
     close(mean_sigmoid(&[term(1e-12, 0.0, 1.0)], 0.3), sigmoid(0.3), 1e-12);
     close(
@@ -25,8 +26,8 @@ fn one_weight() {
     close(mean_sigmoid(&[term(2000.0, -1.0, 1.0)], 0.0), 0.5, 1e-15);
 }
 
-/// For every representation of the sum, the mean over one more weight equals the mean of the means at fixed values of this weight. The test uses
-/// Simpson's rule, which has a relative error of about 3e-11 where the function is an exponential.
+/// For every representation of a sum, the mean over one more weight equals the average of the means at fixed values of this weight. The average
+/// is computed by Simpson's rule. Its relative error is about 3e-11 where the logistic function is an exponential.
 #[test]
 fn means_over_one_more_weight_are_means_of_means() {
     for count in [2, 4, 5, 9, 30] {
@@ -89,7 +90,7 @@ fn the_cubic() {
     assert_eq!(mean_sigmoid_cubic(&[term(1.0, -7.0, -6.0)], 0.0, 5.0), 0.0);
 }
 
-/// If logits are far below 0, the work does not grow with their range, and only the part near 0 contributes to the mean.
+/// If logits are far below 0, the amount of work does not grow with their range. Only the part near 0 contributes to the mean.
 #[test]
 fn logits_far_from_zero_take_bounded_work() {
     let start = std::time::Instant::now();
@@ -97,7 +98,7 @@ fn logits_far_from_zero_take_bounded_work() {
         let terms = vec![term(1.0, -bits, bits); count];
         close(mean_sigmoid(&terms, 0.0), 0.5, 1e-6);
     }
-    // The mean is E softplus(u) / 1e10 for u on [0, 1/2], with softplus(u) = log 2 + u / 2 + u^2 / 8 - u^4 / 192 + u^6 / 2880 - ...
+    // The mean is E softplus(u) / 1e10, where u is uniform on [0, 1/2] and softplus(u) = log 2 + u / 2 + u^2 / 8 - u^4 / 192 + u^6 / 2880 - ...
     let mean = 2f64.ln() + 0.125 + 1.0 / 96.0 - 1.0 / 15_360.0 + 1.0 / 1_290_240.0;
     let terms = [term(1.0, -1e10, 0.0), term(1.0, 0.0, 0.5)];
     close(mean_sigmoid(&terms, 0.0), mean / 1e10, 1e-7);

@@ -1,4 +1,4 @@
-//! Several units, units of many weights, and units in deeper layers.
+//! Tests with several units, with units of many weights, and with units in deeper layers.
 
 use super::{check_law, close, term, units};
 use crate::{Law, Network, ObservationNoise, Ridge, Segment, UniformTerm, Unit};
@@ -46,8 +46,7 @@ fn many(count: usize) -> Network {
     }
 }
 
-/// One to five units are convolved exactly or by characteristic functions. The mean of their sum agrees with the means of the splines of the single
-/// units.
+/// One to five units are convolved, either exactly or by characteristic functions. The mean of their sum agrees with the means of the single units.
 #[test]
 fn sums_of_several_units_are_distributions() {
     for count in [1, 2, 3, 5] {
@@ -59,7 +58,8 @@ fn sums_of_several_units_are_distributions() {
     }
 }
 
-/// By quadrature, the density of two units is the integral of the second unit's density over the atom and the density of the first.
+/// Quadrature gives the density of the sum of two units: the density of the second unit is integrated over the atom and the density of the first
+/// unit.
 #[test]
 fn two_units_match_quadrature() {
     let network = many(2);
@@ -89,8 +89,8 @@ fn two_units_match_quadrature() {
     }
 }
 
-/// With two more weights, the spline of a unit is interpolated. The distribution does not change if the two weights are constants, and hardly changes
-/// if they are very narrow uniforms.
+/// If a unit gets two more weights, its spline is interpolated. The distribution stays the same if the two additional weights are constants. It
+/// hardly changes if they are very narrow uniforms.
 #[test]
 fn units_of_many_weights() {
     let terms: Vec<UniformTerm> = (0..9)
@@ -118,7 +118,7 @@ fn units_of_many_weights() {
     check_law(&interpolated, 8.0, 1e-9);
 }
 
-/// The function is `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, where `u` is a uniform on `[-1, 1]` minus a uniform on `[0, 1]`. Its moments
+/// The function is `relu(relu(u) - 1/2) - relu(u) / 4 + 1`. The variable `u` is a uniform on `[-1, 1]` minus a uniform on `[0, 1]`. The exact moments
 /// are integrals over the density of `u`.
 #[test]
 fn a_unit_below_other_layers() {
@@ -138,12 +138,12 @@ fn a_unit_below_other_layers() {
         ],
     };
     let law = Law::of_ridge(&ridge, ObservationNoise::Normal { sd: 0.1 });
-    // The density on [0, 1] is (1 - u) / 2, which gives E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
+    // On [0, 1], the density of u is (1 - u) / 2, so E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
     close(law.mean(), 1.0 + 1.0 / 96.0 - 1.0 / 48.0, 1e-14);
     check_law(&law, 9.0, 1e-11);
 }
 
-/// The unit has many weights, and is so far from 0 that its spread is below the rounding error of its position.
+/// The unit has many weights. It is so far from 0 that its spread is smaller than the rounding error of its position.
 #[test]
 fn a_narrow_unit_far_out() {
     let unit = Unit {
@@ -165,7 +165,8 @@ fn a_narrow_unit_far_out() {
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }
 
-/// The scale of the kernel depends on masses and distances, so the nearest atom does not determine the scale if its mass is very small.
+/// The scale of the kernel depends on masses and on distances. An atom with a very small mass therefore does not determine the scale, even if it is
+/// the nearest.
 #[test]
 fn a_light_atom_is_nearest() {
     use crate::measure::{Measure, PointMass};

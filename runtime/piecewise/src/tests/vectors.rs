@@ -1,10 +1,11 @@
-//! Sums of uniforms and a Normal agree with reference values: sums of iterated normal integrals over the corners of the box, computed with hundreds
-//! of digits, and, for very many widths, contour integrals with forty digits.
+//! Sums of uniforms and a Normal agree with reference values. Most reference values are sums of iterated normal integrals over the corners of the
+//! box, computed with hundreds of digits. For very many widths, they are contour integrals, computed with forty digits.
 
 use super::{affine, close, term};
 use crate::{Law, ObservationNoise, UniformTerm};
 
-/// The columns of a case are: name, widths with their counts, start, standard deviation, y, log density, probability of at most y.
+/// The columns of a case are: name, widths with their counts, start, standard deviation, y, log density at y, and the probability of a value of at
+/// most y.
 const CASES: &str = include_str!("vectors.txt");
 
 struct Case<'a> {
@@ -38,7 +39,8 @@ fn cases() -> Vec<Case<'static>> {
     CASES.lines().map(case).collect()
 }
 
-/// The widths are between 1e-8 and 1. Log densities down to -690 have an absolute error below 1e-9, which is the relative error of the density.
+/// The widths are between 1e-8 and 1. Log densities down to -690 have an absolute error below 1e-9, so the densities have a relative error below
+/// 1e-9.
 #[test]
 fn densities_and_their_tails() {
     for case in cases() {
@@ -84,7 +86,7 @@ fn probabilities() {
     }
 }
 
-/// The distribution is symmetric, and depends neither on the order of the bounds of a weight nor on the sign of the slope.
+/// The distribution is symmetric. It depends neither on the order of the two bounds of a weight nor on the sign of the slope.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
