@@ -1,10 +1,11 @@
-//! Elementary functions and random numbers, computed by arithmetic alone and without branches. The runtime applies them to numbers, and
-//! code generators translate them.
+//! Elementary functions and random numbers, computed by arithmetic alone and without branches. The runtime applies the functions to
+//! numbers, and code generators translate them to other languages.
 //!
-//! Note \[One source\]. The functions are written once, generic over the element type [`Lane`]. With numbers as elements they are the
-//! bodies of the runtime's array primitives, whose loops become vector code of each instruction set. With [`recorded`] values as elements
-//! they are lists of operations, which a code generator emits in its own form. The functions therefore contain no branches: a comparison
-//! gives a mask, and a mask selects. If each operation is rounded in the same way, both uses give the same bits.
+//! Note \[One source\]. Each function is written once, and is generic over the element type [`Lane`]. If the elements are numbers, the
+//! functions are the bodies of the runtime's array primitives, whose loops are compiled to vector instructions. If the elements are
+//! [`recorded`] values, a function returns a list of operations, from which a code generator emits code. The functions therefore contain
+//! no branches: a comparison returns a mask, and the mask selects between two values. If each operation is rounded in the same way, both
+//! uses give the same bits.
 
 pub mod coefficients;
 pub mod format;

@@ -1,46 +1,49 @@
-//! The two precisions: their constants, and the formulas whose form depends on the number of digits.
+//! The two floating-point precisions. A precision has its own constants, and its own version of each formula that depends on the
+//! number of digits.
 
 use super::coefficients;
 use super::lane::{Arch, Lane, Word, horner};
 
-/// A precision.
+/// A floating-point precision.
 pub trait FloatFormat {
-    /// The number of stored bits of the mantissa.
+    /// The number of bits of the mantissa that are stored.
     const MANTISSA: u32;
-    /// The bias of stored exponents.
+    /// The number that is added to an exponent before it is stored.
     const BIAS: f64;
-    /// The bits of 1.
+    /// The bits that represent 1.
     const ONE: u64;
-    /// The bits of `sqrt(1/2)`.
+    /// The bits that represent `sqrt(1/2)`.
     const ROOT_OF_HALF: u64;
     /// The smallest positive normal number.
     const SMALLEST: f64;
-    /// The magnitude below which functions with slope 1 at zero equal their argument to the last bit.
+    /// A function with slope 1 and value 0 at zero equals its argument to the last bit if the magnitude of the argument is below this
+    /// number.
     const TINY: f64;
-    /// `log 2` with trailing zero bits, so that its products with small integers are exact.
+    /// The leading digits of `log 2`, followed by zero bits. Products of this number with small integers are exact.
     const LN2_HIGH: f64;
-    /// The remainder of `log 2`.
+    /// The remaining digits of `log 2`, which [`FloatFormat::LN2_HIGH`] leaves out.
     const LN2_LOW: f64;
-    /// The argument below which the exponential is 0.
+    /// If the argument is below this number, its exponential is 0.
     const EXP_LOWEST: f64;
-    /// The argument above which the exponential is infinite.
+    /// If the argument is above this number, its exponential is infinite.
     const EXP_LARGEST: f64;
-    /// The argument below which `exp x - 1` is -1 to the last bit.
+    /// If the argument is below this number, `exp x - 1` is -1 to the last bit.
     const EXPM1_LOWEST: f64;
-    /// `pi / 2` in three parts.
+    /// Three numbers whose sum is `pi / 2` with extended precision.
     const HALF_PI: [f64; 3];
-    /// The largest angle that [`FloatFormat::HALF_PI`] reduces without loss.
+    /// The largest angle that can be reduced with [`FloatFormat::HALF_PI`] without loss of accuracy.
     const ANGLE_LARGEST: f64;
-    /// The argument above which the complement of the error function is 0.
+    /// If the argument is above this number, the complement of the error function is 0.
     const ERFC_LARGEST: f64;
-    /// The exponent of `1 + x` above which the correction for its rounding has no effect.
+    /// If the exponent of `1 + x` is above this number, a correction for the rounding of `1 + x` does not change the logarithm.
     const CORRECTED: f64;
 
     /// Returns `(exp r - 1 - r) / r^2` for `|r| <= log(2) / 2`.
     fn exp_rest<A: Arch, T: Lane<Format = Self>>(r: T) -> T;
     /// Returns `log(1 + f) + k log 2` for `1 + f` in `[sqrt(1/2), sqrt 2)`.
     fn log_reduced<A: Arch, T: Lane<Format = Self>>(f: T, k: T) -> T;
-    /// Returns `((sin z^(1/2) / z^(1/2) - 1) / z, ((cos z^(1/2) - 1) / z + 1/2) / z)` for angles `z^(1/2)` up to a quarter of pi.
+    /// Returns two functions of the squared angle `z`. For an angle `a = z^(1/2)` of at most `pi / 4`, they are `(sin a / a - 1) / z`
+    /// and `((cos a - 1) / z + 1/2) / z`.
     fn turn_rests<A: Arch, T: Lane<Format = Self>>(z: T) -> (T, T);
     /// Returns `log(1 + x) / x` for `x` from 0 to 1.
     fn log1p_slope<A: Arch, T: Lane<Format = Self>>(x: T) -> T;
@@ -48,14 +51,14 @@ pub trait FloatFormat {
     fn erf_slope<A: Arch, T: Lane<Format = Self>>(square: T) -> T;
     /// Returns `exp(x^2) erfc x (x + 3)` as a function of `t = (x - 3) / (x + 3)`, for `x` from 1/2 to [`FloatFormat::ERFC_LARGEST`].
     fn erfc_scaled<A: Arch, T: Lane<Format = Self>>(t: T) -> T;
-    /// Returns `word + 1/2`, rounded once.
+    /// Returns `word + 1/2`. The result is rounded only once.
     fn middle<A: Arch, T: Lane<Format = Self>>(word: T::Half) -> T;
 }
 
-/// 32 bits.
+/// Numbers of 32 bits.
 pub struct Single;
 
-/// 64 bits.
+/// Numbers of 64 bits.
 pub struct Double;
 
 macro_rules! polynomials {
@@ -117,7 +120,7 @@ impl FloatFormat for Single {
     }
 }
 
-/// The logarithm follows fdlibm's `e_log.c`: `log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2))` with `s = f / (2 + f)`.
+/// The logarithm is computed as in `e_log.c` of fdlibm: `log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2))` with `s = f / (2 + f)`.
 impl FloatFormat for Double {
     const MANTISSA: u32 = 52;
     const BIAS: f64 = 1023.0;

@@ -1,4 +1,4 @@
-//! The elementwise functions, one element at a time and without branches: see Note \[One source\] in [`super`].
+//! The elementwise functions. They process one element at a time and do not contain branches: see Note \[One source\] in [`super`].
 
 use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Mask, Word};
@@ -7,23 +7,23 @@ use crate::scalar::Scalar;
 
 /// A function of one element.
 pub trait Elementwise {
-    /// Computes the value; valid unless [`Elementwise::is_beyond`].
+    /// Computes the value. The result is valid only if [`Elementwise::is_beyond`] returns false.
     fn apply<A: Arch, T: Lane>(x: T) -> T;
 
-    /// Returns whether [`Elementwise::apply`] is not valid for `x`, so that [`Elementwise::beyond`] must compute the value.
+    /// Returns whether [`Elementwise::apply`] is invalid for `x`. In this case, [`Elementwise::beyond`] must compute the value.
     #[inline(always)]
     fn is_beyond<A: Arch, T: Lane>(_: T) -> T::Mask {
         T::Mask::known(false)
     }
 
-    /// Computes the value for any `x`, slowly.
+    /// Computes the value for any `x`. This function is slower than [`Elementwise::apply`].
     #[inline(always)]
     fn beyond(x: f64) -> f64 {
         x
     }
 }
 
-/// Finds an integer `n` and a small `r` with `x = n log 2 + r`. Returns `n` plus [`Lane::rounder`], and `r`.
+/// Writes `x` as `n log 2 + r`, with an integer `n` and a small `r`. Returns `n` plus [`Lane::rounder`], and `r`.
 #[inline(always)]
 fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
     let rounded = x.fma::<A>(T::number(std::f64::consts::LOG2_E), T::rounder());
@@ -35,28 +35,28 @@ fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
     (rounded, r)
 }
 
-/// Returns the larger of `x` and `low`; NaN for NaN.
+/// Returns the larger of `x` and `low`. Returns NaN if `x` is NaN.
 #[inline(always)]
 fn above<T: Lane>(x: T, low: f64) -> T {
     let low = T::number(low);
     low.when(x.less(low), x)
 }
 
-/// Returns the smaller of `x` and `high`; NaN for NaN.
+/// Returns the smaller of `x` and `high`. Returns NaN if `x` is NaN.
 #[inline(always)]
 fn below<T: Lane>(x: T, high: f64) -> T {
     let high = T::number(high);
     high.when(high.less(x), x)
 }
 
-/// Returns the exponential.
+/// Returns the exponential of `x`.
 #[inline(always)]
 pub fn exp<A: Arch, T: Lane>(x: T) -> T {
     exp_clamped::<A, T>(below(above(x, T::Format::EXP_LOWEST), T::Format::EXP_LARGEST))
 }
 
-/// Returns the exponential between [`FloatFormat::EXP_LOWEST`] and [`FloatFormat::EXP_LARGEST`]. The power of two is applied in two factors, so that
-/// results near both ends of the range are rounded only once.
+/// Returns the exponential of an `x` between [`FloatFormat::EXP_LOWEST`] and [`FloatFormat::EXP_LARGEST`]. The power of two is multiplied as two
+/// factors, so that results near both ends of the range are rounded only once.
 #[inline(always)]
 fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(x);
@@ -67,7 +67,8 @@ fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     power * T::power_of_two(half) * T::power_of_two(rest + T::rounder())
 }
 
-/// Returns `exp x - 1` as `2 (s p + (s - 1/2))` with `p = exp r - 1` and `s = 2^(n-1)`, which stays finite.
+/// Returns `exp x - 1`. With `exp x = 2^n exp r`, it is computed as `2 (s p + (s - 1/2))`, where `p = exp r - 1` and `s = 2^(n-1)`. The number `s`
+/// is always finite.
 #[inline(always)]
 pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(below(above(x, T::Format::EXPM1_LOWEST), T::Format::EXP_LARGEST));
@@ -77,14 +78,15 @@ pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
     x.when(x.magnitude().less(T::number(T::Format::TINY)), value)
 }
 
-/// Returns the natural logarithm.
+/// Returns the natural logarithm of `x`.
 #[inline(always)]
 pub fn log<A: Arch, T: Lane>(x: T) -> T {
     let (m, k) = x.split_any();
     edges(x, x, T::Format::log_reduced::<A, T>(m - T::one(), k))
 }
 
-/// Replaces `value`, the logarithm of `u`, by its limit if `u` is 0 or infinite, and by NaN if `u` is negative. `x` must be infinite where `u` is.
+/// Corrects `value`, the computed logarithm of `u`, for special values of `u`. If `u` is 0 or infinite, returns the limit of the logarithm. If `u`
+/// is negative, returns NaN. Where `u` is infinite, `x` must be infinite too.
 #[inline(always)]
 fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     let value = x.when(u.equals(T::number(f64::INFINITY)), value);
@@ -92,7 +94,8 @@ fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     value.when(T::zero().at_most(u), T::number(f64::NAN))
 }
 
-/// Returns `log (1 + x)`: the logarithm of the rounded sum, with the rounding error of the sum added to the reduced argument.
+/// Returns `log (1 + x)`. It is computed as the logarithm of the rounded sum `1 + x`. The rounding error of this sum is added to the reduced
+/// argument of the logarithm.
 #[inline(always)]
 pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
     let u = T::one() + x;
@@ -116,7 +119,7 @@ fn softplus_rest<A: Arch, T: Lane>(x: T) -> T {
     e * T::Format::log1p_slope::<A, T>(e)
 }
 
-/// Returns the sine of `x + shift pi / 2`, from the quadrant and the angle within it.
+/// Returns the sine of `x + shift pi / 2`. It is computed from the quadrant of the angle and the remaining angle within the quadrant.
 #[inline(always)]
 fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     let rounded = x.fma::<A>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
@@ -130,7 +133,7 @@ fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     (-value).when(quadrant.has(1), value)
 }
 
-/// Returns whether the sine or cosine of `x` is not valid: because the angle is too large, or because the processor lacks the fused
+/// Returns whether the computed sine or cosine of `x` is invalid. This is the case if the angle is too large, or if the processor lacks the fused
 /// multiply-add that an exact reduction needs.
 #[inline(always)]
 fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
@@ -138,7 +141,7 @@ fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     T::Mask::known(!A::FUSED) | !inside
 }
 
-/// The cosine.
+/// The cosine function.
 pub struct Cos;
 
 impl Elementwise for Cos {
@@ -157,7 +160,7 @@ impl Elementwise for Cos {
     }
 }
 
-/// The sine.
+/// The sine function.
 pub struct Sin;
 
 impl Elementwise for Sin {
@@ -179,7 +182,8 @@ impl Elementwise for Sin {
     }
 }
 
-/// Returns `erfc a` for `a` from 1/2 on, as the product of `exp(-a^2)`, corrected for the rounding error of the square, and the remaining factor.
+/// Returns `erfc a` for `a` from 1/2 on. It is the product of `exp(-a^2)` and a remaining factor. The exponential is corrected for the rounding
+/// error of `a^2`.
 #[inline(always)]
 fn complement<A: Arch, T: Lane>(a: T) -> T {
     let a = below(a, T::Format::ERFC_LARGEST);
@@ -190,13 +194,13 @@ fn complement<A: Arch, T: Lane>(a: T) -> T {
     bell * (inverse * T::Format::erfc_scaled::<A, T>((a - centre) * inverse))
 }
 
-/// Returns `x^2 - square`, where `square` is `x^2` rounded.
+/// Returns `x^2 - square`, where `square` is the rounded value of `x^2`.
 #[inline(always)]
 fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     if A::FUSED {
         return x.fma::<A>(x, -square);
     }
-    // The square of a number with half of the digits is exact.
+    // `low` is a mask that removes the last digits of a number. The square of a number with half of the digits is exact.
     let low = T::Bits::known((1 << (T::Format::MANTISSA / 2 + 1)) - 1);
     let high = T::from_bits(x.bits() & !low);
     (high * high - square) + (x - high) * (x + high)
@@ -218,7 +222,7 @@ macro_rules! functions {
 }
 
 functions! {
-    /// The error function: an odd polynomial near zero, the complement elsewhere.
+    /// The error function. Near zero it is an odd polynomial, and elsewhere it is computed from its complement.
     Erf |x| {
         let a = x.magnitude();
         let near = a * T::Format::erf_slope::<A, T>(a * a);
@@ -231,7 +235,7 @@ functions! {
         let near = T::one() - x * T::Format::erf_slope::<A, T>(a * a);
         near.when(a.less(T::number(0.5)), far.when(T::zero().less(x), T::number(2.0) - far))
     };
-    /// The exponential.
+    /// The exponential function.
     Exp |x| exp::<A, T>(x);
     /// `exp x - 1`.
     Expm1 |x| expm1::<A, T>(x);
@@ -248,7 +252,7 @@ functions! {
     };
     /// `log (1 + exp x)`.
     Softplus |x| x.when(T::zero().less(x), T::zero()) + softplus_rest::<A, T>(x);
-    /// The hyperbolic tangent, through `exp(2 |x|) - 1`.
+    /// The hyperbolic tangent, computed from `exp(2 |x|) - 1`.
     Tanh |x| {
         let a = x.magnitude();
         let e = expm1::<A, T>(T::number(2.0) * below(a, -T::Format::EXPM1_LOWEST));
@@ -256,10 +260,10 @@ functions! {
     };
 }
 
-/// A scalar operation, and the function that computes it.
+/// A scalar operation, and the function that approximates it.
 pub type ApproximatedOp<T> = (Scalar, fn(T) -> T);
 
-/// Returns all functions. Some are not valid everywhere: see [`Elementwise::is_beyond`].
+/// Returns all approximated functions. Some of them are invalid for some arguments: see [`Elementwise::is_beyond`].
 pub fn table<A: Arch, T: Lane>() -> [ApproximatedOp<T>; 12] {
     [
         (Scalar::Cos, Cos::apply::<A, T>),

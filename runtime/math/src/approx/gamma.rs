@@ -1,7 +1,8 @@
-//! Gamma variates and their derivative with respect to the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
+//! Gamma variates and their derivative with respect to the shape, in `f64` and without branches. The functions here are the steps of the
+//! loops in [`crate::gamma`].
 //!
-//! For a variate, the caller makes attempts until one is accepted. For the derivative of a variate below the mode, the caller adds terms of
-//! a series until they vanish. The functions here compute one step of these loops.
+//! To generate a variate, the caller makes attempts until one is accepted. To compute the derivative of a variate below the mode, the
+//! caller adds the terms of a series until they are negligible. Each function here computes one step of such a loop.
 
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
@@ -10,7 +11,7 @@ use super::noise::{NoiseLaw, StandardNormal, Uniform};
 use super::rare::digamma;
 use crate::gamma::{DEPTH, NODES, SERIES};
 
-/// Returns the constants of a shape: `d` and `c` of Marsaglia and Tsang.
+/// Returns the constants `d` and `c` of Marsaglia and Tsang's method for a shape.
 fn sizes<T: Lane<Format = Double>>(shape: T) -> (T, T) {
     let raised = (shape + T::one()).when(shape.less(T::one()), shape);
     let d = raised - T::number(1.0 / 3.0);
@@ -22,14 +23,15 @@ pub fn fallback<T: Lane<Format = Double>>(shape: T) -> T {
     finish(shape, sizes(shape).0)
 }
 
-/// Returns `variate`, or infinity for an infinite shape, or NaN for a shape that is not positive.
+/// Corrects a variate for special shapes. Returns infinity if the shape is infinite, and NaN if the shape is not positive. Otherwise
+/// returns `variate`.
 fn finish<T: Lane<Format = Double>>(shape: T, variate: T) -> T {
     let infinity = T::number(f64::INFINITY);
     let variate = infinity.when(shape.equals(infinity), variate);
     variate.when(T::zero().less(shape), T::number(f64::NAN))
 }
 
-/// Makes an attempt with the four words of its block. Returns whether the attempt is accepted, and the variate.
+/// Makes one attempt at a variate, from the four random words of a block. Returns whether the attempt is accepted, and the variate.
 pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::Mask, T) {
     let [first, second, third, fourth] = words;
     let (d, c) = sizes(shape);
@@ -48,7 +50,8 @@ pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::M
     (accepted | !usual, finish(shape, variate))
 }
 
-/// Returns whether the derivative at `g` is computed by the series, and the first term of the series: `digamma(shape + 1) - log g`.
+/// Returns whether the series must be used to compute the derivative at `g`, and the first term of the series,
+/// `digamma(shape + 1) - log g`.
 pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     let ordinary = T::zero().less(shape) & T::zero().less(g);
     let low = g.at_most(shape) | g.at_most(T::one());
@@ -56,7 +59,8 @@ pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     (series, digamma(shape + T::one()) - log::<Fused, T>(g))
 }
 
-/// Returns the derivative. `sum` is the sum of the series, and is ignored where [`series_start`] does not select the series.
+/// Returns the derivative of a variate with respect to the shape. `sum` is the sum of the series. Where [`series_start`] does not select
+/// the series, `sum` is ignored.
 pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     let (is_series, _) = series_start(shape, g);
     let above = !(g.at_most(shape) | g.at_most(T::one()));
@@ -68,7 +72,8 @@ pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     value.when(defined, T::number(f64::NAN))
 }
 
-/// Returns the derivative as `g` times an integral from 0 to `side` times infinity; see [`crate::gamma::gradient`].
+/// Returns the derivative as `g` times an integral. The integral is from 0 to plus or minus infinity, depending on the sign of `side`: see
+/// [`crate::gamma::gradient`].
 fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     let exponent = |w: T| (shape - g) * w - g * (expm1::<Fused, T>(w) - w);
     let offset = log_minus_mean(shape, g);
@@ -91,7 +96,7 @@ fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     g * half * sum
 }
 
-/// Returns `log g - digamma(shape)`, without cancellation if both terms are large.
+/// Returns `log g - digamma(shape)`. If both terms are large, they do not cancel.
 fn log_minus_mean<T: Lane<Format = Double>>(shape: T, g: T) -> T {
     let small = log::<Fused, T>(g) - digamma(shape);
     let ratio = (g - shape) / shape;
@@ -140,7 +145,7 @@ mod tests {
                 gamma::variate(77, [1, 2, 3], element as u64, shape),
             );
             let same = got == want || got.is_nan() && want.is_nan();
-            // For small shapes a variate is multiplied by a power with a large exponent, which amplifies errors.
+            // If the shape is small, a variate is raised to a power with a large exponent, which amplifies errors.
             let bound = 1e-14 * (1.0 + 40.0 / shape.min(1.0));
             assert!(
                 same || (got - want).abs() <= bound * want,

@@ -1,18 +1,19 @@
-//! The operations on elements that the functions use: arithmetic, comparisons that give masks, and access to bits.
+//! The operations on elements from which the functions are composed: arithmetic, comparisons that return masks,
+//! and access to bits.
 
 use super::format::FloatFormat;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// The instructions of a processor that combine products and sums.
+/// The instruction set of a processor, as far as it affects products and sums.
 pub trait Arch {
-    /// True if a fused multiply-add is one instruction.
+    /// True if the processor computes a fused multiply-add with one instruction.
     const FUSED: bool;
 }
 
 /// The instruction set for which this crate is compiled.
 pub struct Plain;
 
-/// A processor with fused multiply-add.
+/// An instruction set with fused multiply-add.
 pub struct Fused;
 
 impl Arch for Plain {
@@ -23,13 +24,13 @@ impl Arch for Fused {
     const FUSED: bool = true;
 }
 
-/// A Boolean for each element.
+/// A mask: one Boolean per element.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    /// Returns the same Boolean for every element.
+    /// Returns a mask with the same Boolean for every element.
     fn known(value: bool) -> Self;
 }
 
-/// An unsigned integer, of 32 or 64 bits.
+/// An unsigned integer with 32 or 64 bits.
 pub trait Word:
     Copy
     + BitAnd<Output = Self>
@@ -39,43 +40,43 @@ pub trait Word:
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
-    /// The type of comparisons.
+    /// The type of the masks that comparisons return.
     type Mask: Mask;
 
-    /// Returns the same word for every element; bits that do not fit are dropped.
+    /// Returns the same word for every element. Bits of `value` that do not fit are dropped.
     fn known(value: u64) -> Self;
-    /// Returns the wrapping sum.
+    /// Returns the sum, which wraps around on overflow.
     fn plus(self, other: Self) -> Self;
     /// Returns whether `self < other`.
     fn below(self, other: Self) -> Self::Mask;
-    /// Returns whether a bit is set.
+    /// Returns whether the bit with this index is set.
     fn has(self, bit: u32) -> Self::Mask;
-    /// Returns `self` where the condition is true and `other` elsewhere, without a branch.
+    /// Returns `self` where the condition is true, and `other` elsewhere. The selection does not need a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
 }
 
-/// One element: a real number of some [`FloatFormat`].
+/// One element: a real number in some [`FloatFormat`].
 pub trait Lane:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// The precision of the element.
+    /// The precision of the elements.
     type Format: FloatFormat;
-    /// The type of comparisons. Comparisons with NaN are false.
+    /// The type of the masks that comparisons return. A comparison with NaN is false.
     type Mask: Mask;
-    /// The type of the element's bits.
+    /// The type of the words that hold the bits of an element.
     type Bits: Word<Mask = Self::Mask>;
-    /// The type of 32 random bits.
+    /// The type of the words that hold 32 random bits.
     type Half: Word<Mask = Self::Mask>;
 
-    /// Returns the number nearest to `value`, the same for every element.
+    /// Returns the number of this precision that is nearest to `value`, for every element.
     fn number(value: f64) -> Self;
-    /// Returns `self * factor + term`, rounded once if `A` has a fused multiply-add.
+    /// Returns `self * factor + term`. If `A` has a fused multiply-add, the result is rounded only once.
     fn fma<A: Arch>(self, factor: Self, term: Self) -> Self;
     /// Returns `|self|`.
     fn magnitude(self) -> Self;
     /// Returns `|self|` with the sign of `sign`.
     fn with_sign(self, sign: Self) -> Self;
-    /// Returns the square root.
+    /// Returns the square root of `self`.
     fn root(self) -> Self;
     /// Returns whether `self < other`.
     fn less(self, other: Self) -> Self::Mask;
@@ -83,15 +84,15 @@ pub trait Lane:
     fn at_most(self, other: Self) -> Self::Mask;
     /// Returns whether `self == other`.
     fn equals(self, other: Self) -> Self::Mask;
-    /// Returns `self` where the condition is true and `other` elsewhere, without a branch.
+    /// Returns `self` where the condition is true, and `other` elsewhere. The selection does not need a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
     /// Returns the bits of the element.
     fn bits(self) -> Self::Bits;
     /// Returns the number with these bits.
     fn from_bits(bits: Self::Bits) -> Self;
-    /// Returns the number nearest to an unsigned integer.
+    /// Returns the number of this precision that is nearest to an unsigned integer.
     fn from_unsigned(word: Self::Half) -> Self;
-    /// Returns the number nearest to an integer in two's complement.
+    /// Returns the number of this precision that is nearest to a signed integer in two's complement.
     fn from_signed(word: Self::Half) -> Self;
 
     /// Returns 0.
@@ -106,20 +107,21 @@ pub trait Lane:
         Self::number(1.0)
     }
 
-    /// Returns a number whose addition rounds to an integer; the low bits of the sum then hold the integer.
+    /// Returns a large number. When it is added to a number, the sum is rounded to an integer, and the low bits of
+    /// the sum hold this integer.
     #[inline(always)]
     fn rounder() -> Self {
         Self::number(1.5 * (1u64 << Self::Format::MANTISSA) as f64)
     }
 
-    /// Returns `2^n`, given `n + rounder`, where `n` is the exponent of a normal number.
+    /// Returns `2^n`, where `n` is the exponent of a normal number. The argument is `n + rounder`.
     #[inline(always)]
     fn power_of_two(rounded: Self) -> Self {
         let one = Self::Bits::known(Self::Format::ONE);
         Self::from_bits((rounded.bits() << Self::Format::MANTISSA).plus(one))
     }
 
-    /// Returns `(m, k)` with `self = m 2^k` and `m` in `[sqrt(1/2), sqrt 2)`, for positive normal `self`.
+    /// Writes a positive normal number as `m 2^k`, with `m` in `[sqrt(1/2), sqrt 2)`. Returns `(m, k)`.
     #[inline(always)]
     fn split(self) -> (Self, Self) {
         let (mantissa, one, lowest) = (
@@ -127,7 +129,7 @@ pub trait Lane:
             Self::Format::ONE,
             Self::Format::ROOT_OF_HALF,
         );
-        // An integer added to this number is in the low bits of the sum.
+        // If a small integer is added to this number, the low bits of the sum hold the integer.
         let integer = (1u64 << mantissa) as f64;
         let shifted = self.bits().plus(Self::Bits::known(one - lowest));
         let low = shifted & Self::Bits::known((1 << mantissa) - 1);
@@ -138,7 +140,7 @@ pub trait Lane:
         )
     }
 
-    /// Returns `(m, k)` as [`Lane::split`] does, for subnormal numbers too.
+    /// Returns the same pair `(m, k)` as [`Lane::split`], but also accepts subnormal numbers.
     #[inline(always)]
     fn split_any(self) -> (Self, Self) {
         let small = self.less(Self::number(Self::Format::SMALLEST));
@@ -149,7 +151,7 @@ pub trait Lane:
     }
 }
 
-/// Evaluates the polynomial with these coefficients, constant first.
+/// Evaluates a polynomial. The constant coefficient comes first.
 #[inline(always)]
 pub fn horner<A: Arch, T: Lane, C: Copy + Into<f64>, const N: usize>(x: T, coefficients: [C; N]) -> T {
     let mut sum = T::number(coefficients[N - 1].into());

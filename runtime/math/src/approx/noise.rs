@@ -1,20 +1,20 @@
-//! Random numbers: the words of Philox 4x32-10, and the numbers computed from words.
+//! Random numbers. Philox 4x32-10 generates words, from which the numbers are computed.
 //!
-//! The streams are defined in [`crate::philox`].
+//! The assignment of random numbers to sites and elements is defined in [`crate::philox`].
 
 use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Word};
 use std::ops::BitXor;
 
-/// A type for the 32-bit words of a counter.
+/// A type that holds the 32-bit words of a counter.
 pub trait Carrier: Copy + BitXor<Output = Self> {
-    /// Returns the wrapping sum.
+    /// Returns the sum, which wraps around on overflow.
     fn plus(self, number: u32) -> Self;
-    /// Returns the upper and the lower word of the product.
+    /// Returns the upper and the lower 32-bit word of the product.
     fn product(self, factor: u32) -> (Self, Self);
 }
 
-/// Returns the words of the block with this counter.
+/// Returns the four random words for this counter and key.
 #[inline(always)]
 pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
     let (mut x, mut key) = (counter, key);
@@ -32,16 +32,16 @@ pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
     x
 }
 
-/// The distribution of a stream.
+/// A distribution of random numbers.
 pub trait NoiseLaw {
-    /// Returns elements 0 and 1, or 2 and 3, of a block from their words.
+    /// Returns two elements of a block from two of its words: elements 0 and 1, or elements 2 and 3.
     fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T);
 }
 
-/// Uniform on (0, 1).
+/// The uniform distribution on (0, 1).
 pub struct Uniform;
 
-/// Standard normal.
+/// The standard normal distribution.
 pub struct StandardNormal;
 
 impl NoiseLaw for Uniform {
@@ -72,17 +72,17 @@ fn fraction<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::middle::<A, T>(word) * ulp::<T>()
 }
 
-/// Returns the uniform number of a word, which is below 1 even after rounding.
+/// Returns the uniform number that a word stands for. The number is below 1 even after rounding.
 #[inline(always)]
 fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let number = fraction::<A, T>(word);
-    // The largest f32 below 1. In f64 the number of every word is below 1.
+    // This is the largest f32 number below 1. In f64, the numbers of all words are below 1.
     let largest = T::number(1.0 - f64::from(f32::EPSILON) / 2.0);
     largest.when(number.equals(T::one()), number)
 }
 
-/// Returns the logarithm of the uniform number of a word. If this number is above `sqrt(1/2)`, its distance from 1 is computed from the
-/// complement of the word: rounding the number to `f32` would lose the relative accuracy of the distance.
+/// Returns the logarithm of the uniform number that a word stands for. If this number is above `sqrt(1/2)`, its distance from 1 is
+/// computed from the complement of the word. If the number were rounded to `f32` first, the distance would lose its relative accuracy.
 #[inline(always)]
 fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let (m, k) = fraction::<A, T>(word).split();
@@ -91,7 +91,8 @@ fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::log_reduced::<A, T>(f, T::zero().when(upper, k))
 }
 
-/// Returns `(cos, sin)` of `2 pi` times the uniform number of a word. The top bits give the quadrant without rounding.
+/// Returns the cosine and the sine of `2 pi` times the uniform number that a word stands for. The top bits of the word determine the
+/// quadrant without rounding.
 #[inline(always)]
 fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
     const EIGHTH: u32 = 1 << 29;
@@ -107,7 +108,7 @@ fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
     ((-x).when(next.has(1), x), (-y).when(quadrant.has(1), y))
 }
 
-/// Returns `(cos, sin)` for angles of at most a quarter of pi.
+/// Returns the cosine and the sine of an angle of at most `pi / 4`.
 #[inline(always)]
 pub fn cos_sin<A: Arch, T: Lane>(angle: T) -> (T, T) {
     let z = angle * angle;

@@ -1,4 +1,4 @@
-//! Machine numbers as elements.
+//! Implements the element types for machine numbers.
 
 use super::format::{Double, Single};
 use super::lane::{Arch, Lane, Mask, Word};
@@ -6,7 +6,7 @@ use super::noise::Carrier;
 use std::fmt::Debug;
 use std::hint::select_unpredictable;
 
-/// An element that is a number.
+/// An element that is a machine number.
 pub trait Number: Lane<Mask = bool, Half = u32> + Debug + PartialOrd + Send + Sync + 'static {
     /// 0.
     const ZERO: Self;
@@ -15,7 +15,7 @@ pub trait Number: Lane<Mask = bool, Half = u32> + Debug + PartialOrd + Send + Sy
     /// The smallest positive normal number.
     const SMALLEST: Self;
 
-    /// Converts to `f64`, exactly.
+    /// Converts the number to `f64` without rounding.
     fn to_f64(self) -> f64;
 }
 
@@ -61,8 +61,8 @@ macro_rules! words {
 
 words!(u32 u64);
 
-/// In a 64-bit element, the product of two words needs no vector shuffles. The upper half of an element is not cleared, because products
-/// and results read only the lower half.
+/// A 32-bit word is stored in a 64-bit element, because the product of two words then needs no vector shuffles. The upper half of the
+/// element is not cleared, because products and results read only the lower half.
 impl Carrier for u64 {
     #[inline(always)]
     fn plus(self, number: u32) -> u64 {

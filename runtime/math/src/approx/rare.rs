@@ -1,8 +1,8 @@
-//! Functions that programs seldom call, in `f64`: powers, the logarithm of the gamma function and its derivatives, sines of large
-//! angles. The formulas are those of [`crate::special`], with a fixed number of steps, and selections instead of branches.
+//! Functions that programs seldom call, computed in `f64`: powers, the logarithm of the gamma function, the derivatives of this logarithm, and sines
+//! of large angles. The formulas are those of [`crate::special`], with a fixed number of steps, and with selections instead of branches.
 //!
 //! Where exact references are known, the error of a power is at most `1e-15` times its value. The error of any other function is at most `4e-15`
-//! times the size of the terms that are added (for negative arguments, the terms of the reflection).
+//! times the size of the terms that are added. For negative arguments, these are the terms of the reflection formula.
 
 use super::format::{Double, FloatFormat};
 use super::functions::{log, log1p};
@@ -11,32 +11,32 @@ use super::noise::cos_sin;
 use crate::special::zeta;
 use std::f64::consts::PI;
 
-/// The number of steps of the recurrence after which the asymptotic series are accurate.
+/// The number of steps of the recurrence. After these steps, the asymptotic series are accurate.
 const STEPS: usize = 10;
 
-/// `2^52`, beyond which every number is an integer.
+/// The number `2^52`. Every larger number is an integer.
 const INTEGERS: f64 = 4_503_599_627_370_496.0;
 
-/// The largest angle that is reduced in three steps.
+/// The largest angle that is reduced to a quadrant by three subtractions.
 const ANGLE_LARGEST: f64 = 1e13;
 
-/// Evaluates the polynomial in `x` with these coefficients, constant first.
+/// Evaluates a polynomial in `x`. The constant coefficient comes first.
 fn series<T: Lane, const N: usize>(x: T, coefficients: [f64; N]) -> T {
     horner::<Fused, T, _, N>(x, coefficients)
 }
 
-/// Returns the integer nearest to a non-negative number of at most [`INTEGERS`].
+/// Returns the integer nearest to `x`, which must be between 0 and [`INTEGERS`].
 fn nearest<T: Lane>(x: T) -> T {
     (x + T::number(INTEGERS)) - T::number(INTEGERS)
 }
 
-/// An argument of the gamma function and its derivatives, mapped to the range in which series are accurate.
+/// An argument of the gamma function or of one of its derivatives. The argument is mapped to the range in which the asymptotic series are accurate.
 struct Argument<T: Lane> {
     /// True if the argument was reflected to `1 - x`.
     reflected: T::Mask,
-    /// True if the argument is a pole.
+    /// True if the gamma function has a pole at the argument.
     pole: T::Mask,
-    /// `(cos, sin)` of `pi x` for reflected arguments, except for a sign that both share.
+    /// `(cos, sin)` of `pi x` for reflected arguments. The signs of both may be wrong, but then both are.
     turn: (T, T),
     /// The argument after reflection.
     x: T,
@@ -47,7 +47,7 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     let magnitude = x.magnitude();
     let whole = magnitude.when(T::number(INTEGERS).at_most(magnitude), nearest(magnitude));
     let rest = magnitude - whole;
-    // An angle above an eighth of a turn is replaced by its difference from a quarter of a turn, which exchanges cosine and sine.
+    // If the angle is above an eighth of a turn, it is subtracted from a quarter of a turn. The subtraction exchanges cosine and sine.
     let far = T::number(0.25).less(rest.magnitude());
     let folded = (T::number(0.5) - rest.magnitude()).when(far, rest.magnitude());
     let (cos, sin) = cos_sin::<Fused, T>(folded * T::number(PI));
@@ -60,8 +60,8 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the raised argument, and the result of folding `each`, from `start` on, over the
-/// arguments to which 1 was added.
+/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the resulting argument. Also folds `each` over all arguments to which 1 was added,
+/// beginning with `start`, and returns the result.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));
@@ -94,7 +94,8 @@ pub fn lgamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(infinite, value)
 }
 
-/// Returns `value`, or the Taylor series at 1 if `x` is near one of the zeros 1 and 2, where the recurrence would cancel.
+/// Corrects `value`, the computed logarithm of the gamma function. Near its zeros 1 and 2, the terms of the recurrence would cancel, so the Taylor
+/// series at 1 is returned there. Elsewhere, `value` is returned.
 fn near_zeros<T: Lane<Format = Double>>(x: T, value: T, reflected: T::Mask) -> T {
     let mut coefficients = [0.0; 31];
     coefficients[0] = -0.577_215_664_901_532_9;
@@ -149,7 +150,7 @@ pub fn trigamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(at.pole, value)
 }
 
-/// Returns `log a` of a positive number as the sum of two numbers, the second below half a unit in the last place of the first.
+/// Returns the logarithm of a positive number as the sum of two numbers. The second is at most half a unit in the last place of the first.
 fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     let (m, k) = a.split_any();
     let f = m - T::one();
@@ -167,7 +168,7 @@ fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     (high, rest - (high - sum))
 }
 
-/// Returns `x ^ y`; NaN for negative `x` if `y` is not an integer.
+/// Returns `x ^ y`. If `x` is negative and `y` is not an integer, returns NaN.
 pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
     let (a, b) = (x.magnitude(), y.magnitude());
     let (infinity, zero, one) = (T::number(f64::INFINITY), T::zero(), T::one());
@@ -191,7 +192,7 @@ pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
     one.when(y.equals(zero) | x.equals(one), power)
 }
 
-/// Returns `(cos, sin)` of any angle.
+/// Returns the cosine and the sine of any angle.
 pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let far = T::number(ANGLE_LARGEST).less(x.magnitude());
     let (near_quadrant, near) = reduced(x);
@@ -212,7 +213,7 @@ pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
     )
 }
 
-/// Returns `(n, r)` with `x = n pi / 2 + r`, for angles of at most [`ANGLE_LARGEST`].
+/// Writes an angle as `x = n pi / 2 + r`, and returns `(n, r)`. The magnitude of the angle must be at most [`ANGLE_LARGEST`].
 fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let n = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder()) - T::rounder();
     // The first difference is exact, because it is a multiple of the last bit of `pi / 2` and below 2.
@@ -222,8 +223,9 @@ fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     (n, angle)
 }
 
-/// Returns the same as [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] on (Payne and Hanek 1983, "Radian reduction for trigonometric
-/// functions"). Bits of `2 / pi` are left out if their product with the angle is a multiple of 4, or below the required accuracy.
+/// Returns the same as [`reduced`] for angles above [`ANGLE_LARGEST`], with `n` modulo 4. The method is that of Payne and Hanek (1983), "Radian
+/// reduction for trigonometric functions". A bit of `2 / pi` is left out if its product with the angle is a multiple of 4, or if the product is below
+/// the required accuracy.
 fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let (_, k) = x.split();
     let passed = (k - T::number(55.0)) * T::number(1.0 / 24.0);
@@ -242,10 +244,10 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
             let term = part * digit * T::number(0.5f64.powi(24 * at));
             let quarter = term * T::number(0.25);
             let turns = (quarter + T::rounder()) - T::rounder();
-            // A product of 48 bits that is this large is a multiple of 4.
+            // Every product of 48 bits with this magnitude or more is a multiple of 4.
             let large = T::number(2f64.powi(51)).at_most(term);
             let term = T::zero().when(large, term - T::number(4.0) * turns);
-            // Adds two numbers, and accumulates the rounding error of the sum.
+            // This adds two numbers, and accumulates the rounding error of the sum.
             let next = sum + term;
             let other = next - sum;
             low = low + ((sum - (next - other)) + (term - other));
@@ -265,10 +267,10 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     )
 }
 
-/// The number of digits of `2 / pi` that a far angle needs.
+/// The number of 24-bit digits of `2 / pi` that are used for a large angle.
 const DIGITS: usize = 8;
 
-/// Returns [`DIGITS`] digits of [`TWO_OVER_PI`], starting at the position in the low bits of a word.
+/// Returns [`DIGITS`] digits of [`TWO_OVER_PI`]. The low bits of `place` hold the index of the first digit.
 fn window<T: Lane<Format = Double>>(place: T::Bits) -> Vec<T> {
     let digit = |at: usize| T::number(f64::from(TWO_OVER_PI.get(at).copied().unwrap_or(0)));
     let mut digits: Vec<T> = (0..DIGITS + 63).map(digit).collect();
@@ -282,7 +284,7 @@ fn window<T: Lane<Format = Double>>(place: T::Bits) -> Vec<T> {
     digits
 }
 
-/// `2 / pi` in 24-bit digits.
+/// The digits of `2 / pi`, with 24 bits each.
 #[rustfmt::skip]
 const TWO_OVER_PI: [u32; 49] = [
     0xA2_F983, 0x6E_4E44, 0x15_29FC, 0x27_57D1, 0xF5_34DD, 0xC0_DB62, 0x95_993C, 0x43_9041,
@@ -307,7 +309,7 @@ mod tests {
         );
     }
 
-    /// Positive arguments of every size. The tests negate some of them.
+    /// Returns positive arguments of all orders of magnitude. Some tests negate them.
     fn points() -> impl Iterator<Item = f64> {
         let powers = (0..=4000).map(|i| 10f64.powf(f64::from(i) / 200.0 - 10.0));
         let near = (0..=4000).map(|i| f64::from(i) / 640.0 + 0.013);
@@ -333,8 +335,8 @@ mod tests {
         }
     }
 
-    /// For reflected arguments, the reference rounds `pi x` before it computes the sine. The error of the reference itself therefore grows with `x`,
-    /// and near poles.
+    /// For reflected arguments, the reference rounds `pi x` before it takes the sine. The error of the reference therefore grows with `x`, and is
+    /// large near poles.
     #[test]
     fn reflected_arguments_agree_with_the_reference() {
         for x in points().filter(|x| *x < 30.0).map(|x| -x) {
@@ -440,7 +442,7 @@ mod tests {
             close(cos, x.cos(), 3e-16, &format!("cos {x}"));
             close(sin, x.sin(), 3e-16, &format!("sin {x}"));
         }
-        // Kahan's hardest number: the double that is nearest to a multiple of half pi.
+        // This is Kahan's hardest number: the double-precision number that is nearest to a multiple of `pi / 2`.
         let hardest = f64::from_bits(0x7506_AC5B_262C_A1FF);
         let (cos, sin) = turn(hardest);
         close(cos, hardest.cos(), 4e-15 * hardest.cos().abs(), "hardest");

@@ -1,7 +1,7 @@
-//! Elements that record the operations on them: a function of [`super::functions`] that is applied to such an element becomes a list of operations.
+//! Elements that record the operations that are applied to them. If a function of [`super::functions`] is applied to such an element, the result is
+//! a list of operations.
 //!
-//! Operations whose operands are constants are evaluated immediately, so that a recording contains only the operations that
-//! depend on its inputs.
+//! Operations whose operands are constants are evaluated immediately, so a recording contains only operations that depend on its inputs.
 
 mod evaluate;
 mod values;
@@ -35,7 +35,7 @@ pub enum RecordedType {
 }
 
 impl RecordedType {
-    /// Returns the kind of real numbers of this precision.
+    /// Returns the type of real numbers with this precision.
     pub fn real(precision: Precision) -> RecordedType {
         match precision {
             Precision::F32 => RecordedType::Single,
@@ -44,7 +44,8 @@ impl RecordedType {
     }
 }
 
-/// An operation. Reals are rounded to nearest, comparisons with NaN are false, integers wrap.
+/// An operation on recorded values. Results of operations on reals are rounded to the nearest number, comparisons with NaN are false, and integers
+/// wrap around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedOp {
     /// The sum of reals.
@@ -57,97 +58,97 @@ pub enum RecordedOp {
     Div,
     /// The negation of a real.
     Neg,
-    /// `a * b + c` of reals, rounded once.
+    /// The sum `a * b + c` of reals, rounded only once.
     Fma,
     /// The absolute value of a real.
     Magnitude,
     /// The absolute value of the first operand with the sign of the second.
     WithSign,
-    /// The square root.
+    /// The square root of a real.
     Root,
-    /// `a < b` for reals.
+    /// The comparison `a < b` of reals.
     Less,
-    /// `a <= b` for reals.
+    /// The comparison `a <= b` of reals.
     AtMost,
-    /// `a == b` for reals.
+    /// The comparison `a == b` of reals.
     Equals,
-    /// The second operand if the first operand (a Boolean) is true, else the third.
+    /// The second operand if the first operand, a Boolean, is true, and the third operand otherwise.
     Select,
     /// The bits of a real.
     Bits,
-    /// The real with these bits.
+    /// The real that is represented by these bits.
     FromBits,
-    /// The real nearest to an unsigned integer.
+    /// The real that is nearest to an unsigned integer.
     FromUnsigned,
-    /// The real nearest to an integer in two's complement.
+    /// The real that is nearest to a signed integer in two's complement.
     FromSigned,
-    /// A 32-bit real, converted to 64 bits.
+    /// A 32-bit real, converted to a 64-bit real.
     Widen,
     /// The 32-bit real that is nearest to a 64-bit real.
     Narrow,
     /// The bits that are set in both integers or Booleans.
     And,
-    /// The bits that are set in at least one.
+    /// The bits that are set in at least one of two integers or Booleans.
     Or,
-    /// The bits that are set in exactly one.
+    /// The bits that are set in exactly one of two integers or Booleans.
     Xor,
-    /// An integer shifted left.
+    /// An integer, shifted left by this number of bits.
     ShiftLeft(u32),
-    /// An integer shifted right, filled with zeros.
+    /// An integer, shifted right by this number of bits and filled with zeros.
     ShiftRight(u32),
     /// The sum of integers.
     Plus,
-    /// `a < b` for unsigned integers.
+    /// The comparison `a < b` of unsigned integers.
     Below,
-    /// True if this bit of an integer is set.
+    /// True if the bit with this index is set in an integer.
     Has(u32),
     /// The upper half of the 64-bit product of an integer and this number.
     ProductHigh(u32),
-    /// The lower half of the same product.
+    /// The lower half of the 64-bit product of an integer and this number.
     ProductLow(u32),
 }
 
-/// An operand or a result.
+/// An operand or the result of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedOperand {
     /// A constant, given by its bits. The constant is the same for every element.
     Known(RecordedType, u64),
-    /// An input, by position.
+    /// An input of the recording, by its index.
     Input(usize),
-    /// The result of a step, by position.
+    /// The result of a step of the recording, by the index of the step.
     Step(usize),
 }
 
-/// One operation and its operands.
+/// One operation of a recording, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedStep {
-    /// The operation.
+    /// The operation of the step.
     pub op: RecordedOp,
     /// The operands of the operation.
     pub operands: Vec<RecordedOperand>,
-    /// The type of the result.
+    /// The type of the result of the step.
     pub kind: RecordedType,
 }
 
-/// A function as a list of operations, in order.
+/// A function, recorded as a list of operations in the order of their evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The types of the inputs.
+    /// The types of the inputs, in order.
     pub inputs: Vec<RecordedType>,
-    /// The steps.
+    /// The operations, in the order of their evaluation.
     pub steps: Vec<RecordedStep>,
-    /// The result.
+    /// The value that the function returns.
     pub result: RecordedOperand,
 }
 
-/// The recording to which values append their steps.
+/// The recorder to which values append their operations.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: RefCell<Vec<RecordedStep>>,
 }
 
 impl Recorder {
-    /// Returns an input.
+    /// Returns the value of the input with the index `at`.
     pub fn input<K: values::Kinded>(&self, at: usize) -> Value<'_, K> {
         Value::new(Some(self), RecordedOperand::Input(at))
     }
@@ -170,8 +171,9 @@ impl Recorder {
     }
 }
 
-/// Records a function of one operand for processors with or without fused multiply-add. The recording is valid on the whole domain. Returns
-/// `None` for scalar operations that are not approximated. The functions of [`rare`] always use fused multiply-adds for exact products.
+/// Records a function of one operand for processors with or without fused multiply-add. `fused` states whether the processors have this
+/// instruction. The recording is valid for all arguments. Returns `None` if the scalar operation is not approximated. The functions in [`rare`]
+/// always use fused multiply-adds, because these give exact products.
 pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
     let recorder = Recorder::default();
     let result = match (precision, fused) {
@@ -201,7 +203,7 @@ fn one<'r, A: Arch, F: RecordedReal>(recorder: &'r Recorder, scalar: Scalar) -> 
     Some(value.operand())
 }
 
-/// Records a function of two operands, as [`unary`] does. Returns `None` for all operations but [`Scalar::Pow`].
+/// Records a function of two operands in the same way as [`unary`]. Returns `None` for all operations except [`Scalar::Pow`].
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Recording> {
     if scalar != Scalar::Pow {
         return None;
@@ -219,13 +221,13 @@ fn power<F: RecordedReal>(recorder: &Recorder) -> RecordedOperand {
     F::narrow(rare::pow(input(0), input(1))).operand()
 }
 
-/// Records uniform noise on (0, 1). The inputs have 32 bits: the lower and the upper word of the key, the element divided by 4, draw, example,
-/// step, and the element modulo 4.
+/// Records the generation of a uniform number on (0, 1). The inputs are words of 32 bits: the lower and the upper word of the key, the element
+/// divided by 4, draw, example, step, and the element modulo 4.
 pub fn uniform(precision: Precision, fused: bool) -> Recording {
     stream::<noise::Uniform>(precision, fused)
 }
 
-/// Records standard normal noise, with the inputs of [`uniform`].
+/// Records the generation of a standard normal number. The inputs are those of [`uniform`].
 pub fn normal(precision: Precision, fused: bool) -> Recording {
     stream::<noise::StandardNormal>(precision, fused)
 }
@@ -250,8 +252,9 @@ fn element<N: NoiseLaw, A: Arch, F: RecordedReal>(recorder: &Recorder) -> Record
     odd.when(word(6).has(0), even).operand()
 }
 
-/// Records one attempt in the loop of a gamma variate, in 64 bits: whether the attempt is accepted, and the variate; see
-/// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and the shape.
+/// Records one attempt in the loop that generates a gamma variate in `f64`. The two recordings return whether the attempt is accepted, and the
+/// variate: see [`crate::approx::gamma`]. The inputs are the lower and the upper word of the attempt's key, the element, draw, example, step, and
+/// the shape.
 pub fn gamma_attempt() -> [Recording; 2] {
     let accepted = attempt(|accepted, _| accepted.operand());
     [accepted, attempt(|_, variate| variate.operand())]
@@ -269,14 +272,15 @@ fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> RecordedOperan
     recorder.finish(inputs, result)
 }
 
-/// Records the variate of a shape that is used if no attempt is accepted.
+/// Records the variate that is used if no attempt is accepted. The input is the shape.
 pub fn gamma_fallback() -> Recording {
     let recorder = Recorder::default();
     let result = gamma::fallback(recorder.input::<Double>(0)).operand();
     recorder.finish(vec![RecordedType::Double], result)
 }
 
-/// Records whether the derivative of a variate is computed by the series, and the first term of the series. Inputs: the shape and the variate.
+/// Records the start of the series for the derivative of a variate. The two recordings return whether the series is used, and its first term. The
+/// inputs are the shape and the variate.
 pub fn gamma_series() -> [Recording; 2] {
     let of = |choose: fn(Value<'_, Truth>, Wide<'_>) -> RecordedOperand| {
         let recorder = Recorder::default();
@@ -291,7 +295,7 @@ pub fn gamma_series() -> [Recording; 2] {
     ]
 }
 
-/// Records the derivative of a variate with respect to its shape. Inputs: the shape, the variate, and the sum of the series.
+/// Records the derivative of a variate with respect to its shape. The inputs are the shape, the variate, and the sum of the series.
 pub fn gamma_gradient() -> Recording {
     let recorder = Recorder::default();
     let input = |at| recorder.input::<Double>(at);

@@ -1,10 +1,10 @@
-//! The evaluation of operations on machine numbers.
+//! Evaluates recorded operations on machine numbers.
 
 use super::{RecordedOp, RecordedOperand, RecordedType, Recording};
 use crate::approx::lane::Fused;
 use crate::approx::numbers::Number;
 
-/// Returns the bits of the number of this kind that is nearest to `value`.
+/// Returns the bits of the number of type `kind` that is nearest to `value`.
 pub fn nearest(kind: RecordedType, value: f64) -> u64 {
     match kind {
         RecordedType::Single => u64::from((value as f32).to_bits()),
@@ -13,7 +13,7 @@ pub fn nearest(kind: RecordedType, value: f64) -> u64 {
     }
 }
 
-/// Evaluates an operation on constants.
+/// Evaluates an operation whose operands are constants.
 pub(super) fn known(op: RecordedOp, kind: RecordedType, operands: &[RecordedOperand]) -> u64 {
     let known = |operand: &RecordedOperand| match operand {
         RecordedOperand::Known(kind, bits) => (*kind, *bits),
@@ -26,7 +26,7 @@ pub(super) fn known(op: RecordedOp, kind: RecordedType, operands: &[RecordedOper
 }
 
 impl Recording {
-    /// Returns the bits of the result, given the bits of the inputs.
+    /// Evaluates the recording. Returns the bits of its result, given the bits of its inputs.
     pub fn evaluate(&self, inputs: &[u64]) -> u64 {
         let mut values: Vec<u64> = Vec::with_capacity(self.steps.len());
         let read = |operand: &RecordedOperand, values: &[u64]| match *operand {
@@ -46,7 +46,7 @@ impl Recording {
     }
 }
 
-/// Evaluates an operation on numbers that are given as kinds and bits.
+/// Evaluates an operation. Each operand is given by its type and its bits.
 fn evaluate(op: RecordedOp, kind: RecordedType, operands: &[(RecordedType, u64)]) -> u64 {
     let bits = |at: usize| operands[at].1;
     match (op, operands[0].0) {

@@ -1,10 +1,11 @@
-//! A recording gives the same bits as the function from which it was made.
+//! Tests that a recording gives the same bits as the function from which it was made.
 
 use super::*;
 use crate::approx::Number;
 use crate::philox;
 
-/// Returns the bits of numbers of every size: random bit patterns, and ordinary numbers.
+/// Returns the bits of numbers of all orders of magnitude: random bit patterns, and ordinary
+/// numbers.
 fn points() -> Vec<u64> {
     let patterns = (0..2000u64)
         .map(|i| philox::words(7, [0; 3], 4 * i))
@@ -41,7 +42,7 @@ fn functions_are_recorded_bit_for_bit() {
     check::<Plain, f64>(false, Precision::F64, f64::from_bits, f64::to_bits);
 }
 
-/// The recorded streams agree with the reference.
+/// The recorded random numbers agree with the reference.
 #[test]
 fn recorded_noise_agrees_with_the_reference() {
     let key = 0x1234_5678_9abc_def0u64;
@@ -87,12 +88,12 @@ fn operations_on_constants_are_not_recorded() {
     assert!(unary(Scalar::Add, Precision::F32, true).is_none());
 }
 
-/// Returns the bits of a real in its precision.
+/// Returns the bits that represent a real in the given precision.
 fn store(precision: Precision, x: f64) -> u64 {
     evaluate::nearest(RecordedType::real(precision), x)
 }
 
-/// Returns a real from its bits.
+/// Returns the real that these bits represent.
 fn load(precision: Precision, bits: u64) -> f64 {
     match precision {
         Precision::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -100,7 +101,7 @@ fn load(precision: Precision, bits: u64) -> f64 {
     }
 }
 
-/// Functions that are computed in 64 bits agree with the rounded references.
+/// Functions that are computed in `f64` agree with their references after rounding.
 #[test]
 fn recorded_rare_functions_agree_with_the_reference() {
     for (precision, bound) in [(Precision::F32, 1e-7), (Precision::F64, 1e-13)] {

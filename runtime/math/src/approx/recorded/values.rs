@@ -1,4 +1,4 @@
-//! Recorded values. A value is either a constant, or a handle that appends operations to its recorder.
+//! Recorded values. A value is either a constant, or a handle by which operations are appended to a recorder.
 
 use super::{RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recorder, evaluate};
 use crate::approx::format::{Double, FloatFormat, Single};
@@ -7,34 +7,34 @@ use crate::approx::noise::Carrier;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// Booleans.
+/// The type of recorded Booleans.
 pub struct Truth;
 
-/// Unsigned integers of 32 bits.
+/// The type of recorded unsigned integers with 32 bits.
 pub struct Bits32;
 
-/// Unsigned integers of 64 bits.
+/// The type of recorded unsigned integers with 64 bits.
 pub struct Bits64;
 
-/// A type that represents a [`RecordedType`].
+/// A Rust type that stands for a [`RecordedType`].
 pub trait Kinded {
-    /// The kind.
+    /// The recorded type that this Rust type stands for.
     const KIND: RecordedType;
 }
 
-/// Unsigned integers.
+/// The types of recorded unsigned integers.
 pub trait Integer: Kinded {}
 
-/// Real numbers.
+/// The types of recorded real numbers.
 pub trait RecordedReal: Kinded + FloatFormat {
-    /// Integers of the same width.
+    /// The type of integers that have as many bits as these reals.
     type Bits: Integer;
 
-    /// Converts to the same number in 64 bits.
+    /// Converts a real to the same number in 64 bits.
     fn widen(value: Value<'_, Self>) -> Value<'_, Double>
     where
         Self: Sized;
-    /// Rounds a double to the nearest number of this format.
+    /// Rounds a 64-bit real to the nearest number of this type.
     fn narrow(value: Value<'_, Double>) -> Value<'_, Self>
     where
         Self: Sized;
@@ -77,7 +77,7 @@ impl RecordedReal for Double {
     }
 }
 
-/// A value of kind `K`.
+/// A recorded value of type `K`.
 pub struct Value<'r, K> {
     recorder: Option<&'r Recorder>,
     operand: RecordedOperand,
@@ -101,7 +101,7 @@ impl<'r, K: Kinded> Value<'r, K> {
         }
     }
 
-    /// Returns the form of the value in the recording.
+    /// Returns the operand that refers to this value in the recording.
     pub fn operand(self) -> RecordedOperand {
         self.operand
     }
@@ -110,8 +110,8 @@ impl<'r, K: Kinded> Value<'r, K> {
         Value::new(None, RecordedOperand::Known(K::KIND, bits))
     }
 
-    /// Applies an operation to this value and to the operands `others`, which belong to `recorders`. If all operands are constants,
-    /// the operation is evaluated immediately.
+    /// Applies an operation to this value and to `others`. `recorders` are the recorders of `others`. If all operands are
+    /// constants, the operation is evaluated immediately.
     fn record<R: Kinded>(
         self,
         op: RecordedOp,
@@ -200,7 +200,7 @@ impl<'r, K: Kinded> Not for Value<'r, K> {
     }
 }
 
-/// Returns a word with every bit set.
+/// Returns a word of this type in which every bit is set.
 fn ones(kind: RecordedType) -> u64 {
     match kind {
         RecordedType::Truth => 1,
