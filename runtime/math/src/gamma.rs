@@ -1,19 +1,21 @@
-//! Gamma variates: a sampler, and the derivative of a variate with respect to its shape.
+//! Generates gamma variates, and computes the derivative of a variate with respect to its shape.
 
 use crate::philox;
 use crate::special::{digamma, log_minus_digamma};
 
-/// The largest number of attempts. Each attempt is accepted with a probability above 0.95, so that the last one is almost never needed.
+/// The maximum number of attempts at a variate. Each attempt is accepted with a probability above 0.95, so the last attempt is almost never needed.
 pub const ATTEMPTS: u64 = 64;
 
-/// Returns a gamma variate of this shape and scale 1: element `element` of the stream `key` at coordinates (draw, example, step).
+/// Returns a gamma variate with this shape and scale 1. It belongs to the element `element` of the stream `key` at the coordinates (draw, example,
+/// step).
 ///
 /// The method is that of Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
-/// of `shape + 1` times `u^(1 / shape)`. The result is never below the smallest normal number, and is NaN if the shape is not positive.
+/// for the shape `shape + 1`, multiplied by `u^(1 / shape)`. The result is at least the smallest normal number. It is NaN if the shape is not
+/// positive.
 ///
-/// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) under the key
-/// [`philox::attempt`]`(key, t)`: words 0 and 1 give the normal number, word 2 the uniform number of the acceptance test, and word 3 is `u`.
-/// All arithmetic is in `f64`, so that both precisions accept the same attempts.
+/// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) and the key
+/// [`philox::attempt`]`(key, t)`. Words 0 and 1 of the block give the normal number, word 2 gives the uniform number of the acceptance test, and
+/// word 3 gives `u`. All arithmetic is in `f64`, so that both precisions accept the same attempts.
 pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f64) -> f64 {
     if shape.is_nan() || shape <= 0.0 {
         return f64::NAN;
@@ -33,7 +35,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
             continue;
         }
         let (cube, square, uniform) = (root * root * root, normal * normal, philox::unit(third));
-        // A variate that passes the first test also passes the second; the first avoids most logarithms.
+        // Every variate that passes the first test also passes the second test. The first test avoids most logarithms.
         if uniform < 1.0 - 0.0331 * square * square
             || uniform.ln() < 0.5 * square + d * (1.0 - cube + cube.ln())
         {
@@ -48,15 +50,15 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// For a shape below this, the series computes the derivative at variates below the shape, because it then has few terms.
+/// The series has few terms if the shape is small. It is used for shapes below this number, at variates below the shape.
 pub(crate) const SERIES: f64 = 40.0;
 
-/// Returns `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit
+/// Returns the derivative `dg / dshape` of a gamma variate `g` at a fixed probability. It is `-(dP(shape, g) / dshape) / p(g; shape)`, the implicit
 /// reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
 ///
-/// With `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))` over `w`,
-/// from 0 to plus or minus infinity. The two integrals agree because `digamma(shape)` is the mean of `log t`. On the side of `g` away from
-/// `shape` the integrand has one sign, so that there is no cancellation.
+/// With the substitution `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))`
+/// over `w`. The integral is from 0 to infinity, or to minus infinity. Both integrals give the same derivative, because `digamma(shape)` is the
+/// mean of `log t`. In the direction away from `shape`, the integrand has the same sign everywhere and does not cancel, so this direction is used.
 pub fn gradient(shape: f64, g: f64) -> f64 {
     if !(shape > 0.0 && g >= 0.0 && shape < f64::INFINITY) {
         return f64::NAN;
@@ -73,8 +75,8 @@ pub fn gradient(shape: f64, g: f64) -> f64 {
     }
 }
 
-/// Computes the derivative for `g` on the lower side from the series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))`
-/// (Abramowitz and Stegun 6.5.29), differentiated term by term.
+/// Computes the derivative for `g` below the shape. The series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))` (Abramowitz
+/// and Stegun 6.5.29) is differentiated term by term.
 fn series(shape: f64, g: f64) -> f64 {
     let offset = digamma(shape + 1.0) - g.ln();
     let (mut power, mut harmonic, mut sum, mut n) = (1.0, 0.0, offset, shape);
@@ -84,23 +86,23 @@ fn series(shape: f64, g: f64) -> f64 {
         harmonic += 1.0 / n;
         let term = power * (offset + harmonic);
         sum += term;
-        // Once `n` is twice `g`, the terms fall at least geometrically.
+        // If `n` is more than twice `g`, the terms decrease at least geometrically.
         if power < 1e-18 && n > 2.0 * g {
             return g / shape * sum;
         }
     }
 }
 
-/// An integral is cut off where the logarithm of its integrand is this much lower than at the start.
+/// An integral is cut off where the logarithm of its integrand is lower than at the start by this number.
 pub(crate) const DEPTH: f64 = 38.0;
 
-/// Returns the derivative as `g` times the integral from 0 to `side` times infinity. The Gauss-Legendre rule is applied up to the point at which
-/// the integrand vanishes.
+/// Returns the derivative as `g` times an integral. The integral is from 0 to plus or minus infinity, depending on the sign of `side`. A
+/// Gauss-Legendre rule is applied up to the point at which the integrand is negligible.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
     let exponent = |w: f64| (shape - g) * w - g * (w.exp_m1() - w);
     let offset = log_minus_mean(shape, g);
     let distance = (g - shape) * side;
-    // The quadratic term alone gives a start from which Newton's method converges.
+    // The quadratic term alone gives an initial value from which Newton's method converges.
     let mut end = 2.0 * DEPTH / (distance + (distance * distance + 2.0 * g * DEPTH).sqrt());
     for _ in 0..6 {
         let w = side * end;
@@ -117,7 +119,7 @@ fn tail(shape: f64, g: f64, side: f64) -> f64 {
     g * half * sum.sum::<f64>()
 }
 
-/// Returns `log g - digamma(shape)`, without cancellation if both terms are large.
+/// Returns `log g - digamma(shape)`. If both terms are large, they do not cancel.
 fn log_minus_mean(shape: f64, g: f64) -> f64 {
     if shape < 10.0 {
         return g.ln() - digamma(shape);
@@ -131,7 +133,7 @@ fn log_minus_mean(shape: f64, g: f64) -> f64 {
     log + log_minus_digamma(shape)
 }
 
-/// The positive nodes of the Gauss-Legendre rule of 24 points on (-1, 1), and their weights.
+/// The Gauss-Legendre rule with 24 points on (-1, 1). Only the positive nodes are listed, with their weights.
 pub(crate) const NODES: [(f64, f64); 12] = [
     (0.064_056_892_862_605_62, 0.127_938_195_346_752_16),
     (0.191_118_867_473_616_3, 0.125_837_456_346_828_3),
@@ -159,8 +161,8 @@ mod tests {
         );
     }
 
-    /// `(shape, g, dg / dshape)`, computed with mpmath 1.4 at 60 digits: a fourth-order central difference of the regularised
-    /// incomplete gamma function by its shape, divided by the density.
+    /// Reference values `(shape, g, dg / dshape)`, computed with mpmath 1.4 at 60 digits. The derivative is a fourth-order central difference of
+    /// the regularised incomplete gamma function with respect to its shape, divided by the density.
     const GRADIENTS: &[(f64, f64, f64)] = &[
         (1e-3, 1e-300, 6.901_999_559_664_034e-295),
         (1e-3, 1e-10, 2.245_027_900_047_274_3e-6),
@@ -226,9 +228,9 @@ mod tests {
 
     #[test]
     fn exponential_gradients_have_the_asymptotic_values() {
-        // `dg / dshape` does not have an elementary closed form. For large `g` it is `log g - digamma(shape) + O(1 / g)`.
+        // The derivative `dg / dshape` does not have an elementary closed form. For large `g` it is `log g - digamma(shape) + O(1 / g)`.
         close(gradient(1.0, 1e12), 1e12f64.ln() - digamma(1.0), 1e-12, "large");
-        // For small `g` it is `g (digamma(shape + 1) - log g) / shape`.
+        // For small `g` the derivative is `g (digamma(shape + 1) - log g) / shape`.
         close(
             gradient(1.0, 1e-14),
             1e-14 * (digamma(2.0) + 14.0 * 10f64.ln()),
@@ -264,8 +266,8 @@ mod tests {
     const N: u64 = 40_000;
     const SHAPES: [f64; 6] = [0.05, 0.5, 1.0, 2.5, 100.0, 1e6];
 
-    /// Means of 40000 variates are within five standard errors: `g` has mean and variance `shape`, `(g - shape)^2` has mean
-    /// `shape` and variance `2 shape^2 + 6 shape`, and `log g` has mean digamma and variance trigamma.
+    /// The means of 40000 variates are within five standard errors of their exact values. `g` has mean and variance `shape`. `(g - shape)^2` has
+    /// mean `shape` and variance `2 shape^2 + 6 shape`. `log g` has mean `digamma(shape)` and variance `trigamma(shape)`.
     #[test]
     fn moments_are_those_of_the_gamma_distribution() {
         for shape in SHAPES {
@@ -288,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Computes `P(shape, g)` by the series, for the distribution test.
+    /// Computes `P(shape, g)` by its series.
     fn probability(shape: f64, g: f64) -> f64 {
         let (mut power, mut sum, mut n) = (1.0, 1.0, shape);
         while power > 1e-17 * sum {
@@ -299,7 +301,7 @@ mod tests {
         (shape * g.ln() - g - lgamma(shape + 1.0)).exp() * sum
     }
 
-    /// The Kolmogorov-Smirnov distance of a sample from its own distribution exceeds `2.2 / sqrt n` with a probability of 1 / 8000.
+    /// The Kolmogorov-Smirnov distance of a sample of size `n` from its own distribution is above `2.2 / sqrt n` with a probability of 1 / 8000.
     #[test]
     fn variates_follow_the_gamma_distribution() {
         for shape in SHAPES {
@@ -313,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The mean of the derivatives is the derivative of the mean, which is 1. The variance of the derivatives is estimated from the sample.
+    /// The mean of the derivatives equals the derivative of the mean, which is 1. The variance of the derivatives is estimated from the sample.
     #[test]
     fn mean_gradient_is_the_gradient_of_the_mean() {
         for shape in SHAPES {
@@ -326,7 +328,7 @@ mod tests {
         }
     }
 
-    /// The smallest variates of tiny shapes are the smallest normal number instead of zero.
+    /// For tiny shapes, the smallest variates are the smallest normal number and not zero.
     #[test]
     fn tiny_shapes_stay_positive() {
         let smallest = (0..1000).map(|i| variate(5, [0; 3], i, 1e-4)).fold(1.0, f64::min);
@@ -334,7 +336,7 @@ mod tests {
         assert!(gradient(1e-4, smallest) > 0.0);
     }
 
-    /// A rejected attempt uses another block, so that the variates of one key differ from each other.
+    /// A rejected attempt is followed by an attempt with another block. The variates of one key therefore differ from each other.
     #[test]
     fn variates_differ() {
         let sample = sample(1.0);

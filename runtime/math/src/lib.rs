@@ -1,6 +1,6 @@
 //! Numerical functions: scalar operations with their reference values, special functions, random numbers, and approximations for generated code.
 //!
-//! These functions do not depend on syntax, graphs or backends.
+//! These functions do not depend on the syntax of programs, on graphs or on backends.
 
 pub mod approx;
 pub mod gamma;

@@ -1,12 +1,13 @@
-//! Philox 4x32-10: the counter-based random numbers of every backend (Salmon et al. 2011, "Parallel random numbers: as easy
-//! as 1, 2, 3").
+//! Philox 4x32-10, the counter-based random number generator of every backend (Salmon et al. 2011, "Parallel random numbers: as easy as 1,
+//! 2, 3").
 //!
 //! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element, never by the order in which
-//! numbers are generated. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the block with counter
-//! `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and (2, 3) of a block by Box-Muller:
-//! with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value,
-//! rounded and clamped to at most `1 - 2^-24`, so that it stays inside (0, 1). Normals are computed from the words in the precision of the
-//! result. Each attempt at a gamma variate uses a whole block: [`crate::gamma`].
+//! numbers are generated. The key of a site is computed by [`key`]. Element `i` at the coordinates `(d, e, s)` is word `i % 4` of the block
+//! with the counter `(i / 4, d, e, s)`. A uniform number is `(word + 0.5) * 2^-32`. Normal numbers are computed in pairs from words (0, 1)
+//! and (2, 3) of a block by the Box-Muller method. With `r = sqrt(-2 log u1)`, the even element is `r cos(2 pi u2)` and the odd element is
+//! `r sin(2 pi u2)`. A uniform number in `f32` is the `f64` number, rounded and then limited to at most `1 - 2^-24`, so that it is inside
+//! (0, 1). Normal numbers are computed from the words in the precision of the result. Each attempt at a gamma variate uses a whole block:
+//! see [`crate::gamma`].
 
 use std::f64::consts::TAU;
 
@@ -14,7 +15,7 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// Returns the four words of a block.
+/// Returns the four random words of the block with this counter and key.
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let (mut words, mut key) = (counter, key);
     for _ in 0..ROUNDS {
@@ -32,7 +33,7 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 }
 
 /// Returns the key of a site. `seed` times the golden ratio of 64 bits is added to the FNV-1a hash of the site's bytes, and the sum is
-/// passed through the finaliser of splitmix64. The low half is the first key word.
+/// passed through the finaliser of splitmix64. The low half of the key is its first word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for byte in site.bytes() {
@@ -41,13 +42,14 @@ pub fn key(seed: u64, site: &str) -> u64 {
     mix(hash.wrapping_add(seed.wrapping_mul(GOLDEN)))
 }
 
-/// Returns the key under seed `to` of the site whose key under seed `from` is `key`.
+/// Converts the key of a site from the seed `from` to the seed `to`.
 pub fn with_seed(key: u64, from: u64, to: u64) -> u64 {
     let site = unmix(key).wrapping_sub(from.wrapping_mul(GOLDEN));
     mix(site.wrapping_add(to.wrapping_mul(GOLDEN)))
 }
 
-/// Returns the key of an attempt at an element of a stream. Attempt 0 has the key of the stream; later attempts have different keys.
+/// Returns the key of an attempt at an element of a stream. The first attempt, with the number 0, has the key of the stream. All later
+/// attempts have different keys.
 pub fn attempt(key: u64, number: u64) -> u64 {
     if number == 0 {
         key
@@ -66,14 +68,14 @@ fn mix(mut mixed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Inverts [`mix`]: undoes its steps in reverse order, with the inverses of the factors modulo 2^64.
+/// Inverts [`mix`]. It undoes the steps in reverse order, with the inverses of the factors modulo 2^64.
 fn unmix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
     mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
     mixed ^ (mixed >> 30) ^ (mixed >> 60)
 }
 
-/// Returns the block that holds `element` at coordinates `(draw, example, step)`.
+/// Returns the four random words of the block that contains `element` at the coordinates `(draw, example, step)`.
 pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4] {
     block(
         [(element / 4) as u32, draw, example, step],
@@ -81,17 +83,17 @@ pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4
     )
 }
 
-/// Returns the number in the open interval (0, 1) that a word stands for.
+/// Returns the number in the open interval (0, 1) that a word represents.
 pub fn unit(word: u32) -> f64 {
     (f64::from(word) + 0.5) / 4_294_967_296.0
 }
 
-/// Returns a uniform number in (0, 1); see Note \[Streams\].
+/// Returns a uniform number in (0, 1): see Note \[Streams\].
 pub fn uniform(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     unit(words(key, coordinates, element)[(element % 4) as usize])
 }
 
-/// Returns a standard normal number; see Note \[Streams\].
+/// Returns a standard normal number: see Note \[Streams\].
 pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     let words = words(key, coordinates, element);
     let first = if element % 4 < 2 { 0 } else { 2 };
@@ -99,7 +101,7 @@ pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     if element.is_multiple_of(2) { even } else { odd }
 }
 
-/// Returns two independent standard normal numbers from two words.
+/// Returns two independent standard normal numbers, computed from two words.
 pub fn pair(first: u32, second: u32) -> (f64, f64) {
     let radius = (-2.0 * unit(first).ln()).sqrt();
     let (sin, cos) = (TAU * unit(second)).sin_cos();
@@ -119,7 +121,7 @@ mod tests {
         }
     }
 
-    /// The known-answer vectors published with Random123 1.09 (`kat_vectors`).
+    /// The test uses the known-answer vectors that Random123 1.09 publishes (`kat_vectors`).
     #[test]
     fn known_answer_vectors_are_reproduced() {
         let ones = u32::MAX;
@@ -140,7 +142,8 @@ mod tests {
         );
     }
 
-    /// Sums of 40000 numbers are within five standard errors of the mean and second moment of the distribution.
+    /// The averages of 40000 numbers and of their squares are within five standard errors of the mean and the second moment of the
+    /// distribution.
     #[test]
     fn moments_are_those_of_the_distributions() {
         let (key, n) = (key(7, "site"), 40_000u64);

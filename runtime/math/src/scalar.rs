@@ -1,17 +1,18 @@
-//! The closed set of scalar operations that every backend implements, with their reference values.
+//! The scalar operations that every backend implements, with their reference values. The set of operations is
+//! closed.
 
 use crate::gamma;
 use crate::special;
 
 macro_rules! scalars {
     ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on operations, each without a
-        /// wildcard.
+        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on operations. These matches
+        /// do not have a wildcard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar { $($(#[$meta])* $variant,)* }
 
         impl Scalar {
-            /// Every operation, in order.
+            /// All operations, in the order of their declaration.
             pub const ALL: &'static [Scalar] = &[$(Scalar::$variant,)*];
 
             /// Returns the operation's name in the text of the intermediate representation.
@@ -44,11 +45,11 @@ scalars! {
     Eq "eq" 2;
     /// The error function.
     Erf "erf" 1;
-    /// `1 - erf x`, accurate if the result is small.
+    /// `1 - erf x`, which is accurate even if the result is small.
     Erfc "erfc" 1;
     /// The natural exponential.
     Exp "exp" 1;
-    /// `exp x - 1`, accurate near zero.
+    /// `exp x - 1`, which is accurate near zero.
     Expm1 "expm1" 1;
     /// The largest integer that is not above `x`.
     Floor "floor" 1;
@@ -60,15 +61,15 @@ scalars! {
     Lgamma "lgamma" 1;
     /// The natural logarithm.
     Log "log" 1;
-    /// `log (1 + x)`, accurate near zero.
+    /// `log (1 + x)`, which is accurate near zero.
     Log1p "log1p" 1;
-    /// `log (sigmoid x)`, stable in both tails.
+    /// `log (sigmoid x)`, which does not overflow or lose digits in the tails.
     LogSigmoid "log_sigmoid" 1;
     /// `x < y`.
     Lt "lt" 2;
-    /// The larger operand; NaN if either is NaN.
+    /// The larger operand. The result is NaN if either operand is NaN.
     Max "max" 2;
-    /// The smaller operand; NaN if either is NaN.
+    /// The smaller operand. The result is NaN if either operand is NaN.
     Min "min" 2;
     /// `x * y`.
     Mul "mul" 2;
@@ -78,17 +79,17 @@ scalars! {
     Not "not" 1;
     /// True if at least one operand is true.
     Or "or" 2;
-    /// `x ^ y`; for negative `x` it is defined for integer `y` only.
+    /// `x ^ y`. If `x` is negative, it is defined only for integers `y`.
     Pow "pow" 2;
     /// `if c { x } else { y }`.
     Select "select" 3;
     /// `1 / (1 + exp(-x))`.
     Sigmoid "sigmoid" 1;
-    /// -1, 0 or 1.
+    /// The sign of `x`: -1, 0 or 1.
     Sign "sign" 1;
     /// `sin x`.
     Sin "sin" 1;
-    /// `log (1 + exp x)`, stable in both tails.
+    /// `log (1 + exp x)`, which does not overflow or lose digits in the tails.
     Softplus "softplus" 1;
     /// The square root.
     Sqrt "sqrt" 1;
@@ -96,9 +97,9 @@ scalars! {
     Sub "sub" 2;
     /// The hyperbolic tangent.
     Tanh "tanh" 1;
-    /// A real number as an integer, rounded towards zero.
+    /// A real number, converted to an integer by rounding towards zero.
     ToInt "to_int" 1;
-    /// An integer or Boolean as a real number.
+    /// An integer or a Boolean, converted to a real number.
     ToReal "to_real" 1;
     /// The second derivative of `lgamma`.
     Trigamma "trigamma" 1;
@@ -110,7 +111,7 @@ impl Scalar {
         Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
     }
 
-    /// Returns the reference value in `f64`. Booleans are 0 and 1.
+    /// Returns the reference value of the operation, computed in `f64`. Booleans are represented by 0 and 1.
     pub fn eval(self, x: &[f64]) -> f64 {
         let truth = |t: bool| f64::from(u8::from(t));
         match self {

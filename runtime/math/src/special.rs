@@ -1,8 +1,8 @@
-//! Special functions in `f64`: the reference for every backend.
+//! Special functions in `f64`. They are the reference for every backend.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
-/// Returns the maximum; NaN if either number is NaN.
+/// Returns the larger of two numbers. Returns NaN if either number is NaN.
 pub fn max(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() {
         f64::NAN
@@ -11,7 +11,7 @@ pub fn max(x: f64, y: f64) -> f64 {
     }
 }
 
-/// Returns -1, 0 or 1; NaN for NaN.
+/// Returns the sign of `x` as -1, 0 or 1. Returns NaN if `x` is NaN.
 pub fn sign(x: f64) -> f64 {
     if x == 0.0 || x.is_nan() { x } else { x.signum() }
 }
@@ -31,8 +31,8 @@ pub fn softplus(x: f64) -> f64 {
     max(x, 0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// Returns `log |Gamma(x)|`, by Stirling's series above 10, by the recurrence below, and by reflection for negative `x` (Abramowitz and
-/// Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms that are added.
+/// Returns `log |Gamma(x)|`. Stirling's series is used above 10, the recurrence below 10, and the reflection formula for negative `x`
+/// (Abramowitz and Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms that are added.
 pub fn lgamma(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -49,7 +49,7 @@ pub fn lgamma(x: f64) -> f64 {
     if x == 1.0 || x == 2.0 {
         return 0.0;
     }
-    // Near the zeros at 1 and 2 the recurrence would cancel, but a Taylor series is accurate.
+    // Near the zeros at 1 and 2, terms of the recurrence would cancel. A Taylor series is accurate there.
     if (x - 1.0).abs() < 0.2 {
         return lgamma_near_one(x - 1.0);
     }
@@ -86,7 +86,7 @@ fn lgamma_near_one(t: f64) -> f64 {
     sum
 }
 
-/// Returns the Riemann zeta function at integers above 1, by a direct sum and the Euler-Maclaurin tail.
+/// Returns the Riemann zeta function at an integer above 1. It is a direct sum plus the Euler-Maclaurin formula for the remaining terms.
 pub(crate) fn zeta(k: i32) -> f64 {
     const CUT: i32 = 40;
     let s = f64::from(k);
@@ -145,7 +145,7 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function: below 3/4 by its series (Abramowitz and Stegun 7.1.6), and above from its complement.
+/// Returns the error function. Below 3/4 it is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on by its complement.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {
@@ -160,7 +160,7 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-a * a).exp() * sum
 }
 
-/// Returns `1 - erf x` with a small relative error: from 3/4 on by the continued fraction of Abramowitz and Stegun 7.1.14.
+/// Returns `1 - erf x` with a small relative error. From 3/4 on, it is computed by the continued fraction of Abramowitz and Stegun 7.1.14.
 pub fn erfc(x: f64) -> f64 {
     if x < 0.75 {
         return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };
@@ -172,7 +172,7 @@ pub fn erfc(x: f64) -> f64 {
     let fraction = (1..=levels)
         .rev()
         .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (x + fraction));
-    // The rounding error of the square matters if the square is large.
+    // If `x^2` is large, the rounding error of the square affects the exponential.
     let square = x * x;
     let lost = x.mul_add(x, -square);
     (-square).exp() * (1.0 - lost) / (PI.sqrt() * (x + fraction))
@@ -189,7 +189,8 @@ mod tests {
         );
     }
 
-    /// The values have the digits of tables (Abramowitz and Stegun; gamma at 1/2 is the square root of pi).
+    /// The expected values have the digits of published tables (Abramowitz and Stegun). The gamma function at 1/2 is the square root of
+    /// pi.
     #[test]
     fn special_functions_have_their_tabulated_values() {
         close(lgamma(0.5), 0.5 * PI.ln());
@@ -208,7 +209,8 @@ mod tests {
         close(sigmoid(0.0), 0.5);
     }
 
-    /// The references were computed to fifty digits and rounded. The relative error stays small as long as the results are normal numbers.
+    /// The reference values were computed to fifty digits and then rounded. The relative error stays small as long as the results are
+    /// normal numbers.
     #[test]
     fn erfc_has_a_small_relative_error() {
         let known = [
