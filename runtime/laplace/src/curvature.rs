@@ -1,8 +1,8 @@
-//! The curvature of the log likelihood with respect to the weights, in one of several forms, summed over blocks of rows.
+//! The curvature of the log likelihood with respect to the weights, in one of several forms. The curvature is summed over blocks of rows.
 //!
 //! For each row of the data, the Jacobian of the outputs is multiplied by a root of the curvature of the row's likelihood. The matrix `G` stacks
-//! these products. `G` has one row per row of the data and column of the root, and `G'G` is the curvature. With a temperature `T` and the precision
-//! `P0` of the prior, the posterior has the precision `P = G'G / T + P0`.
+//! these products. For each row of the data, `G` has as many rows as the root. The curvature is `G'G`. If `T` is the temperature and `P0` is the
+//! precision of the prior, the posterior has the precision `P = G'G / T + P0`.
 
 mod gram;
 mod kronecker;
@@ -23,32 +23,34 @@ pub(crate) use prior::PriorRoot;
 use std::fmt;
 use std::sync::Arc;
 
-/// The curvature of a log likelihood (minus its second derivative, or an approximation of it) in one of the forms.
+/// The curvature of a log likelihood in one of several forms. The curvature is minus the second derivative of the log likelihood, or an
+/// approximation of this matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Curvature {
-    /// The full symmetric matrix `[D, D]`, from a [`Gram`] or, after [`Matrix::symmetrise`], from products with unit vectors.
+    /// The full symmetric matrix `[D, D]`. It is the sum of a [`Gram`], or is computed from products with unit vectors and then made symmetric with
+    /// [`Matrix::symmetrise`].
     Full(Matrix),
-    /// The diagonal `[D]`: see [`add_squares`].
+    /// Only the diagonal of the curvature, `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),
-    /// Kronecker products along the diagonal. Elements outside of all blocks have no curvature.
+    /// A matrix that consists of blocks on the diagonal. Each block is a Kronecker product. Weights outside of all blocks have no curvature.
     Kronecker {
-        /// The blocks, which do not overlap.
+        /// The diagonal blocks, which do not overlap.
         blocks: Vec<KroneckerBlock>,
         /// The number of weights `D`.
         elements: usize,
     },
-    /// The largest eigenpairs: see [`EigenpairSearch`].
+    /// The largest eigenvalues of the curvature with their eigenvectors: see [`EigenpairSearch`].
     LowRank(LowRank),
-    /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`]. The posterior shares them.
+    /// The matrix `G` itself, `[M, D]`: see [`Matrix::append`]. The posterior shares the memory of this matrix.
     Functional(Arc<Matrix>),
 }
 
-/// The precision is not positive definite, so that there is no posterior.
+/// The error for a precision matrix that is not positive definite. In this case, the posterior does not exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
-    /// The index of the weight at which the precision is not positive, if it is a single weight.
+    /// The index of the weight at which the precision is not positive. `None` if the error does not belong to a single weight.
     pub element: Option<usize>,
-    /// The pivot, precision or eigenvalue that is not positive or is NaN.
+    /// The pivot, precision or eigenvalue that is not positive, or NaN.
     pub value: f64,
 }
 
@@ -76,7 +78,7 @@ impl fmt::Display for NotPositive {
 impl std::error::Error for NotPositive {}
 
 impl NotPositive {
-    /// Returns the first of the values that is not positive and finite as an error.
+    /// Returns an error if a value is not positive or not finite. The error contains the first such value.
     pub(crate) fn check(values: &[f64]) -> Result<(), NotPositive> {
         match values
             .iter()
@@ -103,10 +105,11 @@ impl Curvature {
         }
     }
 
-    /// Returns the Gaussian with the precision `curvature / temperature + prior`.
+    /// Returns the Gaussian posterior with the precision `curvature / temperature + prior`.
     ///
     /// # Errors
-    /// The precision is not positive definite. In the forms `LowRank` and `Functional`, the condition applies to the prior precision.
+    /// Fails if the precision is not positive definite. In the forms `LowRank` and `Functional`, the precision of the prior must be positive
+    /// definite.
     pub fn posterior(
         &self,
         prior: &Prior,

@@ -1,7 +1,7 @@
-//! The marginal likelihood, and factors on the precision of the prior that maximise it.
+//! The marginal likelihood, and factors on the prior precision that maximise it.
 //!
-//! Every log likelihood and curvature here is divided by the temperature. For a subnetwork, only the chosen weights enter: their prior, their number
-//! and their determinants.
+//! Every log likelihood and curvature here is divided by the temperature. For a subnetwork, the prior, the number of weights and the determinants
+//! are those of the chosen weights.
 
 mod grid;
 mod scalar;
@@ -13,19 +13,19 @@ pub use tuning::{EvidenceTerms, Tuning, evaluate, groups};
 
 use std::f64::consts::TAU;
 
-/// The largest factor on the precision of the prior; the smallest factor is the inverse of this number. Bounds are needed because the marginal
-/// likelihood does not have a maximum in the precision of weights that the data do not inform.
+/// The upper bound for a factor on the prior precision. The lower bound is one over this number. Bounds are needed for weights that the data do not
+/// inform: the marginal likelihood does not have a maximum in the prior precision of such weights.
 pub const LARGEST_FACTOR: f64 = 1e8;
 
-/// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"): the log joint
-/// density there, with all normalisers, plus the log volume of the Gaussian, whose precision has this log determinant.
+/// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"): It is the sum of two
+/// terms. The first is the log joint density at the maximum, including all normalising constants. The second is the log volume of the Gaussian,
+/// which depends on the log determinant of its precision.
 pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_determinant: f64) -> f64 {
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }
 
 /// Returns the Laplace approximation of the log marginal likelihood for a Normal prior. `scatter` is `(w - m)' P0 (w - m)`. `log_determinant_ratio`
-/// is the log of the determinant of the posterior precision over that of the prior precision. The formula holds for any `w` that is used as the
-/// maximum.
+/// is the log determinant of the posterior precision minus the log determinant of the prior precision. The point `w` need not be an exact maximum.
 pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant_ratio: f64) -> f64 {
     log_likelihood - 0.5 * (log_determinant_ratio + scatter)
 }
@@ -33,27 +33,27 @@ pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant
 /// The result of a search for factors.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TuningResult {
-    /// The factors.
+    /// The factors that the search found.
     pub factors: Vec<f64>,
-    /// The log marginal likelihood at the start.
+    /// The log marginal likelihood with the factors from which the search started.
     pub before: f64,
-    /// The log marginal likelihood with the final factors, which is at least the value at the start.
+    /// The log marginal likelihood with the final factors. It is never below `before`.
     pub after: f64,
-    /// The number of steps taken.
+    /// The number of steps that were taken.
     pub steps: usize,
-    /// True if the last step was below the tolerance; false if the number of steps did not suffice.
+    /// True if the search ended because only steps below the tolerance were left. False if it ended at the maximum number of steps.
     pub converged: bool,
 }
 
 impl TuningResult {
-    /// Returns the factors that are at a bound; see [`LARGEST_FACTOR`].
+    /// Returns the factors that are at one of the bounds: see [`LARGEST_FACTOR`].
     pub fn at_bounds(&self) -> impl Iterator<Item = f64> {
         let at_bound = |factor: &f64| factor.ln().abs() >= LARGEST_FACTOR.ln() - 1e-9;
         self.factors.iter().copied().filter(at_bound)
     }
 }
 
-/// Clamps the logarithm of a factor to the bounds.
+/// Limits the logarithm of a factor to the range between the bounds.
 fn bounded(log_factor: f64) -> f64 {
     let bound = LARGEST_FACTOR.ln();
     log_factor.clamp(-bound, bound)

@@ -1,16 +1,17 @@
-//! Sums of outer products of rows.
+//! Sums of the outer products of rows.
 
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// The number of rows that are multiplied at a time.
+/// The number of rows that are multiplied together in one matrix product.
 const ROWS: usize = 256;
 
-/// The sum `G'G` over rows that are added in blocks. The result does not depend on the division into blocks.
+/// The sum `G'G`, where the rows of `G` are added in blocks. The result does not depend on how the rows are
+/// divided into blocks.
 #[derive(Clone, Debug)]
 pub struct Gram {
     sum: Matrix,
-    /// Rows that have not yet been added to the sum, fewer than [`ROWS`].
+    /// Rows that are not yet included in the sum. There are fewer than [`ROWS`] such rows.
     pending: Matrix,
 }
 
@@ -23,7 +24,7 @@ impl Gram {
         }
     }
 
-    /// Adds `weight * block' block`. The weight must not be negative.
+    /// Adds `weight * block' block` to the sum. The weight must not be negative.
     pub fn add(&mut self, block: &Matrix, weight: f64, pool: &Pool) {
         let root = weight.sqrt();
         let mut from = 0;
@@ -47,7 +48,7 @@ impl Gram {
         self.sum.add_upper_gram(&rows, &rows, pool);
     }
 
-    /// Returns the sum.
+    /// Returns the sum over all rows that were added.
     pub fn finish(mut self, pool: &Pool) -> Matrix {
         self.flush(pool);
         self.sum.mirror_upper();
@@ -55,7 +56,8 @@ impl Gram {
     }
 }
 
-/// Adds to `sums` `[D]` the weighted squares of the elements of rows: the diagonal of `weight * block' block`.
+/// Adds the diagonal of `weight * block' block` to `sums` `[D]`. It consists of the weighted sums of the
+/// squares in each column.
 pub fn add_squares(sums: &mut [f64], block: &Matrix, weight: f64) {
     assert_eq!(sums.len(), block.columns, "columns of a block");
     for row in block.each_row() {

@@ -1,24 +1,24 @@
-//! Kronecker factors of diagonal blocks.
+//! Diagonal blocks of a curvature that are approximated by Kronecker products.
 
 use crate::matrix::Matrix;
 
-/// A diagonal block that is approximated by the Kronecker product of a mean over rows of `a a'` and a sum of `g g'` (Martens and Grosse 2015,
-/// section 3; Botev et al. 2017). The approximation is exact for one row.
+/// A diagonal block that is approximated by a Kronecker product (Martens and Grosse 2015, section 3; Botev et al. 2017). The left factor is
+/// the mean of `a a'`, and the right factor is the sum of `g g'`. The approximation is exact if the data have one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KroneckerBlock {
     /// The index of the first element of the block among the `D` weights.
     pub start: usize,
-    /// The mean of `a a'` over the rows of the data. If the right factor is the whole block, this factor is the number 1.
+    /// The mean of `a a'` over the rows of the data. If the right factor is the whole block, the left factor is the number 1.
     pub left: Matrix,
-    /// The sum of `g g'` over the rows of the data and the columns of the root.
+    /// The sum of `g g'` over all rows of the data and all columns of the root of each row.
     pub right: Matrix,
-    /// The order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or `j * left + i` if
-    /// `swapped` is true.
+    /// Determines the order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or
+    /// `j * left + i` if `swapped` is true. In these formulas, `left` and `right` are the numbers of rows of the factors.
     pub swapped: bool,
 }
 
 impl KroneckerBlock {
-    /// Returns an empty block with factors of these sizes.
+    /// Returns an empty block whose factors have these numbers of rows.
     pub fn new(start: usize, left: usize, right: usize, swapped: bool) -> KroneckerBlock {
         KroneckerBlock {
             start,
@@ -31,7 +31,8 @@ impl KroneckerBlock {
         }
     }
 
-    /// Adds the sums of `a a'` `[left, left]` (ignored if the left factor has one element) and `g g'` `[right, right]` over some of the rows.
+    /// Adds the sums over some of the rows to the factors. `left` is the sum of `a a'` `[left, left]`, which is ignored if the left factor has
+    /// one element. `right` is the sum of `g g'` `[right, right]`.
     pub fn add(&mut self, left: &[f64], right: &[f64]) {
         let add = |to: &mut Matrix, from: &[f64]| {
             let elements = to.values.iter_mut().zip(from);
@@ -51,12 +52,13 @@ impl KroneckerBlock {
         }
     }
 
-    /// Returns the number of weights.
+    /// Returns the number of weights in the block.
     pub fn elements(&self) -> usize {
         self.left.rows * self.right.rows
     }
 
-    /// Returns the factors in the order of the elements: element `i * second + j` belongs to row `i` of the first and row `j` of the second.
+    /// Returns the two factors in the order of the elements. The element with the index `i * second + j` belongs to row `i` of the first
+    /// factor and row `j` of the second factor, where `second` is the number of rows of the second factor.
     pub(crate) fn factors(&self) -> [&Matrix; 2] {
         match self.swapped {
             false => [&self.left, &self.right],

@@ -1,40 +1,40 @@
-//! The largest eigenpairs of a curvature that can only be multiplied by vectors.
+//! The largest eigenvalues and eigenvectors of a curvature that is only available through products with vectors.
 //!
-//! Note [Thick restarts]. The search keeps an orthonormal basis and extends it by the residuals of the best Ritz vectors. When the basis is full, the
-//! search restarts from its best half: a block Lanczos method with thick restarts (Wu and Simon 2000). In one pass over the data, the curvature is
-//! multiplied by a block of vectors: one vector for each row of the block. The norm of the residual of each Ritz vector bounds the error of its
-//! eigenvalue (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1); the search stops when these norms are small enough.
+//! Note [Thick restarts]. The search is a block Lanczos method with thick restarts (Wu and Simon 2000). It keeps an orthonormal basis, and extends
+//! the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. In one pass over
+//! the data, the curvature is multiplied by a block of vectors. For each Ritz vector, the norm of its residual bounds the error of its eigenvalue
+//! (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1). The search ends when these norms are small enough.
 
 use super::NotPositive;
 use crate::matrix::{Matrix, dot};
 use crate::posterior::Spectrum;
 use bnnc_kernels::pool::Pool;
 
-/// The largest eigenpairs of a curvature. In all orthogonal directions, the posterior equals the prior.
+/// The largest eigenvalues of a curvature, with their eigenvectors. In all directions orthogonal to these vectors, the posterior equals the prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowRank {
-    /// Orthonormal eigenvectors, one in each row: `[rank, D]`.
+    /// The orthonormal eigenvectors, one in each row, `[rank, D]`.
     pub vectors: Matrix,
-    /// The eigenvalues in descending order, all above zero.
+    /// The eigenvalues in descending order. All of them are positive.
     pub values: Vec<f64>,
-    /// The largest norm of a residual divided by the largest eigenvalue when the search stopped. NaN if a product was not finite; then
-    /// the posterior does not exist.
+    /// The largest norm of a residual at the end of the search, divided by the largest eigenvalue. If a product was not finite, it is NaN, and the
+    /// posterior does not exist.
     pub residual: f64,
 }
 
-/// A search for eigenpairs.
+/// The settings of a search for eigenvalues and eigenvectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EigenpairSearch {
-    /// The number of eigenpairs to find.
+    /// The number of eigenvalues to find.
     pub rank: usize,
-    /// The largest residual to accept, relative to the largest eigenvalue.
+    /// The search ends when the largest residual, divided by the largest eigenvalue, is at most this number.
     pub tolerance: f64,
-    /// The largest number of passes over the data.
+    /// The maximum number of passes over the data.
     pub passes: usize,
 }
 
 impl LowRank {
-    /// Returns the result if a product is not finite.
+    /// Returns the result for the case that a product is not finite.
     fn unknown(elements: usize) -> LowRank {
         LowRank {
             vectors: Matrix::zeros(0, elements),
@@ -53,7 +53,7 @@ impl LowRank {
         rows
     }
 
-    /// Returns [`LowRank::rows`], or an error if a product was not finite.
+    /// Returns [`LowRank::rows`]. Returns an error if a product was not finite.
     pub(crate) fn finite_rows(&self) -> Result<Matrix, NotPositive> {
         match self.residual.is_nan() {
             false => Ok(self.rows()),
@@ -65,22 +65,23 @@ impl LowRank {
     }
 }
 
-/// A pass over the data. Each call passes all rows of `G`, in blocks, to its argument.
+/// A function that makes passes over the data. Each call makes one pass: it passes all rows of `G`, in blocks, to its argument.
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise from which the search starts. It is slightly larger than the rank, so that the smallest of the wanted
-    /// pairs converge too.
+    /// Returns the number of rows of noise with which the search starts. This number is slightly larger than the rank, because otherwise the smallest
+    /// of the wanted eigenvalues would converge slowly.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))
             .min(elements)
     }
 
-    /// Returns the eigenpairs of `G'G`, from standard normal noise [[`EigenpairSearch::start_rows`]`, D]`.
+    /// Returns the largest eigenvalues and eigenvectors of `G'G`. `start` holds standard normal noise, with [`EigenpairSearch::start_rows`] rows and
+    /// `D` columns.
     ///
     /// # Errors
-    /// An error of a pass.
+    /// Fails if a pass fails.
     pub fn of_rows<E>(&self, start: Matrix, passes: Passes<'_, E>, pool: &Pool) -> Result<LowRank, E> {
         let mut apply = |vectors: &Matrix| {
             let mut sum = Matrix::zeros(vectors.rows, vectors.columns);
@@ -92,11 +93,11 @@ impl EigenpairSearch {
         self.of_operator(start, &mut apply, pool)
     }
 
-    /// Returns the largest eigenpairs of a symmetric matrix. Pairs whose eigenvalue is not above zero are left out. `apply` multiplies the matrix
-    /// with the rows of its argument `[.., D]`.
+    /// Returns the largest eigenvalues and eigenvectors of a symmetric matrix. Eigenvalues that are not positive are left out. `apply` multiplies
+    /// each row of its argument `[.., D]` with the matrix.
     ///
     /// # Errors
-    /// An error of `apply`.
+    /// Fails if `apply` fails.
     pub fn of_operator<E>(
         &self,
         start: Matrix,
@@ -129,16 +130,16 @@ impl EigenpairSearch {
     }
 }
 
-/// The number of blocks in a full basis, from which the search restarts.
+/// The number of blocks in a full basis. When the basis is full, the search restarts.
 const CAPACITY: usize = 4;
 
-/// An orthonormal basis `[.., D]` and its products with the matrix.
+/// An orthonormal basis `[.., D]`, and the products of the basis vectors with the matrix.
 struct Space {
     basis: Matrix,
     products: Matrix,
 }
 
-/// The best Ritz pairs within a space, by descending eigenvalue.
+/// The best Ritz values and Ritz vectors in a space, by descending Ritz value.
 struct Ritz {
     values: Vec<f64>,
     vectors: Matrix,
@@ -160,8 +161,8 @@ impl Space {
         self.products.append(products);
     }
 
-    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two Gram-Schmidt passes are enough (Giraud et al.
-    /// 2005).
+    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two passes of the Gram-Schmidt method are
+    /// accurate enough (Giraud et al. 2005).
     fn complement(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let once = self.orthonormal(rows, pool);
         self.orthonormal(once, pool)
@@ -191,11 +192,11 @@ impl Space {
         grown
     }
 
-    /// Returns the eigenvalues of the matrix within the space in descending order, and the eigenvectors as rows of coefficients. `None` if a product is
-    /// not finite.
+    /// Restricts the matrix to the space. Returns its eigenvalues in descending order, and its eigenvectors as rows of coefficients in the basis.
+    /// Returns `None` if a product is not finite.
     fn coefficients(&self, pool: &Pool) -> Option<(Vec<f64>, Matrix)> {
         let mut projected = self.basis.product_transposed(&self.products, pool);
-        // The products are symmetric except for rounding.
+        // The matrix of products is symmetric except for rounding errors.
         projected.mirror_upper();
         let Spectrum { mut values, vectors } = Spectrum::new(&projected).ok()?;
         values.reverse();
@@ -223,7 +224,7 @@ impl Space {
         })
     }
 
-    /// Reduces the space to the span of the best vectors.
+    /// Reduces the space to the span of the `count` best Ritz vectors.
     fn shrink(&mut self, count: usize, pool: &Pool) {
         if let Some((_, coefficients)) = self.coefficients(pool) {
             let coefficients = coefficients.rows_in(0..count.min(coefficients.rows));
@@ -233,14 +234,14 @@ impl Space {
     }
 }
 
-/// If the orthogonal component of a row of length one is shorter than this, it counts as zero.
+/// A row of length one counts as part of the space if its orthogonal component is shorter than this number.
 const DEPENDENT: f64 = 1e-10;
 
 fn length(row: &[f64]) -> f64 {
     dot(row, row).sqrt()
 }
 
-/// Scales a row to length one, unless it is zero.
+/// Scales a row to length one. A zero row stays zero.
 fn normalise(row: &mut [f64]) {
     let length = length(row);
     if length > 0.0 {
@@ -259,7 +260,7 @@ impl Ritz {
         }
     }
 
-    /// Returns the largest residual of the first `rank` pairs, relative to the largest eigenvalue.
+    /// Returns the largest norm among the residuals of the first `rank` Ritz vectors, divided by the largest eigenvalue.
     fn residual(&self, rank: usize) -> f64 {
         let greatest = self.values.first().map_or(0.0, |value| value.abs());
         let norms = self.norms.iter().take(rank);

@@ -1,28 +1,28 @@
-//! The memory of curvatures and posteriors, computed before they are allocated.
+//! Computes how much memory curvatures and posteriors will need, before they are allocated.
 
 use crate::matrix::COLUMNS;
 use bnnc_abi::laplace::{Structure, WeightBlock};
 
-/// The number of bytes that are allocated at the same time, in three phases.
+/// The number of bytes that are allocated at the same time in each of three phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// While the curvature is summed, without the incoming blocks.
+    /// The bytes while the curvature is summed, without the blocks that are added.
     pub curvature: u64,
-    /// While the posterior is computed from the curvature.
+    /// The bytes while the posterior is computed from the curvature.
     pub decomposition: u64,
-    /// The posterior alone.
+    /// The bytes of the posterior alone.
     pub posterior: u64,
 }
 
 impl Bytes {
-    /// Returns the peak.
+    /// Returns the number of bytes in the phase that needs the most memory.
     pub fn most(&self) -> u64 {
         self.curvature.max(self.decomposition).max(self.posterior)
     }
 }
 
-/// Returns the memory of a form for `elements` weights and `rows` rows of data with `columns` outputs each. `blocks` are the blocks of the form
-/// `Kronecker`. Sums saturate at the largest integer.
+/// Returns the memory of a form. The model has `elements` weights, and the data have `rows` rows with `columns` outputs each. `blocks` are the
+/// diagonal blocks of the form `Kronecker`. If a sum exceeds the largest integer, the result is the largest integer.
 pub fn bytes(
     structure: Structure,
     elements: usize,
@@ -31,11 +31,11 @@ pub fn bytes(
     blocks: &[WeightBlock],
 ) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
-    // The numbers of reals while the curvature is summed, while the posterior is computed, and in the posterior.
+    // The number of reals in each of three phases: while the curvature is summed, while the posterior is computed, and afterwards.
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
-            // The rows that are not yet in the sum, and the rows that are about to be appended.
+            // These are the rows that are not yet in the sum, and the rows that are about to be appended.
             let pending = d.saturating_mul(2 * 256);
             [sum.saturating_add(pending), decomposition, posterior]
         }
@@ -44,7 +44,8 @@ pub fn bytes(
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // The search holds a basis of four blocks and its products with the matrix, and the vectors, residuals and products of one pass.
+            // The search holds a basis of four blocks with its products with the matrix. It also holds the vectors, the residuals and the products of
+            // one pass.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),
@@ -56,14 +57,14 @@ pub fn bytes(
             let rows = (chosen.unwrap_or(usize::MAX) as u64).min(n).saturating_mul(k);
             let [curvature, _, posterior] = woodbury(rows, d);
             match rows < d {
-                // The posterior shares the rows with the curvature. In addition, there are the kernel before it is factored, and a
-                // block of scaled columns.
+                // The posterior shares the rows with the curvature. Additional memory is needed for the kernel before it is factored, and for a block
+                // of scaled columns.
                 true => {
                     let columns = d.min(COLUMNS as u64).saturating_add(rows);
                     let work = rows.saturating_mul(columns);
                     [curvature, posterior.saturating_add(work), posterior]
                 }
-                // The rest is the same as for the full matrix.
+                // The other two phases need the same memory as for the full matrix.
                 false => {
                     let [_, decomposition, posterior] = full(d);
                     let besides = |count: u64| curvature.saturating_add(count);
@@ -80,8 +81,8 @@ pub fn bytes(
     }
 }
 
-/// Returns the numbers of reals of a full matrix in three phases: the sum; the sum, the matrix that becomes its factor, and a block of rows as
-/// workspace; and the factor alone.
+/// Returns the number of reals for a full matrix in each of three phases. In the first phase, it is the sum. In the second phase, it is the sum, the
+/// matrix that becomes its factor, and a block of rows as workspace. In the last phase, it is only the factor.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
     [
@@ -91,8 +92,9 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// Returns the numbers of reals of Kronecker blocks in three phases: the factors; the decomposition, with the factors, their eigenvectors, four reals
-/// per weight, and five matrices of the size of the largest factor; and the eigenvectors with two reals per weight.
+/// Returns the number of reals for Kronecker blocks in each of three phases. In the first phase, these are the factors. In the second phase, they are
+/// the factors, their eigenvectors, four reals per weight, and five matrices of the size of the largest factor. In the last phase, they are the
+/// eigenvectors and two reals per weight.
 fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
@@ -110,8 +112,8 @@ fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     ]
 }
 
-/// Returns the numbers of reals for `rows` rows of `d` elements in three phases: the rows; the rows, a scaled copy of them, and the factor of the
-/// products of the copy; and the copy and the factor alone.
+/// Returns the number of reals for `rows` rows of `d` elements in each of three phases. In the first phase, these are the rows. In the second phase,
+/// they are the rows, a scaled copy of the rows, and the factor of the products of the copy. In the last phase, they are the copy and the factor.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

@@ -1,4 +1,4 @@
-//! The precision of the prior.
+//! The precision of the prior of the weights.
 
 use super::NotPositive;
 use crate::matrix::Matrix;
@@ -6,17 +6,18 @@ use crate::posterior::Cholesky;
 use bnnc_kernels::pool::Pool;
 use std::f64::consts::TAU;
 
-/// The precision of the prior: minus the second derivative of its log density.
+/// The precision of the prior, which is minus the second derivative of the log prior density.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
-    /// The diagonal `[D]`.
+    /// The diagonal of the precision, `[D]`.
     pub precision: Vec<f64>,
-    /// The full matrix, if the elements are dependent. Only full posteriors use it; other forms take the diagonal.
+    /// The full precision matrix if the weights are dependent under the prior. Only posteriors of the form `Full` use this matrix; other forms use
+    /// the diagonal.
     pub dense: Option<Matrix>,
 }
 
 impl Prior {
-    /// Returns a prior with independent elements of these precisions.
+    /// Returns a prior under which the weights are independent and have these precisions.
     pub fn diagonal(precision: Vec<f64>) -> Prior {
         Prior {
             precision,
@@ -24,7 +25,7 @@ impl Prior {
         }
     }
 
-    /// Returns a prior of dependent elements.
+    /// Returns a prior under which the weights are dependent and have this precision matrix.
     pub fn dense(matrix: Matrix) -> Prior {
         Prior {
             precision: matrix.diagonal(),
@@ -32,8 +33,8 @@ impl Prior {
         }
     }
 
-    /// Returns the prior with factors `[D]` on the precisions of elements: the matrix `P0` becomes `F P0 F`, where the diagonal of `F` holds the
-    /// square roots of the factors.
+    /// Returns the prior whose precisions are multiplied by `factors` `[D]`. A full matrix `P0` becomes `F P0 F`, where the diagonal matrix `F`
+    /// holds the square roots of the factors.
     pub fn scaled(&self, factors: &[f64]) -> Prior {
         let roots: Vec<f64> = factors.iter().map(|factor| factor.sqrt()).collect();
         let precision = self
@@ -55,7 +56,7 @@ impl Prior {
         }
     }
 
-    /// Returns the prior of some of the weights, given the others.
+    /// Returns the prior of some of the weights, conditional on the other weights.
     pub fn select(&self, indices: &[usize]) -> Prior {
         let dense = self.dense.as_ref().map(|matrix| {
             let columns = matrix.columns_at(indices);
@@ -68,8 +69,8 @@ impl Prior {
         }
     }
 
-    /// Returns terms `[D]` whose sum is `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density. For independent elements, each
-    /// term belongs to one element.
+    /// Returns terms `[D]` whose sum is `(w - m)' P0 (w - m)`. `slope` is the gradient of the Normal log density, `-P0 (w - m)`. If the weights are
+    /// independent, each term belongs to one weight.
     ///
     /// # Errors
     /// Fails if the prior is not positive definite.
@@ -79,7 +80,8 @@ impl Prior {
         Ok(rooted.values.iter().map(|value| value * value).collect())
     }
 
-    /// Returns the log density of a Normal distribution with this precision at a point with this slope: `(log det P0 - D log(2 pi) - scatter) / 2`.
+    /// Returns the log density of a Normal distribution with this precision, `(log det P0 - D log(2 pi) - scatter) / 2`. `slope` is the gradient of
+    /// the log density at the point.
     ///
     /// # Errors
     /// Fails if the prior is not positive definite.
@@ -89,7 +91,7 @@ impl Prior {
         Ok(0.5 * (normaliser - scatter))
     }
 
-    /// Returns the map to coordinates in which the prior is standard normal.
+    /// Returns a map to coordinates in which the prior is standard normal.
     ///
     /// # Errors
     /// Fails if the prior is not positive definite.
@@ -103,7 +105,7 @@ impl Prior {
         }
     }
 
-    /// Returns the standard deviations `[D]` of independent elements.
+    /// Returns the prior standard deviations `[D]` of independent weights.
     pub(crate) fn scales(&self) -> Vec<f64> {
         self.precision
             .iter()
@@ -111,12 +113,12 @@ impl Prior {
             .collect()
     }
 
-    /// Returns the log determinant of the diagonal; not finite unless all elements are positive.
+    /// Returns the log determinant of the diagonal of the precision. It is not finite unless all precisions are positive.
     pub(crate) fn log_determinant_of_diagonal(&self) -> f64 {
         self.precision.iter().map(|precision| precision.ln()).sum()
     }
 
-    /// Returns the log determinant; not finite if the prior is not positive definite.
+    /// Returns the log determinant of the precision. It is not finite if the prior is not positive definite.
     pub(crate) fn log_determinant(&self, pool: &Pool) -> f64 {
         match &self.dense {
             None => self.log_determinant_of_diagonal(),
@@ -129,14 +131,14 @@ impl Prior {
 
 /// A map to coordinates in which the prior is standard normal.
 pub(crate) enum PriorRoot {
-    /// Standard deviations.
+    /// The standard deviations of independent weights.
     Diagonal(Vec<f64>),
-    /// The Cholesky factor of the precision.
+    /// The Cholesky factor of a full precision matrix.
     Dense(Cholesky),
 }
 
 impl PriorRoot {
-    /// Replaces rows `j` by `j R`, where `R R'` is the covariance of the prior.
+    /// Replaces each row `j` by `j R`, where `R R'` is the covariance of the prior.
     pub(crate) fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         match self {
             PriorRoot::Diagonal(scales) => rows.scale_columns(scales),

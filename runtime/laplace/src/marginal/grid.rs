@@ -1,40 +1,42 @@
-//! The search for one factor on the precision of the prior by a score without derivatives, such as predictions of validation rows.
+//! Searches for one factor on the prior precision that maximises a score without derivatives. An example of such a score is the accuracy of
+//! predictions for validation rows.
 
-/// The ends of the grid.
+/// The smallest and the largest factor of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];
 
-/// The number of factors on the grid, equally spaced in their logarithms.
+/// The number of factors on the grid. Their logarithms are equally spaced.
 const POINTS: usize = 21;
 
-/// The number of evaluations that refine the best factor of the grid, between its neighbours.
+/// The number of evaluations after the grid. They refine the best factor of the grid between its two neighbours.
 const REFINEMENTS: usize = 12;
 
-/// The reciprocal of the golden ratio.
+/// One over the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_8;
 
-/// The result of a search over a grid.
+/// The result of a search on a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// The factor with the highest score.
     pub factor: f64,
-    /// The score of the factor; minus infinity if no score was a number.
+    /// The score of the best factor. It is minus infinity if all scores were NaN.
     pub score: f64,
-    /// All evaluated factors with their scores, in ascending order of the factors.
+    /// All factors that were evaluated, each with its score, in ascending order of the factors.
     pub curve: Vec<[f64; 2]>,
-    /// True if the best factor of the grid is the first or the last one, so that the maximum may be outside the grid.
+    /// True if the best factor of the grid is its first or its last factor. The maximum may then be outside the grid.
     pub at_end: bool,
 }
 
-/// Searches for the factor with the highest score: 21 factors from 1e-4 to 1e4, then 12 more by golden section between the neighbours of the best. Of
-/// factors with equal scores, the one nearest to 1 is taken, because 1 leaves the prior unchanged. A NaN score counts as minus infinity.
+/// Searches for the factor with the highest score. First evaluates 21 factors from 1e-4 to 1e4. Then evaluates 12 more factors by golden section,
+/// between the two neighbours of the best factor. If several factors have the highest score, the factor nearest to 1 is chosen, because 1 leaves the
+/// prior unchanged. A NaN score counts as minus infinity.
 ///
 /// # Errors
-/// The first error of `score`, which ends the search.
+/// Fails if `score` fails. The first error ends the search.
 pub fn search<E>(mut score: impl FnMut(f64) -> Result<f64, E>) -> Result<Grid, E> {
     let [first, last] = ENDS.map(f64::ln);
     let spacing = (last - first) / (POINTS - 1) as f64;
     let mut tried = Vec::with_capacity(POINTS + REFINEMENTS);
-    // The factor in the middle of the grid is exactly 1.
+    // The middle factor of the grid is exactly 1.
     let mut at = |log_factor: f64| -> Result<[f64; 2], E> {
         let score = score(log_factor.exp())?;
         Ok([log_factor, if score.is_nan() { f64::NEG_INFINITY } else { score }])
@@ -62,7 +64,7 @@ pub fn search<E>(mut score: impl FnMut(f64) -> Result<f64, E>) -> Result<Grid, E
     })
 }
 
-/// Returns the log of the factor with the highest score, and the score.
+/// Returns the logarithm of the factor with the highest score, and this score.
 fn best(tried: &[[f64; 2]]) -> [f64; 2] {
     tried
         .iter()
@@ -76,7 +78,7 @@ fn best(tried: &[[f64; 2]]) -> [f64; 2] {
         })
 }
 
-/// Refines by golden section (Kiefer 1953): each evaluation shortens the bracket by the same ratio.
+/// Refines the factor by golden section (Kiefer 1953). Each evaluation shortens the bracket by the same ratio.
 fn refine<E>(
     [mut low, mut high]: [f64; 2],
     at: &mut impl FnMut(f64) -> Result<[f64; 2], E>,

@@ -1,25 +1,25 @@
-//! The search for one factor on the precision of the whole prior, by eigenvalues.
+//! Searches for one factor on the precision of the whole prior that maximises the marginal likelihood, computed from eigenvalues.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`. The curvature enters only through its eigenvalues, in coordinates in which the prior
-/// is standard normal, so that the time of an evaluation is proportional to the number of eigenvalues. For nonnegative eigenvalues the log marginal
-/// likelihood is strictly concave in `log t`.
+/// The log marginal likelihood as a function of one factor `t`. It depends on the curvature only through the eigenvalues of the curvature in
+/// coordinates in which the prior is standard normal. The time for an evaluation is proportional to the number of eigenvalues. If all eigenvalues
+/// are positive or zero, the log marginal likelihood is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarEvidence<'a> {
-    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: not divided by the temperature, and possibly
-    /// without zeros.
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] returns them. They are not divided by the temperature, and
+    /// eigenvalues of zero may be left out.
     pub eigenvalues: &'a [f64],
-    /// The divisor of the curvature.
+    /// The temperature, by which the curvature is divided.
     pub temperature: f64,
-    /// `(w - m)' P0 (w - m)`.
+    /// The sum `(w - m)' P0 (w - m)`.
     pub scatter: f64,
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
 }
 
 impl ScalarEvidence<'_> {
-    /// Returns the log marginal likelihood with a factor; minus infinity if the precision is not positive definite.
+    /// Returns the log marginal likelihood for a factor. It is minus infinity if the precision is not positive definite.
     pub fn log_evidence(&self, factor: f64) -> f64 {
         let ratios = self
             .eigenvalues
@@ -32,8 +32,8 @@ impl ScalarEvidence<'_> {
         log_evidence_of_normal(self.log_likelihood, factor * self.scatter, ratio)
     }
 
-    /// Returns the first two derivatives with respect to the logarithm of the factor: half of `gamma - t scatter`, with the effective number of
-    /// parameters `gamma = sum mu / (mu + T t)` (MacKay 1992, "Bayesian interpolation"), and the derivative of this half.
+    /// Returns the first two derivatives of the log marginal likelihood with respect to the logarithm of the factor. The first derivative is half of
+    /// `gamma - t scatter`, where `gamma = sum mu / (mu + T t)` is the effective number of parameters (MacKay 1992, "Bayesian interpolation").
     pub fn slopes(&self, factor: f64) -> [f64; 2] {
         let scattered = factor * self.scatter;
         let (mut first, mut second) = (-scattered, -scattered);
@@ -45,9 +45,9 @@ impl ScalarEvidence<'_> {
         [0.5 * first, 0.5 * second]
     }
 
-    /// Finds the factor that maximises the log marginal likelihood, with an error of 1e-8 in its logarithm, by Newton steps from `start`. A step is
-    /// halved until the log marginal likelihood increases. If the precision at the start is not positive definite, returns the start and marks the
-    /// search as not converged.
+    /// Finds the factor that maximises the log marginal likelihood by Newton steps from `start`. The logarithm of the factor has an error of at most
+    /// 1e-8. A step is halved until the log marginal likelihood increases. If the precision at the start is not positive definite, the result is the
+    /// start, and the search is marked as not converged.
     pub fn maximise(&self, start: f64) -> TuningResult {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());
@@ -69,11 +69,10 @@ impl ScalarEvidence<'_> {
         tuned
     }
 
-    /// Returns the log of the factor after one step.
+    /// Returns the logarithm of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // The function is concave unless some eigenvalues are negative. In that case, any uphill step is
-        // acceptable.
+        // The function is concave unless some eigenvalues are negative. If it is not concave, any step that increases it is acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

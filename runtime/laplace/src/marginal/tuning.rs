@@ -1,11 +1,12 @@
-//! Factors on the precisions of groups of weights, for any form of posterior.
+//! Searches for factors on the prior precisions of groups of weights. The search works for any form of posterior.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
-/// Returns, for each weight, the index of its group, which is also the index of its factor. `elements` has the number of weights of each array.
+/// Returns the index of the group of each weight. It is also the index of the factor on the precision of the weight. `elements` holds the number of
+/// weights of each array.
 pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     match structure {
         PriorStructure::Scalar => vec![0; elements.iter().sum()],
@@ -19,16 +20,18 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The quantities of the posterior under one prior precision from which the log marginal likelihood and its gradient are computed.
+/// The quantities from which the log marginal likelihood and its gradient are computed. They are derived from the posterior under one prior
+/// precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTerms {
-    /// The log of the determinant of the posterior precision over the determinant of the prior precision.
+    /// The log determinant of the posterior precision minus the log determinant of the prior precision.
     pub log_determinant_ratio: f64,
-    /// The variances `[D]` of the weights.
+    /// The posterior variances `[D]` of the weights.
     pub variances: Vec<f64>,
 }
 
-/// Returns the `evaluate` argument of [`Tuning::maximise`] for the posterior of a curvature under a prior with independent elements.
+/// Returns a function that can be passed to [`Tuning::maximise`] as `evaluate`. The function computes the posterior from a curvature and a prior with
+/// independent elements.
 pub fn evaluate(
     curvature: &Curvature,
     prior: &Prior,
@@ -48,47 +51,48 @@ pub fn evaluate(
     }
 }
 
-/// The search for factors on the precisions of groups of weights with independent Normal priors that maximise the log marginal likelihood. The
-/// weights are fixed.
+/// The settings of a search. The search finds factors on the prior precisions of groups of weights that maximise the log marginal likelihood. The
+/// weights have independent Normal priors, and their values are fixed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning<'a> {
-    /// The precisions `[D]` of the prior with factors of one.
+    /// The prior precisions `[D]` without factors.
     pub precision: &'a [f64],
-    /// `precision (w - m)^2` of each weight `[D]`, with factors of one.
+    /// For each weight, `precision (w - m)^2` without factors, `[D]`.
     pub scatter: &'a [f64],
-    /// The index `[D]` of the factor that each weight uses; see [`groups`].
+    /// For each weight, the index of the factor on its precision, `[D]`: see [`groups`].
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// The largest number of steps. 200 steps are enough to find a maximum, and a few steps are enough to follow weights that change during a search.
+    /// The maximum number of steps. 200 steps are enough to find a maximum. A few steps are enough if the weights change during an optimisation and
+    /// the factors only follow them.
     pub steps: usize,
 }
 
-/// The search ends when the steps of the logs of all factors are below this.
+/// The search ends when no step changes the logarithm of a factor by more than this.
 const TOLERANCE: f64 = 1e-6;
 
-/// The log marginal likelihood at some factors, and the quantities from which the next step is computed.
+/// A point in the search: the factors, the log marginal likelihood, and the quantities from which the next step is computed.
 struct Place {
-    /// The logs of the factors.
+    /// The logarithms of the factors.
     logs: Vec<f64>,
     evidence: f64,
-    /// The derivatives with respect to the logarithms of the factors.
+    /// The derivatives of the log marginal likelihood with respect to the logarithms of the factors.
     slope: Vec<f64>,
-    /// Minus the second derivatives, as if the weights were independent.
+    /// Minus the second derivatives of the log marginal likelihood, computed as if the weights were independent.
     bend: Vec<f64>,
 }
 
 impl Tuning<'_> {
-    /// Returns the log marginal likelihood with these factors `[G]`.
+    /// Returns the log marginal likelihood for these factors `[G]`.
     pub fn log_evidence(&self, factors: &[f64], evaluation: &EvidenceTerms) -> f64 {
         let scatters = self.groups.iter().zip(self.scatter);
         let scatter = scatters.map(|(group, scatter)| factors[*group] * scatter).sum();
         log_evidence_of_normal(self.log_likelihood, scatter, evaluation.log_determinant_ratio)
     }
 
-    /// Returns the derivatives of the log marginal likelihood with respect to the logarithms of the factors `[G]`: half of `gamma_g - t_g scatter_g`,
-    /// with the effective number of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian
-    /// interpolation").
+    /// Returns the derivatives of the log marginal likelihood with respect to the logarithms of the factors, `[G]`. Each derivative is half of
+    /// `gamma_g - t_g scatter_g`, where `gamma_g` is the effective number of parameters of the group (MacKay 1992, "Bayesian interpolation"). It is
+    /// the sum of `1 - t_g precision_d variance_d` over the weights of the group.
     pub fn slope(&self, factors: &[f64], evaluation: &EvidenceTerms) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }
@@ -104,15 +108,15 @@ impl Tuning<'_> {
         (slope, bend)
     }
 
-    /// Searches from a start `[G]` until no step increases the log marginal likelihood. `evaluate` takes the factor of each weight `[D]`, as
-    /// [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
+    /// Searches from the factors `start` `[G]` until no step increases the log marginal likelihood. The argument of `evaluate` is the factor of each
+    /// weight, `[D]`, like the argument of [`crate::curvature::Prior::scaled`]. See [`evaluate`].
     ///
-    /// A step is a Newton step in the logs of the factors, computed as if the weights were independent. Its direction increases the log marginal
-    /// likelihood for any curvature; for a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does not fall.
-    /// For a single factor, the second derivative is instead estimated from its last two slopes.
+    /// A step is a Newton step in the logs of the factors, computed as if the weights were independent. The direction of the step increases the log
+    /// marginal likelihood for any curvature. For a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does
+    /// not decrease. If there is a single factor, the second derivative is estimated from the last two slopes instead.
     ///
     /// # Errors
-    /// An error of `evaluate` at the start. At later points an error shortens the step.
+    /// Fails if `evaluate` fails at the start. An error at a later point only shortens the step.
     pub fn maximise<E>(
         &self,
         start: &[f64],
@@ -156,7 +160,7 @@ impl Tuning<'_> {
         })
     }
 
-    /// Returns the next place; `None` if only steps below the tolerance increase the log marginal likelihood.
+    /// Returns the next point of the search. Returns `None` if only steps below the tolerance increase the log marginal likelihood.
     fn climb<E>(
         &self,
         from: &Place,
@@ -183,7 +187,7 @@ impl Tuning<'_> {
 }
 
 impl Place {
-    /// Estimates the second derivative of a single factor from the slopes at two places.
+    /// Estimates the second derivative for a single factor from the slopes at two points.
     fn learn(&mut self, earlier: &Place) {
         if let ([slope], [before], [bend]) = (&self.slope[..], &earlier.slope[..], &mut self.bend[..]) {
             let secant = (before - slope) / (self.logs[0] - earlier.logs[0]);
@@ -194,10 +198,10 @@ impl Place {
     }
 }
 
-/// Returns a step of the log of a factor. Far from the maximum, the log marginal likelihood is nearly linear and Newton steps are too long, so a step
-/// is limited to a factor of about fifty.
+/// Returns the change of the logarithm of a factor in one step. Far from the maximum, the log marginal likelihood is nearly linear, and Newton steps
+/// are too long. A step therefore changes a factor by at most a factor of about fifty.
 fn step((slope, bend): (&f64, &f64)) -> f64 {
-    // The slope of a group on which neither the data nor the prior has an effect consists of rounding errors.
+    // If neither the data nor the prior affects a group, its slope consists of rounding errors.
     if slope.abs() < 1e-14 {
         0.0
     } else {
