@@ -1,4 +1,5 @@
-//! Gaussians around maxima: curvatures in several forms, their posteriors, subnetworks, links, marginal likelihoods.
+//! Gaussian approximations around maxima: curvatures in several forms, the posteriors that follow from them, subnetworks, links,
+//! and marginal likelihoods.
 //!
 //! This crate only does linear algebra on matrices that its callers compute. It does not access models, devices, files or clocks.
 

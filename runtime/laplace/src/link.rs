@@ -1,27 +1,27 @@
-//! Predictions from a Gaussian of the outputs: closed forms, probit, the Laplace bridge, draws.
+//! Predictions from a Gaussian distribution of the outputs: closed forms, the probit approximation, the Laplace bridge, and draws.
 //!
-//! A row has outputs `f` `[K]` with a `mean` and a `covariance` `[K, K]`, row-major. Class probabilities are written as logarithms and normalised
-//! on that scale, so that they do not underflow.
+//! The outputs `f` `[K]` of a row have a `mean` and a row-major `covariance` `[K, K]`. Class probabilities are represented and normalised as
+//! logarithms, so that they do not underflow.
 
 use crate::root::{RootError, Roots};
 use bnnc_base::dtype::Precision;
 use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
-/// The standard deviation of a prediction, split by source.
+/// The standard deviation of a prediction, in total and for each source of uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviation {
-    /// The uncertainty of the weights.
+    /// The standard deviation that comes from the uncertainty of the weights.
     pub epistemic: f64,
-    /// The noise of an observation given the weights.
+    /// The standard deviation of an observation for given weights.
     pub aleatoric: f64,
-    /// The standard deviation from both sources together.
+    /// The total standard deviation from both sources.
     pub total: f64,
 }
 
-/// Returns the standard deviations of an output from its variance due to the weights and its variance due to the likelihood.
+/// Returns the standard deviations of an output. `variance` is its variance due to the weights, and `noise` is its variance due to the likelihood.
 pub fn deviation(variance: f64, noise: f64) -> Deviation {
-    // Some forms compute a variance as a difference. Rounding may make a difference near zero negative.
+    // Some forms compute a variance as a difference. If this difference is near zero, rounding errors may make it negative.
     let variance = positive(variance);
     Deviation {
         epistemic: variance.sqrt(),
@@ -30,13 +30,13 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike with `f64::max`, because a variance of zero would look
-/// like certainty.
+/// Replaces a negative variance, which comes from rounding errors, by zero. NaN stays NaN, because a variance of zero would look like certainty. The
+/// function `f64::max` would replace NaN by zero.
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
 
-/// Buffers for Normal densities of one size, so that nothing is allocated per row.
+/// Buffers for the computation of Normal densities. They are reused, so that memory is not allocated for each row.
 pub struct Normal {
     factor: Vec<f64>,
     residual: Vec<f64>,
@@ -51,8 +51,8 @@ impl Normal {
         }
     }
 
-    /// Returns the joint log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, where `noise` `[K]` are variances (equation 12 of
-    /// Daxberger et al. 2021). NaN if the sum is not positive definite.
+    /// Returns the joint log density of `y` `[K]` under `N(mean, covariance + diag(noise))` (equation 12 of Daxberger et al. 2021). `noise` `[K]`
+    /// holds variances. Returns NaN if the covariance with noise is not positive definite.
     pub fn log_density(&mut self, mean: &[f64], covariance: &[f64], noise: &[f64], y: &[f64]) -> f64 {
         let n = self.residual.len();
         for i in 0..n {
@@ -89,9 +89,11 @@ pub fn standard_cumulative(x: f64) -> f64 {
     0.5 * erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Returns the quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside.
+/// Returns the quantile of the standard Normal distribution. It is infinite if the probability is 0 or 1, and NaN if the probability is outside this
+/// range.
 pub fn standard_quantile(probability: f64) -> f64 {
-    // Abramowitz and Stegun 26.2.23, whose absolute error is below 4.5e-4. Newton's method needs three more steps.
+    // The initial value is formula 26.2.23 of Abramowitz and Stegun, which has an absolute error below 4.5e-4. Newton's method needs three more
+    // steps.
     let t = (-2.0 * probability.min(1.0 - probability).ln()).sqrt();
     let above = t
         - (2.515_517 + t * (0.802_853 + t * 0.010_328))
@@ -102,8 +104,8 @@ pub fn standard_quantile(probability: f64) -> f64 {
     })
 }
 
-/// Returns the quantile of a mixture of Normal distributions with equal weights, such as the predictions of the members of an ensemble. NaN if a mean
-/// or a deviation is NaN.
+/// Returns the quantile of a mixture of Normal distributions with equal weights, for example of the predictions of the members of an ensemble.
+/// Returns NaN if a mean or a deviation is NaN.
 pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
     let standard = standard_quantile(probability);
     if !standard.is_finite() {
@@ -112,7 +114,7 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     if means.iter().chain(deviations).any(|number| number.is_nan()) {
         return f64::NAN;
     }
-    // The quantile lies between the quantiles of the components.
+    // The quantile of the mixture is between the smallest and the largest quantile of its components.
     let each = means
         .iter()
         .zip(deviations)
@@ -138,8 +140,8 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     })
 }
 
-/// Returns the argument at which an increasing function has the value `probability`, by Newton steps inside a shrinking bracket. `function` returns the
-/// value and the slope.
+/// Returns the argument at which an increasing function has the value `probability`. It is found by Newton steps inside a bracket that shrinks.
+/// `function` returns the value and the derivative.
 fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
     if !(probability > 0.0 && probability < 1.0) {
         return match probability {
@@ -149,12 +151,13 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
         };
     }
     let near = 1e-14 * (high - low);
-    // A bound on the rounding error of the value. A smaller difference is noise, although the step that it leads to may be longer than `near`.
+    // This is a bound on the rounding error of the value. A difference below this bound is meaningless, even if it leads to a step that is longer
+    // than `near`.
     let noise = 8.0 * f64::EPSILON * probability;
     let mut x = 0.5 * (low + high);
     for _ in 0..200 {
         let (value, slope) = function(x);
-        // Where the slope is zero, the function is constant up to the next atom, so the search continues.
+        // If the slope is zero, the function is constant up to the next atom of the mixture. In this case, the search continues.
         if slope > 0.0 && (value - probability).abs() <= noise {
             return x;
         }
@@ -177,20 +180,20 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
     x
 }
 
-/// Returns the factor on a logit of this variance in the probit approximation (MacKay 1992, "The evidence framework applied to
-/// classification networks"): `(1 + pi / 8 variance)^-1/2`.
+/// Returns the number by which the probit approximation multiplies a logit with this variance, `(1 + pi / 8 variance)^-1/2` (MacKay 1992, "The
+/// evidence framework applied to classification networks").
 fn moderation(variance: f64) -> f64 {
     1.0 / (1.0 + PI / 8.0 * positive(variance)).sqrt()
 }
 
-/// Returns the log probabilities of false and true for a Normal logit, by the probit approximation.
+/// Returns the log probabilities of false and true if the logit is Normal, computed with the probit approximation.
 pub fn probit_truth(mean: f64, variance: f64) -> [f64; 2] {
     let logit = mean * moderation(variance);
     [-softplus(logit), -softplus(-logit)]
 }
 
-/// Writes log probabilities of classes: the softmax of logits that are each divided by `(1 + pi / 8 V_kk)^1/2` (equation 13 of Daxberger et al. 2021).
-/// Only the diagonal of the covariance is used.
+/// Writes the log probabilities of the classes by the probit approximation. Each logit is divided by `(1 + pi / 8 V_kk)^1/2`, where `V_kk` is its
+/// variance, and the softmax of the results is taken (equation 13 of Daxberger et al. 2021). Only the diagonal of the covariance is used.
 pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     let k = mean.len();
     for (i, (to, mean)) in log_probabilities.iter_mut().zip(mean).enumerate() {
@@ -199,18 +202,20 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     normalise(log_probabilities);
 }
 
-/// Writes log probabilities of classes. The logits are conditioned on a sum of zero. The Laplace bridge maps them to a Dirichlet distribution
-/// (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"), whose mean gives the probabilities.
+/// Writes the log probabilities of the classes by the Laplace bridge. The distribution of the logits is conditioned on a sum of zero. The bridge then
+/// maps it to a Dirichlet distribution (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"), whose
+/// mean is the vector of probabilities.
 ///
-/// Each parameter is divided by the variance of its logit, regardless of the other variances. If the covariance has a low rank and one logit has a
-/// small variance, this logit alone determines the result, which is then far from the mean of the softmax. For a logit with zero variance, the
-/// Dirichlet distribution does not exist, because its parameter would be infinite relative to the others. If a variance is zero once the logits sum
-/// to zero, as under a covariance of rank one, the result is the softmax of the mean.
+/// Each parameter of the Dirichlet distribution is divided by the variance of its own logit. If one logit has a much smaller variance than the
+/// others, as can happen if the covariance has a low rank, this logit alone determines the result. The result is then far from the mean of the
+/// softmax. If a logit has zero variance, its parameter would be infinite, and the Dirichlet distribution does not exist. After the conditioning on a
+/// sum of zero, a variance can be zero, for example if the covariance has rank one. In this case, the result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
 
-/// Computes the same as [`bridge`], with the logits scaled so that their mean variance is `(K / 2)^1/2`, where the bridge is most accurate (ibid.).
+/// Computes the same as [`bridge`], but first scales the logits such that their mean variance is `(K / 2)^1/2`. The bridge is most accurate for this
+/// variance (Hobbhahn et al. 2022).
 pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     let k = mean.len() as f64;
     through_bridge(mean, covariance, log_probabilities, |mean_variance| {
@@ -218,21 +223,22 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
-/// A variance of a logit counts as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
+/// The variance of a logit counts as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
 const CERTAIN: f64 = 1e-12;
 
-/// Applies the bridge to logits whose covariance is divided by a function of the mean of its diagonal.
+/// Applies the Laplace bridge to logits after scaling. `scale` gets the mean variance of the logits, and returns the number by which the covariance
+/// is divided.
 fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
     let k = mean.len();
     let row_sum = |i: usize| covariance[i * k..(i + 1) * k].iter().sum::<f64>();
     let total: f64 = (0..k).map(row_sum).sum();
     let trace: f64 = (0..k).map(|i| covariance[i * k + i]).sum();
-    // If the elements of a covariance sum to zero, the logits already have a constant sum.
+    // If all elements of the covariance sum to zero, the sum of the logits is already constant.
     let inverse = if total > 1e-14 * trace { 1.0 / total } else { 0.0 };
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    // A variance below this is zero except for rounding.
+    // If the smallest variance is below the threshold, it is zero except for rounding errors.
     let least = (0..k).map(variance).fold(f64::INFINITY, f64::min);
     if least <= CERTAIN * trace {
         log_alpha.copy_from_slice(mean);
@@ -260,7 +266,7 @@ fn log_add(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Returns `log sum exp(sign * x)`.
+/// Returns the logarithm of the sum of `exp(sign * x)` over all values `x`.
 fn log_sum(values: &[f64], sign: f64) -> f64 {
     let largest = values
         .iter()
@@ -276,13 +282,13 @@ fn log_sum(values: &[f64], sign: f64) -> f64 {
             .ln()
 }
 
-/// Subtracts the log of the sum of exponentials.
+/// Subtracts the logarithm of the sum of exponentials from each logit.
 fn normalise(logits: &mut [f64]) {
     let sum = log_sum(logits, 1.0);
     logits.iter_mut().for_each(|logit| *logit -= sum);
 }
 
-/// Buffers for draws of the outputs of one row, so that nothing is allocated per row.
+/// Buffers for draws of the outputs of one row. They are reused, so that memory is not allocated for each row.
 pub struct OutputDraws {
     roots: Roots,
     root: Vec<f64>,
@@ -290,7 +296,7 @@ pub struct OutputDraws {
 }
 
 impl OutputDraws {
-    /// Allocates buffers for draws of `outputs` elements: the outputs of one row, or of several rows that are drawn jointly.
+    /// Allocates buffers for draws of `outputs` elements. These are the outputs of one row, or the outputs of several rows that are drawn jointly.
     pub fn new(outputs: usize) -> OutputDraws {
         OutputDraws {
             roots: Roots::new(outputs, Precision::F64),
@@ -299,12 +305,12 @@ impl OutputDraws {
         }
     }
 
-    /// Writes `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance, which may be singular. `mean` is `[rows, K]`, `covariance`
-    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` contains independent standard Normal numbers. Returns the number of rows in which negative
-    /// eigenvalues were replaced by zero.
+    /// Writes the draws `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance. The covariance may be singular. `mean` has the shape
+    /// `[rows, K]`, and `covariance` has the shape `[rows, K, K]`. `noise` `[draws, rows, K]` holds the independent standard Normal numbers `z`.
+    /// Returns the number of rows in which negative eigenvalues were replaced by zero.
     ///
     /// # Errors
-    /// A covariance is not finite, or its eigenvalues were not found.
+    /// Fails if a covariance is not finite, or if its eigenvalues were not found.
     pub fn write(
         &mut self,
         mean: &[f64],

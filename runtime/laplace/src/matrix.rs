@@ -1,4 +1,4 @@
-//! Dense row-major matrices in double precision.
+//! Dense row-major matrices of `f64` numbers.
 
 use bnnc_kernels::matmul::dense::{ComputedPart, Product};
 use bnnc_kernels::matmul::{Extents, Update};
@@ -13,7 +13,7 @@ pub struct Matrix {
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// The elements, row after row.
+    /// The elements, one row after the other.
     pub values: Vec<f64>,
 }
 
@@ -32,10 +32,10 @@ impl IndexMut<(usize, usize)> for Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix of these elements, row after row.
+    /// Returns a matrix with these elements, which are given one row after the other.
     ///
     /// # Panics
-    /// There are not `rows * columns` elements.
+    /// Panics unless there are `rows * columns` elements.
     pub fn new(rows: usize, columns: usize, values: Vec<f64>) -> Matrix {
         assert_eq!(
             values.len(),
@@ -59,41 +59,41 @@ impl Matrix {
         Matrix::from_diagonal(&vec![1.0; size])
     }
 
-    /// Returns a diagonal matrix.
+    /// Returns a diagonal matrix with this diagonal.
     pub fn from_diagonal(diagonal: &[f64]) -> Matrix {
         let mut matrix = Matrix::zeros(diagonal.len(), diagonal.len());
         matrix.add_diagonal(diagonal);
         matrix
     }
 
-    /// Returns a matrix of one row.
+    /// Returns a matrix that consists of one row.
     pub fn from_row(row: &[f64]) -> Matrix {
         Matrix::new(1, row.len(), row.to_vec())
     }
 
-    /// Returns a row.
+    /// Returns the row with this index.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns a mutable row.
+    /// Returns the row with this index for modification.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns all rows, even of a matrix without columns.
+    /// Returns all rows, even if the matrix has no columns.
     pub fn each_row(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         (0..self.rows).map(|row| self.row(row))
     }
 
-    /// Returns the elements whose row and column are equal.
+    /// Returns the diagonal of the matrix.
     pub fn diagonal(&self) -> Vec<f64> {
         (0..self.rows.min(self.columns))
             .map(|at| self[(at, at)])
             .collect()
     }
 
-    /// Adds to the elements whose row and column are equal.
+    /// Adds numbers to the diagonal of the matrix.
     pub fn add_diagonal(&mut self, diagonal: &[f64]) {
         (0..diagonal.len()).for_each(|at| self[(at, at)] += diagonal[at]);
     }
@@ -104,7 +104,7 @@ impl Matrix {
         Matrix::new(range.len(), self.columns, values.to_vec())
     }
 
-    /// Returns a copy of some columns, in the order given.
+    /// Returns a copy of some columns, in the order of their indices in `columns`.
     pub fn columns_at(&self, columns: &[usize]) -> Matrix {
         let rows = self.each_row();
         let values = rows.flat_map(|row| columns.iter().map(|column| row[*column]));
@@ -145,7 +145,8 @@ impl Matrix {
         }
     }
 
-    /// Replaces each element and its mirror image by their mean, which removes rounding errors from a symmetric matrix.
+    /// Replaces each element and the element on the other side of the diagonal by their mean. This removes rounding errors from a
+    /// matrix that should be symmetric.
     pub fn symmetrise(&mut self) {
         for row in 0..self.rows {
             for column in 0..row {
@@ -155,7 +156,7 @@ impl Matrix {
         }
     }
 
-    /// Copies the upper triangle to the lower one.
+    /// Copies the upper triangle to the lower triangle.
     pub fn mirror_upper(&mut self) {
         const SIDE: usize = 32;
         let size = self.rows;
@@ -170,21 +171,21 @@ impl Matrix {
         }
     }
 
-    /// Returns `self other`.
+    /// Returns the product `self other`.
     pub fn product(&self, other: &Matrix, pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, other.columns);
         result.add_product(self, other, pool);
         result
     }
 
-    /// Computes `self = self + left right`.
+    /// Adds the product `left right` to this matrix.
     pub fn add_product(&mut self, left: &Matrix, right: &Matrix, pool: &Pool) {
         assert_eq!(left.columns, right.rows, "contracted sizes");
         assert_eq!(self.columns, right.columns, "columns of a product");
         self.add_strided(left, right, [right.columns as isize, 1], pool);
     }
 
-    /// Returns `self other'`.
+    /// Returns the product `self other'`.
     pub fn product_transposed(&self, other: &Matrix, pool: &Pool) -> Matrix {
         assert_eq!(self.columns, other.columns, "contracted sizes");
         let mut result = Matrix::zeros(self.rows, other.rows);
@@ -192,7 +193,8 @@ impl Matrix {
         result
     }
 
-    /// Adds a matrix product. `strides` are the strides of the right operand along the contracted axis and along the columns.
+    /// Adds the product of `left` and a right operand to this matrix. `strides` are the strides of the right operand along the
+    /// contracted axis and along its columns.
     fn add_strided(&mut self, left: &Matrix, right: &Matrix, strides: [isize; 2], pool: &Pool) {
         assert_eq!(self.rows, left.rows, "rows of a product");
         let product = Product {
@@ -212,7 +214,7 @@ impl Matrix {
         product.write(pool, &mut self.values);
     }
 
-    /// Computes `self = self + weight * block' block` for a symmetric matrix, which stays exactly symmetric.
+    /// Adds `weight * block' block` to this matrix. A symmetric matrix stays exactly symmetric.
     pub fn add_gram(&mut self, block: &Matrix, weight: f64, pool: &Pool) {
         if weight == 1.0 {
             self.add_upper_gram(block, block, pool);
@@ -224,7 +226,8 @@ impl Matrix {
         self.mirror_upper();
     }
 
-    /// Adds the upper triangle of `left' right`, which must be symmetric. The elements below the diagonal are undefined afterwards.
+    /// Adds the upper triangle of `left' right` to this matrix. The product must be symmetric. The elements below the diagonal are
+    /// undefined afterwards.
     pub(crate) fn add_upper_gram(&mut self, left: &Matrix, right: &Matrix, pool: &Pool) {
         let size = right.columns;
         assert_eq!(
@@ -250,7 +253,7 @@ impl Matrix {
         product.write(pool, &mut self.values);
     }
 
-    /// Returns `self self'`.
+    /// Returns the product `self self'`.
     pub fn outer(&self, pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, self.rows);
         result.add_upper_outer(self, pool);
@@ -258,7 +261,8 @@ impl Matrix {
         result
     }
 
-    /// Returns `self S S self'`, where `S` is the diagonal matrix of these scales. A block of columns is copied at a time.
+    /// Returns `self S S self'`, where `S` is the diagonal matrix of `scales`. To save memory, only one block of columns is copied
+    /// at a time.
     pub fn scaled_outer(&self, scales: &[f64], pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, self.rows);
         for columns in blocks(self.columns) {
@@ -276,7 +280,7 @@ impl Matrix {
         Matrix::new(self.rows, range.len(), values.copied().collect())
     }
 
-    /// Adds the upper triangle of `rows rows'`. The elements below the diagonal are undefined afterwards.
+    /// Adds the upper triangle of `rows rows'` to this matrix. The elements below the diagonal are undefined afterwards.
     fn add_upper_outer(&mut self, rows: &Matrix, pool: &Pool) {
         let product = Product {
             extents: Extents {
@@ -296,17 +300,17 @@ impl Matrix {
     }
 }
 
-/// The number of columns that are copied at a time.
+/// The number of columns in a block. One block is copied at a time.
 pub(crate) const COLUMNS: usize = 256;
 
-/// Returns the columns of each block.
+/// Returns the range of columns of each block.
 pub(crate) fn blocks(columns: usize) -> impl Iterator<Item = Range<usize>> {
     (0..columns)
         .step_by(COLUMNS)
         .map(move |from| from..columns.min(from + COLUMNS))
 }
 
-/// Returns the dot product.
+/// Returns the dot product of two slices.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     let mut lanes = [0.0; 8];

@@ -1,8 +1,8 @@
-//! The Gaussian posterior of the weights: covariances of functions, variances, draws, determinants.
+//! The Gaussian posterior of the weights: covariances of functions of the weights, variances, draws and determinants.
 //!
-//! Note [Roots of covariances]. Each form implements one linear map `R` with `R R' = P^-1`, which maps rows `j` to `j R` and rows of noise `z` to `z
-//! R'`. All other results follow from it: covariances of functions are products of rows `j R` and are therefore never indefinite, draws are `z R'`,
-//! and `P^-1 v` applies both maps, one after the other.
+//! Note [Roots of covariances]. Each form implements a matrix `R` with `R R' = P^-1` as two maps. They map rows `j` to `j R`, and rows of noise `z`
+//! to `z R'`. All other results are computed with these maps. Covariances of functions are products of rows `j R`, so they are never indefinite.
+//! Draws are `z R'`. The product `P^-1 v` is computed by applying both maps, one after the other.
 
 mod arrays;
 mod cholesky;
@@ -22,12 +22,13 @@ pub use spectrum::Spectrum;
 use std::sync::Arc;
 pub use whitened::whitened;
 
-/// A Gaussian of the `D` weights around a maximum, defined by its precision `P`.
+/// A Gaussian distribution of the `D` weights around a maximum. It is defined by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianPosterior {
     form: Form,
     log_determinant: f64,
-    /// The log determinant of the prior precision that the form represents.
+    /// The log determinant of the prior precision. If the form cannot represent the prior exactly, it is the determinant of the precision that the
+    /// form represents.
     prior_log_determinant: f64,
 }
 
@@ -36,11 +37,11 @@ enum Form {
     Full(full::Full),
     Diagonal(diagonal::Diagonal),
     Kronecker(kronecker::Kronecker),
-    /// The forms `LowRank` and `Functional`.
+    /// The common implementation of the forms `LowRank` and `Functional`.
     Woodbury(woodbury::Woodbury),
 }
 
-/// A map `R` with `R R' = P^-1`.
+/// A matrix `R` with `R R' = P^-1`: see Note \[Roots of covariances\].
 trait Root {
     /// Returns the number of rows of `R`, which is the number of weights.
     fn elements(&self) -> usize;
@@ -48,13 +49,13 @@ trait Root {
     /// Returns the number of columns of `R`, which is the number of standard normal numbers in a draw.
     fn noise(&self) -> usize;
 
-    /// Maps rows `j` `[.., elements]` to `j R` `[.., noise]`.
+    /// Maps each row `j` of `[.., elements]` to `j R` `[.., noise]`.
     fn forward(&self, rows: Matrix, pool: &Pool) -> Matrix;
 
-    /// Maps rows `z` `[.., noise]` to `z R'` `[.., elements]`.
+    /// Maps each row `z` of `[.., noise]` to `z R'` `[.., elements]`.
     fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
 
-    /// Returns the sums of the squares of the rows of `R`.
+    /// Returns the sum of the squares of each row of `R`, which is the variance of a weight.
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 
@@ -99,24 +100,25 @@ impl GaussianPosterior {
         self.root().elements()
     }
 
-    /// Returns the number of standard normal numbers in a draw: `D`, or, in the forms `LowRank` and `Functional`, usually `D` plus the number of
-    /// eigenpairs or rows.
+    /// Returns the number of standard normal numbers that a draw needs. It is `D`, except in the forms `LowRank` and `Functional`. In these forms it
+    /// is usually `D` plus the number of eigenvalues or rows.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }
 
-    /// Returns the covariances `J_n P^-1 J_n'` `[rows, columns, columns]` of functions with the Jacobians `[rows * columns, D]`.
+    /// Returns the covariance `J_n P^-1 J_n'` of the outputs of each row `n`, `[rows, columns, columns]`. `jacobian` holds the Jacobians of all rows,
+    /// `[rows * columns, D]`.
     pub fn covariance(&self, jacobian: &Matrix, columns: usize, pool: &Pool) -> Vec<f64> {
         let rooted = self.root().forward(jacobian.clone(), pool);
         products_within(&rooted, columns)
     }
 
-    /// Returns the covariance `J P^-1 J'` `[M, M]` of all rows of a Jacobian `[M, D]` together.
+    /// Returns the joint covariance `J P^-1 J'` `[M, M]` for all rows of a Jacobian `[M, D]`.
     pub fn joint(&self, jacobian: &Matrix, pool: &Pool) -> Matrix {
         self.root().forward(jacobian.clone(), pool).outer(pool)
     }
 
-    /// Returns `P^-1 v` for each row `v` `[.., D]`.
+    /// Returns `P^-1 v` for each row `v` of `vectors` `[.., D]`.
     pub fn solve(&self, vectors: &Matrix, pool: &Pool) -> Matrix {
         let rooted = self.root().forward(vectors.clone(), pool);
         self.root().backward(rooted, pool)
@@ -128,12 +130,13 @@ impl GaussianPosterior {
         self.root().backward(rooted, pool)
     }
 
-    /// Returns the variances `[D]` of the weights: the diagonal of `P^-1`.
+    /// Returns the variances `[D]` of the weights, which are the diagonal of `P^-1`.
     pub fn variances(&self, pool: &Pool) -> Vec<f64> {
         self.root().variances(pool)
     }
 
-    /// Maps standard normal numbers `[draws,` [`GaussianPosterior::noise`]`]` to deviations `[draws, D]` from the maximum with the covariance `P^-1`.
+    /// Maps standard normal numbers to deviations `[draws, D]` from the maximum. The deviations have the covariance `P^-1`. `noise` has
+    /// [`GaussianPosterior::noise`] numbers for each draw.
     pub fn draws(&self, noise: &Matrix, pool: &Pool) -> Matrix {
         self.root().backward(noise.clone(), pool)
     }
@@ -143,29 +146,31 @@ impl GaussianPosterior {
         self.log_determinant
     }
 
-    /// Returns the log of the ratio of two determinants, of `P` and of the precision of the prior; `None` if the prior is not positive definite.
+    /// Returns the log determinant of `P` minus the log determinant of the prior precision. Returns `None` if the prior is not positive definite.
     ///
-    /// Only `Full` represents a dense prior exactly, and `Kronecker` does not represent a prior exactly that varies within a block. In these cases,
-    /// the ratio uses the prior precision that the form does represent, so that the result without data is zero.
+    /// Some forms represent a prior only approximately. Only `Full` is exact for a prior with dependent weights, and `Kronecker` is not exact for a
+    /// prior that varies within a block. In these cases, the result uses the prior precision that the form represents, so that the result without
+    /// data is zero.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)
     }
 }
 
-/// A block of a Kronecker-factored posterior in its eigenbasis.
+/// A block of a Kronecker-factored posterior in its eigenbasis, which consists of rotated coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned<'a> {
-    /// The eigenvectors, as rows, of the factor whose index varies slowest among the elements: `[p, p]`.
+    /// The eigenvectors of the first factor, one in each row, `[p, p]`. The index of this factor varies slowest among the elements.
     pub first: &'a Matrix,
-    /// The eigenvectors, as rows, of the other factor: `[q, q]`.
+    /// The eigenvectors of the second factor, one in each row, `[q, q]`.
     pub second: &'a Matrix,
-    /// The variances of the rotated coordinates `[p, q]`.
+    /// The posterior variances of the rotated coordinates, `[p, q]`.
     pub variances: Vec<f64>,
 }
 
 impl GaussianPosterior {
-    /// Returns the blocks of a Kronecker-factored posterior, in the order of the weights; `None` for other forms, or if some weights are in no block.
+    /// Returns the blocks of a Kronecker-factored posterior in the order of the weights. Returns `None` for other forms, and if some weights are not
+    /// in a block.
     pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
         let Form::Kronecker(kronecker) = &self.form else {
             return None;
@@ -176,8 +181,8 @@ impl GaussianPosterior {
     }
 }
 
-/// Returns the full curvature and the prior that the form `Functional` represents, if there are at least as many functions as weights. In this case,
-/// the full matrix is smaller and better conditioned.
+/// Returns the full curvature and prior for the form `Functional` if there are at least as many functions as weights. The full matrix is then
+/// smaller, and better conditioned, than the matrix of products of functions.
 fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {
     match curvature {
         Curvature::Functional(rows) if rows.rows >= rows.columns => {
@@ -193,7 +198,7 @@ fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, P
     }
 }
 
-/// Returns the dot products of rows within groups of `columns`: `[groups, columns, columns]`.
+/// Returns the dot products of all pairs of rows within each group of `columns` rows, `[groups, columns, columns]`.
 fn products_within(rows: &Matrix, columns: usize) -> Vec<f64> {
     let mut products = vec![0.0; rows.rows * columns];
     for at in 0..rows.rows {

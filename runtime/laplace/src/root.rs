@@ -1,9 +1,10 @@
 //! Roots of the curvature of a row's likelihood with respect to its outputs. Jacobians are multiplied by these roots.
 //!
-//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first: it takes `K^3 / 3` operations and
-//! ends early if `H` is singular, as the curvature of the softmax always is. The remaining matrix shows whether `H` has a negative eigenvalue: by the
-//! minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most that of `H`. Only rows with a negative
-//! eigenvalue need an eigendecomposition, whose negative eigenvalues are replaced by zero.
+//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first. It takes `K^3 / 3` operations, and
+//! ends early if `H` is singular. The curvature of the softmax is always singular. The matrix that remains after the last pivot shows whether `H` has
+//! a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most the smallest
+//! eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition, in which negative eigenvalues are
+//! replaced by zero.
 
 use bnnc_base::dtype::Precision;
 use faer::diag::DiagMut;
@@ -11,23 +12,23 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::{MatMut, MatRef, Par, Spec};
 
-/// The reason why a matrix does not have a root.
+/// The reason why the root of a matrix could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootError {
-    /// An element of the matrix of this row is infinite or not a number.
+    /// The matrix of this row has an element that is infinite or NaN.
     NotFinite {
-        /// The row.
+        /// The index of the row.
         row: usize,
     },
-    /// The eigenvalues of the matrix of this row were not found.
+    /// The eigenvalues of the matrix of this row could not be computed.
     NoConvergence {
-        /// The row.
+        /// The index of the row.
         row: usize,
     },
 }
 
 impl RootError {
-    /// Returns the same failure for another row.
+    /// Returns the same error for another row.
     pub(crate) fn in_row(self, row: usize) -> RootError {
         match self {
             RootError::NotFinite { .. } => RootError::NotFinite { row },
@@ -49,14 +50,14 @@ impl std::fmt::Display for RootError {
 
 impl std::error::Error for RootError {}
 
-/// Buffers for roots of symmetric matrices of one size, so that nothing is allocated per row.
+/// Buffers for the roots of symmetric matrices. They are reused, so that memory is not allocated for each row.
 pub struct Roots {
     size: usize,
     tolerance: f64,
-    /// The largest magnitude of a diagonal element so far. If the classes of a row are certain, its curvature consists of rounding errors, which can
-    /// only be recognised by comparison with other rows.
+    /// The largest magnitude of a diagonal element among all rows so far. If the class of a row is certain, its curvature consists of rounding
+    /// errors. These can only be recognised by comparison with other rows.
     largest: f64,
-    /// The matrix, and later the remaining matrix.
+    /// At first the matrix itself, and later the matrix that remains after the pivots.
     rest: Vec<f64>,
     vectors: Vec<f64>,
     eigenvalues: Vec<f64>,
@@ -64,14 +65,15 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Allocates buffers for roots of matrices `[size, size]` whose elements were computed in this precision. Negative eigenvalues up to 1e-10
-    /// (`f64`) or 1e-5 (`f32`) times the largest magnitude of a diagonal element in all rows so far count as rounding errors.
+    /// Allocates buffers for roots of matrices `[size, size]`, whose elements were computed in this precision. A negative eigenvalue counts as a
+    /// rounding error if it is small compared with the largest diagonal element of all rows so far. The limit for this ratio is 1e-10 in `f64` and
+    /// 1e-5 in `f32`.
     pub fn new(size: usize, precision: Precision) -> Roots {
         let tolerance = match precision {
             Precision::F32 => 1e-5,
             Precision::F64 => 1e-10,
         };
-        // The workspace size is defined only for matrices with elements.
+        // The size of the workspace is only defined for matrices that have elements.
         let scratch =
             self_adjoint_evd_scratch::<f64>(size.max(1), ComputeEigenvectors::Yes, Par::Seq, Spec::default());
         Roots {
@@ -85,12 +87,12 @@ impl Roots {
         }
     }
 
-    /// Writes `C` `[rows, size, size]` with `C' C = H` for each `H` of `curvature` `[rows, size, size]`. The rows of `C` are the cotangents that
-    /// multiply the Jacobian. Negative eigenvalues are replaced by zero. Returns the number of rows whose negative eigenvalues were more than
-    /// rounding errors.
+    /// Writes a root `C` with `C' C = H` for each matrix `H` in `curvature` `[rows, size, size]`. The roots have the shape `[rows, size, size]`, and
+    /// their rows are the cotangents that multiply the Jacobian. Negative eigenvalues are replaced by zero. Returns the number of rows whose negative
+    /// eigenvalues were larger than rounding errors.
     ///
     /// # Errors
-    /// An element is not finite, or eigenvalues were not found.
+    /// Fails if an element is not finite, or if eigenvalues could not be computed.
     pub fn cotangents(&mut self, curvature: &[f64], cotangents: &mut [f64]) -> Result<usize, RootError> {
         let square = self.size * self.size;
         if square == 0 {
@@ -111,7 +113,7 @@ impl Roots {
         Ok(clipped)
     }
 
-    /// Writes the root of one matrix; returns whether negative eigenvalues were replaced.
+    /// Writes the root of one matrix. Returns whether negative eigenvalues were replaced by zero.
     fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, RootError> {
         if !matrix.iter().all(|element| element.is_finite()) {
             return Err(RootError::NotFinite { row });
@@ -124,7 +126,7 @@ impl Roots {
         self.by_eigenvalues(root).ok_or(RootError::NoConvergence { row })
     }
 
-    /// Copies a matrix as the mean of its two triangles, which differ by rounding errors.
+    /// Copies a matrix. Each element becomes the mean of the elements in the two triangles, which differ by rounding errors.
     fn symmetrise(&mut self, matrix: &[f64]) {
         let n = self.size;
         for i in 0..n {
@@ -136,8 +138,8 @@ impl Roots {
         }
     }
 
-    /// Factors by Cholesky with the largest diagonal element as pivot; returns false if the remaining matrix may have a negative eigenvalue. See
-    /// Note \[Two ways\].
+    /// Computes the root by a Cholesky factorisation, with the largest diagonal element as pivot in each step. Returns false if the remaining matrix
+    /// may have a negative eigenvalue: see Note \[Two ways\].
     fn by_pivots(&mut self, root: &mut [f64]) -> bool {
         let n = self.size;
         root.fill(0.0);
@@ -164,16 +166,18 @@ impl Roots {
                     .zip(step.iter())
                     .for_each(|(element, other)| *element -= scale * other);
             }
-            // Set to exactly zero, so that the pivot is not chosen again and its rounding errors do not count in the remaining matrix.
+            // The row and the column of the pivot are set to exactly zero. The pivot is then not chosen again, and its rounding errors do not affect
+            // the remaining matrix.
             self.rest[pivot * n..(pivot + 1) * n].fill(0.0);
             (0..n).for_each(|i| self.rest[i * n + pivot] = 0.0);
         }
-        // The smallest eigenvalue of the remaining matrix is at least minus `n` times its largest element.
+        // The smallest eigenvalue of the remaining matrix is at least minus `n` times the largest magnitude of its elements.
         let bound = (self.tolerance * self.largest / n as f64).max(negligible);
         self.rest.iter().all(|element| element.abs() <= bound)
     }
 
-    /// Writes rows `sqrt(lambda) v'`; returns whether an eigenvalue was clipped, and `None` if the eigenvalues were not found.
+    /// Writes the rows `sqrt(lambda) v'` for all eigenvalues `lambda`. Returns whether a negative eigenvalue was replaced by zero, or `None` if the
+    /// eigenvalues could not be computed.
     fn by_eigenvalues(&mut self, root: &mut [f64]) -> Option<bool> {
         let n = self.size;
         self_adjoint_evd(

@@ -1,19 +1,19 @@
-//! Subnetworks: scores of weights, and the choice of the weights with the highest scores.
+//! Subnetworks: the scores of weights, and the selection of the weights with the highest scores.
 //!
-//! Equations are those of Daxberger et al. 2021, "Bayesian deep learning via subnetwork inference".
+//! Equation numbers refer to Daxberger et al. 2021, "Bayesian deep learning via subnetwork inference".
 
 use bnnc_math::philox;
 use faer::{MatRef, Side};
 use std::cmp::Ordering;
 
-/// The subnetwork is larger than the number of weights that affect an output on the training rows.
+/// The error for a subnetwork that is larger than the number of weights that affect an output on the training rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew {
-    /// The size of the subnetwork.
+    /// The requested number of weights in the subnetwork.
     pub wanted: usize,
-    /// The number of weights whose diagonal element of the curvature is positive and whose score is not NaN.
+    /// The number of weights that can be chosen: their diagonal element of the curvature is positive, and their score is not NaN.
     pub alive: usize,
-    /// The number of all weights.
+    /// The number of all weights of the model.
     pub parameters: usize,
 }
 
@@ -33,8 +33,8 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork, at least 1. `stated` is this number if it is 1 or more, and otherwise the fraction of all
-/// `parameters`.
+/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is 1 or more, it is this number. Otherwise, `stated` is the
+/// fraction of all `parameters`.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
         stated * parameters as f64
@@ -44,12 +44,12 @@ pub fn size(stated: f64, parameters: usize) -> usize {
     (weights.round() as usize).max(1)
 }
 
-/// Returns the indices of the `wanted` weights with the highest scores in ascending order. Weights whose diagonal element of the curvature is not
-/// positive do not affect the outputs. Such weights are skipped, although they keep the variance of the prior, which would be the highest. Of equal
-/// scores, the one with the lower index is taken.
+/// Returns the indices of the `wanted` weights with the highest scores. The indices are in ascending order. A weight does not affect the outputs if
+/// its diagonal element of the curvature is not positive. Such weights are skipped, although their variance is the prior variance and therefore the
+/// highest. If scores are equal, the weight with the lower index is chosen.
 ///
 /// # Errors
-/// Fewer than `wanted` weights affect the outputs.
+/// Fails if fewer than `wanted` weights affect the outputs.
 pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Result<Vec<usize>, TooFew> {
     let mut alive: Vec<usize> = (0..scores.len())
         .filter(|&d| curvature_diagonal[d] > 0.0 && !scores[d].is_nan())
@@ -70,13 +70,13 @@ pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Res
         alive.truncate(wanted);
     }
     alive.sort_unstable();
-    // The indices are stored for long, so the spare capacity for all weights is released.
+    // The indices are kept for a long time, so the spare capacity for all other weights is released.
     alive.shrink_to_fit();
     Ok(alive)
 }
 
-/// Returns the marginal variances under a diagonal precision as scores, `1 / (curvature_d / temperature + prior_d)`. With these scores, [`highest`]
-/// minimises the distance of equation (23).
+/// Returns the posterior variance of each weight as its score, for a diagonal precision. The variance is `1 / (curvature_d / temperature + prior_d)`.
+/// With these scores, [`highest`] minimises the distance of equation (23).
 pub fn diagonal_variances(curvature_diagonal: &[f64], prior_precision: &[f64], temperature: f64) -> Vec<f64> {
     let elements = curvature_diagonal.iter().zip(prior_precision);
     elements
@@ -84,29 +84,29 @@ pub fn diagonal_variances(curvature_diagonal: &[f64], prior_precision: &[f64], t
         .collect()
 }
 
-/// Returns absolute values as scores.
+/// Returns the absolute value of each weight as its score.
 pub fn magnitudes(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|weight| weight.abs()).collect()
 }
 
-/// Returns uniform random numbers of the stream of a site ([`philox::key`]) as scores.
+/// Returns a uniform random number for each weight as its score. The numbers belong to the random stream of a site ([`philox::key`]).
 pub fn random(key: u64, parameters: usize) -> Vec<f64> {
     (0..parameters as u64)
         .map(|element| philox::uniform(key, [0; 3], element))
         .collect()
 }
 
-/// An element of one of several arrays, whose elements are numbered consecutively across the arrays.
+/// The position of an element in one of several arrays. The elements of all arrays together are numbered consecutively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// The index of the array.
     pub array: usize,
-    /// The index within the array.
+    /// The index of the element within the array.
     pub index: usize,
 }
 
-/// Returns the arrays and positions of weights with these ascending indices, in arrays with these numbers of elements. Indices past the last array are
-/// dropped.
+/// Returns the arrays and positions of some weights. `chosen` holds the ascending indices of the weights, and `elements` holds the number of elements
+/// of each array. Indices beyond the last array are dropped.
 pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     let mut located = Vec::with_capacity(chosen.len());
     let (mut rest, mut start) = (chosen, 0);
@@ -121,8 +121,8 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// Returns the inputs `STATE/index` and `STATE/chosen`, for one array, of a program that computes selected columns. The two numbers of a column are
-/// the index of its element and 1 if the array contains this element, and 0 and 0 otherwise.
+/// Returns the inputs `STATE/index` and `STATE/chosen` for one array. These are inputs of a program that computes selected columns. If the array
+/// contains the element of a column, the two numbers are the index of the element and 1. Otherwise, both are 0.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
         if element.array == array {
@@ -134,11 +134,12 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     located.iter().map(column).unzip()
 }
 
-/// Returns the squared 2-Wasserstein distance of equation (22) between two Gaussians with the same mean. One has the `covariance` `[D, D]`. The other
-/// has the covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for the others. Matrices are row-major.
+/// Returns the squared 2-Wasserstein distance of equation (22). It is the distance between two Gaussians with the same mean. The first has the
+/// row-major `covariance` `[D, D]`. The second has the row-major covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for all
+/// other weights.
 ///
-/// Let `A` be the `covariance`, and `B` the covariance of the subnetwork padded with zeros: `B^1/2 A B^1/2` is zero outside the chosen rows and
-/// columns. Apart from a trace, the computation therefore only needs `S x S` matrices. The result is NaN if a matrix is not finite.
+/// Let `A` be the `covariance`, and let `B` be the covariance of the subnetwork, padded with zeros. Then `B^1/2 A B^1/2` is zero outside the chosen
+/// rows and columns. Except for a trace, the computation therefore needs only `S x S` matrices. The result is NaN if a matrix is not finite.
 pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> f64 {
     let (s, d) = (chosen.len(), covariance.len().isqrt());
     let trace = |matrix: &[f64], n: usize| (0..n).map(|i| matrix[i * n + i]).sum::<f64>();
@@ -149,7 +150,7 @@ pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> 
     let Ok(eigen) = MatRef::from_row_major_slice(subnetwork, s, s).self_adjoint_eigen(Side::Lower) else {
         return f64::NAN;
     };
-    // With B = U diag(b) U', the eigenvalues of B^1/2 A B^1/2 are those of diag(b)^1/2 U' A U diag(b)^1/2.
+    // With B = U diag(b) U', the eigenvalues of B^1/2 A B^1/2 are the eigenvalues of diag(b)^1/2 U' A U diag(b)^1/2.
     let block = faer::Mat::from_fn(s, s, |i, j| covariance[chosen[i] * d + chosen[j]]);
     let mut inner = eigen.U().transpose() * &block * eigen.U();
     let root = |i: usize| eigen.S()[i].max(0.0).sqrt();

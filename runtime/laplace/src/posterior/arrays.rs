@@ -1,4 +1,5 @@
-//! Posteriors as named arrays, which can be stored in files and rebuilt bit for bit.
+//! Represents posteriors by named arrays. The arrays can be stored in files, and the posterior can be rebuilt from
+//! them bit for bit.
 
 use super::diagonal::Diagonal;
 use super::full::Full;
@@ -10,10 +11,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name, a shape, and the elements in row-major order, which may be borrowed from a posterior.
+/// A named array: its name, its shape, and its elements in row-major order. The elements may be borrowed from a
+/// posterior.
 pub type PosteriorArray<'a> = (String, Vec<usize>, Cow<'a, [f64]>);
 
-/// The reason why arrays are not a valid posterior.
+/// The error for arrays that are not a valid posterior, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
 
@@ -36,7 +38,8 @@ fn matrix(name: impl Into<String>, matrix: &Matrix) -> PosteriorArray<'_> {
 }
 
 impl GaussianPosterior {
-    /// Returns arrays that hold the whole posterior. Their names begin with the form, except for `log_determinants`.
+    /// Returns arrays that represent the whole posterior. The name of each array begins with the name of the form,
+    /// except for `log_determinants`.
     pub fn arrays(&self) -> Vec<PosteriorArray<'_>> {
         let mut arrays = match &self.form {
             Form::Full(full) => vec![matrix("full/upper", &full.factor.upper)],
@@ -64,10 +67,11 @@ impl GaussianPosterior {
         arrays
     }
 
-    /// Rebuilds a posterior from [`GaussianPosterior::arrays`], in any order; arrays with other names are ignored.
+    /// Rebuilds a posterior from the arrays that [`GaussianPosterior::arrays`] returned. The order of the arrays
+    /// does not matter, and arrays with other names are ignored.
     ///
     /// # Errors
-    /// An array is missing or has a wrong shape.
+    /// Fails if an array is missing or has a wrong shape.
     pub fn from_arrays(arrays: &[PosteriorArray<'_>]) -> Result<GaussianPosterior, Malformed> {
         let stored = Stored { arrays };
         let form = if stored.find("full/upper").is_some() {
@@ -104,7 +108,8 @@ impl Stored<'_> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
-    /// Returns an array with this number of axes and the given sizes; `None` accepts any size.
+    /// Returns the array with this name. It must have one axis for each element of `sizes`, with this size. A size
+    /// of `None` accepts any number of elements.
     fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&PosteriorArray<'_>, Malformed> {
         let array = self
             .find(name)

@@ -1,9 +1,9 @@
-//! Cholesky factors of large matrices, and triangular systems with many right-hand sides.
+//! Cholesky factors of large matrices, and solvers of triangular systems with many right-hand sides.
 //!
-//! Note [Blocks of a factor]. The factor is computed one block row at a time: a small factorisation, a product with the inverse of its triangle, and
-//! one product that is subtracted from the remaining matrix. Both solvers use the same blocks, so that all cubic work is in products on the pool.
-//! Using inverses of diagonal blocks instead of substitution loses accuracy only to the extent that a block of [`BLOCK`] rows is ill-conditioned
-//! (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
+//! Note [Blocks of a factor]. The factor is computed one block row at a time, in three steps. The diagonal block is factored, the rest of the row is
+//! multiplied by the inverse of this factor, and a product is subtracted from the remaining matrix. Both solvers use the same blocks. All work of
+//! cubic order therefore consists of matrix products that run on the pool. The inverses of diagonal blocks are less accurate than substitution only
+//! if a block of [`BLOCK`] rows is itself ill-conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
 
 use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
@@ -12,33 +12,34 @@ use bnnc_kernels::matmul::{Extents, Update};
 use bnnc_kernels::pool::Pool;
 use std::ops::Range;
 
-/// The number of rows in a block.
+/// The number of rows in a block of the factor.
 const BLOCK: usize = 64;
 
-/// The factor of a positive definite matrix `P = U'U`.
+/// The Cholesky factor of a positive definite matrix `P = U'U`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cholesky {
-    /// `U`, upper triangular.
+    /// The upper triangular matrix `U`.
     pub upper: Matrix,
     /// The inverses of the diagonal blocks of `U`.
     inverses: Vec<Matrix>,
 }
 
-/// The largest pivot that counts as zero, as a fraction of the diagonal element. If the data identify only the sum of two weights, rounding leaves a
-/// pivot of one or two units in the last place.
+/// A pivot counts as zero if it is at most this fraction of the diagonal element. If the data identify only the sum of two weights, rounding leaves
+/// a pivot of one or two units in the last place.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// Returns the rows or columns of each block.
+/// Returns the range of rows or columns of each block.
 fn blocks(size: usize) -> impl ExactSizeIterator<Item = Range<usize>> + DoubleEndedIterator {
     (0..size.div_ceil(BLOCK)).map(move |block| block * BLOCK..size.min((block + 1) * BLOCK))
 }
 
-/// `c -= a b` or `c = a b` for parts of matrices. Each operand is given from its first element, with the strides of its rows and columns.
+/// A matrix product for parts of matrices: `c -= a b` or `c = a b`. Each operand is a slice that begins at its first element, with the strides of
+/// its rows and columns.
 struct Step<'a> {
     sizes: [usize; 3],
     a: (&'a [f64], [usize; 2]),
     b: (&'a [f64], [usize; 2]),
-    /// The stride of the rows of the result.
+    /// The stride between the rows of the result.
     line: usize,
     update: Update,
     part: ComputedPart,
@@ -70,10 +71,10 @@ impl Step<'_> {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix; only the upper triangle is read.
+    /// Factors a symmetric matrix. Only the upper triangle of the matrix is used.
     ///
     /// # Errors
-    /// Returns the first pivot that is not above the rounding errors of the diagonal element.
+    /// Fails with the first pivot that is not larger than the rounding errors of its diagonal element.
     pub fn new(matrix: Matrix, pool: &Pool) -> Result<Cholesky, NotPositive> {
         let size = matrix.rows;
         let mut upper = matrix;
@@ -116,7 +117,7 @@ impl Cholesky {
         Ok(Cholesky { upper, inverses })
     }
 
-    /// Returns the factorisation with this factor.
+    /// Returns the factorisation whose factor is `upper`.
     pub fn from_upper(upper: Matrix) -> Cholesky {
         let inverses = blocks(upper.rows)
             .map(|block| invert_block(&upper, &block))
@@ -129,21 +130,21 @@ impl Cholesky {
         2.0 * self.upper.diagonal().iter().map(|pivot| pivot.ln()).sum::<f64>()
     }
 
-    /// Replaces each row `j` by `j U^-1`. The inner product of two rows `j` and `k` is then `j P^-1 k'` in terms of the old rows.
+    /// Replaces each row `j` by `j U^-1`. The dot product of two new rows is `j P^-1 k'` for the corresponding old rows `j` and `k`.
     pub fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         let height = rows.rows;
         self.forward_within(rows, |_| height, pool);
     }
 
-    /// Returns `U^-1`, with which `P^-1 = U^-1 U^-1'`.
+    /// Returns `U^-1`. It satisfies `P^-1 = U^-1 U^-1'`.
     pub fn inverse_root(&self, pool: &Pool) -> Matrix {
         let mut rows = Matrix::identity(self.upper.rows);
         self.forward_within(&mut rows, |block| block.end, pool);
         rows
     }
 
-    /// Implements [`Cholesky::forward`] for rows with known zeros: in the columns up to the end of a block, only the first `height(block)` rows have
-    /// nonzero elements.
+    /// Implements [`Cholesky::forward`] for rows that contain known zeros. In the columns up to the end of a block, only the first `height(block)`
+    /// rows have nonzero elements.
     fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
         let size = self.upper.rows;
         assert_eq!(rows.columns, size, "columns of a triangular system");
@@ -168,7 +169,7 @@ impl Cholesky {
         }
     }
 
-    /// Replaces rows `z` by `z U^-1'`, so that standard normal rows get the covariance `P^-1`.
+    /// Replaces each row `z` by `z U^-1'`. If the rows are standard normal, the results have the covariance `P^-1`.
     pub fn backward(&self, rows: &mut Matrix, pool: &Pool) {
         let size = self.upper.rows;
         assert_eq!(rows.columns, size, "columns of a triangular system");
@@ -188,7 +189,8 @@ impl Cholesky {
     }
 }
 
-/// Multiplies a block of columns of the first rows with the inverse of a diagonal block; writes the result to these columns and returns it.
+/// Multiplies a block of columns of the first rows with the inverse of a diagonal block. Writes the result to these columns, and returns a copy of
+/// it.
 fn solved_block(
     rows: &mut Matrix,
     (height, block): (usize, &Range<usize>),
@@ -220,7 +222,7 @@ fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Mat
     Matrix::new(height, width, values.copied().collect())
 }
 
-/// Factors a diagonal block in place. A pivot that is not above its floor counts as zero.
+/// Factors a diagonal block in place. A pivot that is not larger than its element of `floors` counts as zero.
 fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Result<(), NotPositive> {
     let size = upper.columns;
     for pivot in block.clone() {
@@ -252,11 +254,11 @@ fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Res
     Ok(())
 }
 
-/// Returns the inverse of a diagonal block of a triangle.
+/// Returns the inverse of a diagonal block of a triangular matrix.
 fn invert_block(upper: &Matrix, block: &Range<usize>) -> Matrix {
     let width = block.len();
     let mut inverse = Matrix::identity(width);
-    // From the last row up: row i of the inverse is (unit row i - sum over k > i of u[i, k] row k) / u[i, i].
+    // The rows of the inverse are computed from the last row to the first: row i is (unit row i - sum over k > i of u[i, k] row k) / u[i, i].
     for row in (0..width).rev() {
         let pivots = &upper.row(block.start + row)[block.clone()];
         let (head, tail) = inverse.values.split_at_mut((row + 1) * width);

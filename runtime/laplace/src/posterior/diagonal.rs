@@ -1,11 +1,11 @@
-//! A diagonal precision.
+//! Posteriors with a diagonal precision.
 
 use super::{Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// `R` is the diagonal matrix of the standard deviations.
+/// A diagonal posterior. Its root `R` is the diagonal matrix of the standard deviations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagonal {
     pub deviations: Vec<f64>,

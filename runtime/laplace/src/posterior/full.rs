@@ -1,11 +1,11 @@
-//! A full precision.
+//! Posteriors with a full precision matrix.
 
 use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
 use crate::matrix::{Matrix, dot};
 use bnnc_kernels::pool::Pool;
 
-/// `P = U'U` and `R = U^-1`.
+/// A posterior with the precision `P = U'U` and the root `R = U^-1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Full {
     pub factor: Cholesky,

@@ -1,9 +1,9 @@
-//! Kronecker products along the diagonal of the precision.
+//! Posteriors whose precision consists of diagonal blocks that are Kronecker products plus the prior.
 //!
-//! Note [Priors in an eigenbasis]. A block with the factors `A = U a U'` and `B = V b V'` has the precision `(U x V) (a x b / T + d) (U x V)'`, where
-//! `d` is the prior precision, if it is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). If it varies, the
-//! value `d` for an eigenvector is the mean of the precisions, weighted by the squared elements of the eigenvector. These values are the diagonal of
-//! the prior precision in the eigenbasis.
+//! Note [Priors in an eigenbasis]. A block has the factors `A = U a U'` and `B = V b V'`. If the prior precision `d` is constant within the block,
+//! the block has the precision `(U x V) (a x b / T + d) (U x V)'` (Immer et al. 2021, section 4.2, without damping of factors). If the prior
+//! precision varies within the block, `d` is replaced by one value for each eigenvector. This value is the mean of the precisions, weighted by the
+//! squared elements of the eigenvector. These values are the diagonal of the prior precision in the eigenbasis.
 
 use super::spectrum::Spectrum;
 use super::{Form, GaussianPosterior, Root, Turned};
@@ -11,26 +11,26 @@ use crate::curvature::{KroneckerBlock, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// `R` maps a block to its eigenbasis and divides by the roots of the eigenvalues.
+/// A Kronecker-factored posterior. Its root `R` maps a block to its eigenbasis, and divides each coordinate by the root of its precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// The standard deviation under the prior of each element outside all blocks, and 1 for elements of blocks.
+    /// For each element outside all blocks, its prior standard deviation. For elements of blocks, the number 1.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }
 
-/// A block in its eigenbasis. Coordinate `b * first + a` belongs to the Kronecker product of row `a` of the first and row `b` of the second
-/// eigenvectors.
+/// A block in its eigenbasis. The coordinate with the index `b * first + a` belongs to the Kronecker product of row `a` of `first` and row `b` of
+/// `second`. In this index, `first` stands for the number of rows of this matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EigenBlock {
     pub start: usize,
     pub first: Matrix,
     pub second: Matrix,
-    /// Standard deviations `[second, first]` of the coordinates.
+    /// The posterior standard deviations of the coordinates, `[second, first]`.
     pub deviations: Vec<f64>,
 }
 
-/// The eigenvalues of the curvature and the precisions of the prior in the coordinates of a block.
+/// A block with two values for each coordinate: the eigenvalue of the curvature, and the precision of the prior.
 pub struct Coordinates {
     pub block: EigenBlock,
     pub curvature: Vec<f64>,
@@ -122,7 +122,7 @@ impl EigenBlock {
         self.first.rows * self.second.rows
     }
 
-    /// Returns the block with its variances in the order of the elements.
+    /// Returns the block in its eigenbasis, with variances in the order of the elements.
     pub fn turned(&self) -> Turned<'_> {
         let variances = self
             .deviations
@@ -137,16 +137,18 @@ impl EigenBlock {
         }
     }
 
-    /// Transforms a diagonal matrix to the eigenbasis, and returns the diagonal of the result.
+    /// Transforms the diagonal matrix `precision` to the eigenbasis of the block. Returns the diagonal of the result.
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
-        // [first, second] times second' gives [first, b]; transposed and times first' it gives [b, a], the coordinates.
+        // The product [first, second] times second' has the shape [first, b]. Its transpose times first' has the shape [b, a], which is the order of
+        // the coordinates.
         let half = elements.product_transposed(&second, pool).transposed();
         half.product_transposed(&first, pool).values
     }
 
-    /// Returns the variances of the elements: the squares of the rows of the eigenbasis, weighted with the variances of the coordinates.
+    /// Returns the variances of the elements. Each is a sum over the coordinates: the squared element of the eigenvector times the variance of the
+    /// coordinate.
     fn variances(&self, pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let variances = self.deviations.iter().map(|deviation| deviation * deviation);
@@ -155,7 +157,7 @@ impl EigenBlock {
         half.product(&second, pool).values
     }
 
-    /// Maps rows of elements to rows of coordinates, without scaling.
+    /// Maps rows of elements to rows of coordinates. The coordinates are not scaled.
     fn rotate(&self, elements: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (elements.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * first, second, elements.values).product_transposed(&self.second, pool);
@@ -164,7 +166,7 @@ impl EigenBlock {
         Matrix::new(rows, first * second, whole.values)
     }
 
-    /// Maps rows of coordinates to rows of elements.
+    /// Maps rows of coordinates back to rows of elements.
     fn rotate_back(&self, coordinates: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (coordinates.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * second, first, coordinates.values).product(&self.first, pool);
@@ -174,7 +176,7 @@ impl EigenBlock {
     }
 }
 
-/// Returns the transposes of consecutive matrices `[rows, columns]`.
+/// Returns the transposes of consecutive matrices, each of shape `[rows, columns]`.
 fn turn(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     let mut turned = Vec::with_capacity(values.len());
     for matrix in values.chunks_exact(rows * columns) {
@@ -189,7 +191,7 @@ fn squares(matrix: &Matrix) -> Matrix {
 }
 
 impl Kronecker {
-    /// Replaces the columns of each block in all rows by the result of `map`.
+    /// Applies `map` to the columns of each block in all rows, and replaces these columns by the result.
     fn map_blocks(&self, rows: &mut Matrix, map: impl Fn(&EigenBlock, Matrix) -> Matrix) {
         for block in &self.blocks {
             let range = block.start..block.start + block.elements();

@@ -4,20 +4,20 @@ use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
 use faer::{MatRef, Side};
 
-/// The eigenpairs of a symmetric matrix, by ascending eigenvalue.
+/// The eigenvalues and eigenvectors of a symmetric matrix, in ascending order of the eigenvalues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
-    /// The eigenvalues.
+    /// The eigenvalues in ascending order.
     pub values: Vec<f64>,
     /// The eigenvectors, one in each row.
     pub vectors: Matrix,
 }
 
 impl Spectrum {
-    /// Decomposes a symmetric matrix; only the lower triangle is read.
+    /// Computes the eigenvalues and eigenvectors of a symmetric matrix. Only the lower triangle of the matrix is used.
     ///
     /// # Errors
-    /// Fails if an element is not finite.
+    /// Fails if an element of the matrix is not finite.
     pub fn new(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let size = matrix.rows;
         check_finite(matrix)?;
@@ -25,7 +25,7 @@ impl Spectrum {
             .self_adjoint_eigen(Side::Lower)
             .map_err(|_| NOT_A_NUMBER)?;
         let values = (0..size).map(|at| pairs.S()[at]).collect();
-        // The capacity is reserved because a flattened iterator does not report its length.
+        // The capacity is reserved explicitly, because a flattened iterator does not report its length.
         let mut vectors = Vec::with_capacity(size * size);
         vectors.extend(pairs.U().col_iter().flat_map(|vector| vector.iter()));
         Ok(Spectrum {
@@ -34,8 +34,8 @@ impl Spectrum {
         })
     }
 
-    /// Decomposes a matrix that is positive semidefinite except for rounding. Eigenvalues of the size of rounding errors are set to zero, so that no
-    /// eigenvalue is negative.
+    /// Computes the eigenvalues and eigenvectors of a matrix that is positive semidefinite except for rounding errors. Eigenvalues of the size of
+    /// rounding errors are replaced by zero, so that no eigenvalue is negative.
     ///
     /// # Errors
     /// Fails in the same cases as [`Spectrum::new`].
@@ -46,7 +46,7 @@ impl Spectrum {
     }
 }
 
-/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues are those of a semidefinite matrix, in ascending order.
+/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues must be those of a semidefinite matrix, in ascending order.
 fn without_rounding(values: &mut [f64]) {
     let greatest = values.last().copied().unwrap_or(0.0);
     let floor = greatest * f64::EPSILON * values.len() as f64;
@@ -54,7 +54,7 @@ fn without_rounding(values: &mut [f64]) {
     values[..below].fill(0.0);
 }
 
-/// Returns the eigenvalues of [`Spectrum::of_semidefinite`], without eigenvectors.
+/// Returns the eigenvalues that [`Spectrum::of_semidefinite`] would return, but does not compute the eigenvectors.
 ///
 /// # Errors
 /// Fails in the same cases as [`Spectrum::new`].

@@ -1,4 +1,5 @@
-//! The eigenvalues of a curvature relative to a prior, from which the search for a factor on that prior is cheap.
+//! Computes the eigenvalues of a curvature relative to a prior. With these eigenvalues, it is cheap to search for a factor on the precision of the
+//! prior.
 
 use super::kronecker::Coordinates;
 use super::spectrum::{eigenvalues, eigenvalues_of_semidefinite};
@@ -7,8 +8,9 @@ use crate::curvature::{Curvature, KroneckerBlock, NotPositive, Prior, PriorRoot}
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the eigenvalues `mu` of the curvature in coordinates in which the prior is standard normal, `P0^-1/2 H P0^-1/2`. With a factor `t` on the
-/// precision of the prior and a temperature `T`, the precision there is `mu / T + t`. The eigenvalues are not sorted, and zeros may be missing.
+/// Returns the eigenvalues `mu` of `P0^-1/2 H P0^-1/2`. This matrix is the curvature `H` in coordinates in which the prior is standard normal. If
+/// the prior precision is multiplied by `t` and the temperature is `T`, the posterior precision in these coordinates has the eigenvalues
+/// `mu / T + t`. The eigenvalues are not sorted, and eigenvalues of zero may be left out.
 ///
 /// # Errors
 /// Fails if the prior is not positive definite.
@@ -29,7 +31,7 @@ pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec
     }
 }
 
-/// Returns `R' H R` for the root `R` of the covariance of the prior.
+/// Returns `R' H R`, where `R` is the root of the covariance of the prior.
 fn between(root: &PriorRoot, matrix: &Matrix, pool: &Pool) -> Matrix {
     let mut whitened = matrix.clone();
     root.forward(&mut whitened, pool);
@@ -49,7 +51,7 @@ fn of_blocks(blocks: &[KroneckerBlock], prior: &Prior, pool: &Pool) -> Result<Ve
     Ok(values)
 }
 
-/// Returns the eigenvalues of `A'A` with `A = G P0^-1/2`, computed from `A A'`.
+/// Returns the eigenvalues of `A'A` for `A = G P0^-1/2`. They are computed from the product `A A'`.
 fn of_rows(rows: &Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
     eigenvalues_of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))

@@ -1,9 +1,9 @@
-//! A precision that is the sum of the precision of the prior and outer products of few rows.
+//! Posteriors whose precision is the prior precision plus the outer products of a few rows.
 //!
-//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). The
-//! difference `I - A' B` loses digits if the data determine the weights well. The code therefore uses the equal sum `S S' + T B' B` with `S = I - A'
-//! B`. The two are equal because `A S = T B` implies `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with this root is a draw from the
-//! prior, corrected by its residuals (Matheron's rule).
+//! Note [A root by residuals]. Let `A = G P0^-1/2` and `B = (T I + A A')^-1 A`. By Woodbury's identity, the covariance is
+//! `P0^-1/2 (I - A' B) P0^-1/2`. The difference `I - A' B` loses digits if the data determine the weights well. The code therefore uses the sum
+//! `S S' + T B' B` with `S = I - A' B`. This sum equals the difference, because `A S = T B` implies
+//! `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with this root is a draw from the prior, corrected by its residuals (Matheron's rule).
 
 use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
@@ -11,20 +11,20 @@ use crate::matrix::{Matrix, blocks, dot};
 use bnnc_kernels::pool::Pool;
 use std::sync::Arc;
 
-/// `R` has the `D` columns of `P0^-1/2 S` and the `M` columns of `T^1/2 P0^-1/2 B'`.
+/// A posterior in Woodbury form. Its root `R` consists of the `D` columns of `P0^-1/2 S` and the `M` columns of `T^1/2 P0^-1/2 B'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Woodbury {
-    /// Standard deviations `[D]` under the prior.
+    /// The prior standard deviations of the weights, `[D]`.
     pub scales: Vec<f64>,
-    /// `G` `[M, D]`, shared with the curvature. `A` is computed by scaling where it is needed.
+    /// The matrix `G` `[M, D]`, which is shared with the curvature. The matrix `A` is computed from it by scaling where it is needed.
     pub rows: Arc<Matrix>,
-    /// The factor of `T I + A A'`.
+    /// The Cholesky factor of `T I + A A'`.
     pub factor: Cholesky,
     pub temperature: f64,
 }
 
 impl Woodbury {
-    /// Returns the posterior of the rows `G` `[M, D]`.
+    /// Returns the posterior for the matrix `G` `[M, D]`.
     pub fn posterior(
         rows: Arc<Matrix>,
         prior: &Prior,
@@ -37,7 +37,7 @@ impl Woodbury {
         kernel.add_diagonal(&vec![temperature; rows.rows]);
         let factor = match Cholesky::new(kernel, pool) {
             Ok(factor) => factor,
-            // The pivot belongs to a row, not to a weight.
+            // The pivot belongs to a row of `G`, and not to a weight.
             Err(fault) => {
                 return Err(NotPositive {
                     element: None,
@@ -59,27 +59,27 @@ impl Woodbury {
         })
     }
 
-    /// Maps rows `x` to `x A'`.
+    /// Maps each row `x` to `x A'`.
     fn products(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
         rows.scale_columns(&self.scales);
         rows.product_transposed(&self.rows, pool)
     }
 
-    /// Maps rows `x` to `x B'`.
+    /// Maps each row `x` to `x B'`.
     fn weights(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let mut weights = self.products(rows, pool);
         self.solve(&mut weights, pool);
         weights
     }
 
-    /// Maps rows `w` to `w A`.
+    /// Maps each row `w` to `w A`.
     fn fitted(&self, weights: &Matrix, pool: &Pool) -> Matrix {
         let mut fitted = weights.product(&self.rows, pool);
         fitted.scale_columns(&self.scales);
         fitted
     }
 
-    /// Replaces rows `x` by `x (T I + A A')^-1`.
+    /// Replaces each row `x` by `x (T I + A A')^-1`.
     fn solve(&self, rows: &mut Matrix, pool: &Pool) {
         self.factor.forward(rows, pool);
         self.factor.backward(rows, pool);
@@ -140,7 +140,7 @@ impl Root for Woodbury {
             self.factor.forward(&mut columns, pool);
             gains.extend(columns.each_row().map(|column| dot(column, column)));
         }
-        // A lower bound of the eigenvalues of S.
+        // This is a lower bound on the eigenvalues of S.
         let least = self.temperature / (self.temperature + trace);
         let pairs = self.scales.iter().zip(gains);
         pairs
