@@ -1,4 +1,4 @@
-//! Roots of curvatures and links: closed forms, quadrature, draws.
+//! Tests of roots of curvatures and of links, with closed forms, quadrature and draws.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -12,7 +12,7 @@ use bnnc_laplace::root::{RootError, Roots};
 use bnnc_math::philox;
 use models::{classification, close, diagonal, inverse, plus_diagonal, product, transposed};
 
-/// Returns standard normal numbers of a fixed stream.
+/// Returns `n` standard normal numbers from the random stream of a site.
 fn normals(site: &str, n: usize) -> Vec<f64> {
     let key = philox::key(11, site);
     (0..n as u64)
@@ -20,7 +20,7 @@ fn normals(site: &str, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the root of one matrix, and the number of matrices that were clipped.
+/// Returns the root of one matrix, and the number of matrices whose negative eigenvalues were replaced.
 fn root(matrix: &[f64], precision: Precision) -> (Vec<f64>, usize) {
     let mut out = vec![0.0; matrix.len()];
     let clipped = Roots::new(matrix.len().isqrt(), precision)
@@ -29,7 +29,7 @@ fn root(matrix: &[f64], precision: Precision) -> (Vec<f64>, usize) {
     (out, clipped)
 }
 
-/// Returns `C' C` for `C` `[k, n]`.
+/// Returns `C' C` for the matrix `C` `[k, n]`.
 fn square(c: &[f64], n: usize) -> Vec<f64> {
     product(&transposed(c, n), c, c.len() / n)
 }
@@ -42,7 +42,7 @@ fn all_close(got: &[f64], want: &[f64], tolerance: f64) {
         .for_each(|(got, want)| close(*got, *want, tolerance));
 }
 
-/// Returns a matrix with these eigenvalues: `Q diag Q'`, where `Q` is a Householder reflection.
+/// Returns a matrix with these eigenvalues. It is `Q diag Q'`, where `Q` is a Householder reflection.
 fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     let v = normals("reflection", n);
@@ -65,7 +65,7 @@ fn squares_of_roots_are_the_curvatures() {
     }
 }
 
-/// The curvature of the softmax is singular in the direction of ones, and nearly zero if a class is certain.
+/// The curvature of the softmax is singular in the direction of the vector of ones. If a class is certain, the curvature is nearly zero.
 #[test]
 fn squares_of_roots_are_the_softmax_curvatures() {
     for temperature in [0.1, 1.0, 10.0] {
@@ -85,8 +85,8 @@ fn squares_of_roots_are_the_softmax_curvatures() {
     }
 }
 
-/// The clipped matrix is the nearest positive semidefinite matrix: the negative eigenvalues are replaced by zero, and the other eigenvalues and the
-/// eigenvectors are unchanged.
+/// The result is the nearest positive semidefinite matrix. Its negative eigenvalues are replaced by zero. The other eigenvalues and all
+/// eigenvectors stay the same.
 #[test]
 fn negative_eigenvalues_are_replaced_by_zero() {
     let values = [3.0, -2.0, 0.5, 0.0, -0.25];
@@ -116,7 +116,8 @@ fn negative_eigenvalues_of_rounding_size_are_not_counted() {
     assert_eq!(clipped(-1e-4, Precision::F32), 1);
 }
 
-/// The curvature of a row whose classes are certain consists of rounding errors, which are negligible relative to other rows.
+/// If the class of a row is certain, its curvature consists of rounding errors. These errors are negligible relative to the curvatures of other
+/// rows.
 #[test]
 fn negligible_rows_are_not_counted() {
     let noise = [0.0, -1e-20, -1e-20, 1e-20];
@@ -124,7 +125,7 @@ fn negligible_rows_are_not_counted() {
     let rows = [noise, [0.25, -0.25, -0.25, 0.25]].concat();
     let (mut roots, mut out) = (Roots::new(2, Precision::F64), [0.0; 8]);
     assert_eq!(roots.cotangents(&rows, &mut out), Ok(0));
-    // Rows of earlier calls count too.
+    // The rows of earlier calls are included in the comparison.
     assert_eq!(roots.cotangents(&noise, &mut out[..4]), Ok(0));
 }
 
@@ -180,7 +181,7 @@ fn time_of_roots() {
     }
 }
 
-/// Returns the curvature of a softmax with random logits.
+/// Returns the curvature of a softmax with `n` random logits.
 fn classes(n: usize) -> Vec<f64> {
     let p = classification::softmax(&normals("logits", n));
     (0..n * n)
@@ -188,7 +189,8 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean and the covariance of the logits at the classifier's new input, computed from the roots of the rows' curvatures.
+/// Returns the mean and the covariance of the logits for the new input of the classifier. They are computed from the roots of the curvatures of all
+/// rows.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
     let mut precision = plus_diagonal(vec![0.0; 36], 1.0);
@@ -234,7 +236,7 @@ fn links_give_the_known_probabilities_of_the_classifier() {
     all_close(&got, &[0.77720831, 0.16113148, 0.06166021], 5e-9);
 }
 
-/// The mean softmax of draws is within four standard errors of the exact expectation.
+/// The mean of the softmax over draws is within four standard errors of its exact expectation.
 #[test]
 fn mean_softmax_of_draws_is_the_exact_expectation() {
     let (mean, covariance) = prediction();
@@ -254,7 +256,8 @@ fn mean_softmax_of_draws_is_the_exact_expectation() {
     }
 }
 
-/// With unit vectors as noise, the deviations of the draws are the rows of a root. The second of the two rows has a singular covariance.
+/// If the noise consists of unit vectors, the deviations of the draws from the mean are the rows of a root. The covariance of the second row is
+/// singular.
 #[test]
 fn draws_have_the_given_covariance() {
     let covariance = [2.0, 0.5, 0.5, 1.0, 4.0, -2.0, -2.0, 1.0];
@@ -281,7 +284,7 @@ fn draws_have_the_given_covariance() {
     );
 }
 
-/// The probit approximation of one logit agrees with quadrature: its error is known to be below 0.02.
+/// The probit approximation for one logit agrees with quadrature. The error of the approximation is known to be below 0.02.
 #[test]
 fn probit_of_one_logit_agrees_with_quadrature() {
     for (mean, variance) in [(0.0, 1.0), (0.7, 0.3), (-1.5, 4.0), (3.0, 9.0), (2.0, 0.0)] {
@@ -301,14 +304,14 @@ fn probit_of_one_logit_agrees_with_quadrature() {
     let [no, yes] = probit_truth(2.0, 0.0);
     close(yes, -(1.0 + (-2f64).exp()).ln(), 1e-15);
     close(no, -(1.0 + 2f64.exp()).ln(), 1e-15);
-    // For a logit of -1000 with variance 24 / pi, the factor is one half.
+    // For a logit of -1000 with variance 24 / pi, the probit approximation multiplies the logit by one half.
     let [no, yes] = probit_truth(-1000.0, 24.0 / std::f64::consts::PI);
     close(no, 0.0, 1e-200);
     close(yes, -500.0, 1e-10);
 }
 
 /// Returns the mean and the covariance of the Laplace approximation of a Dirichlet distribution in the softmax basis. The bridge recovers the
-/// Dirichlet distribution from them.
+/// Dirichlet distribution from this mean and this covariance.
 fn dirichlet(alpha: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let k = alpha.len() as f64;
     let logs: Vec<f64> = alpha.iter().map(|a| a.ln()).collect();
@@ -337,14 +340,14 @@ fn bridge_recovers_a_dirichlet_distribution() {
         let total: f64 = alpha.iter().sum();
         let want: Vec<f64> = alpha.iter().map(|a| a / total).collect();
         all_close(&probabilities(bridge, &mean, &covariance), &want, 1e-13);
-        // Adding a constant to all logits has no effect.
+        // Adding the same constant to all logits does not change the probabilities.
         let shifted: Vec<f64> = mean.iter().map(|m| m + 5.0).collect();
         let widened: Vec<f64> = covariance.iter().map(|v| v + 2.5).collect();
         all_close(&probabilities(bridge, &shifted, &widened), &want, 1e-12);
     }
 }
 
-/// The mean variance of the scaled logits, after conditioning, is `(K / 2)^1/2`.
+/// After the conditioning, the scaled logits have the mean variance `(K / 2)^1/2`.
 #[test]
 fn normalised_bridge_scales_logits_to_the_stated_variance() {
     let (mean, covariance) = prediction();
@@ -389,15 +392,15 @@ fn extreme_logits_keep_their_probabilities() {
         close(out.iter().map(|p| p.exp()).sum(), 1.0, 1e-14);
         assert!(out[0] > out[2] && out[2] >= out[1] && out[1] < -100.0, "{out:?}");
     }
-    // Without variance every link is the softmax.
+    // If the variance is zero, every link gives the softmax.
     for link in [probit, bridge, bridge_normalised] {
         let got = probabilities(link, &[1.0, 2.0, 3.0], &[0.0; 9]);
         all_close(&got, &classification::softmax(&[1.0, 2.0, 3.0]), 1e-15);
     }
 }
 
-/// With these covariances, some logit has zero variance after the logits are conditioned to sum to zero, and the bridge would divide by rounding
-/// errors. The covariances come from one weight that affects one logit or all logits, and from two weights that affect two logits.
+/// With these covariances, some logit has zero variance after the logits are conditioned to sum to zero. The bridge would then divide by rounding
+/// errors. In some cases, a single weight affects one logit or all logits. In the other cases, two weights affect two logits.
 #[test]
 fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     let mean = [0.3, -1.2, 0.7];
@@ -416,7 +419,7 @@ fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     }
 }
 
-/// Two outputs with correlated weights: the density agrees with the explicit inverse and integrates to one.
+/// The two outputs have correlated weights. Their joint density agrees with a computation by the explicit inverse, and integrates to one.
 #[test]
 fn normal_density_covers_all_outputs_jointly() {
     let (mean, noise) = ([0.3, -0.2], [0.5, 0.25]);
@@ -436,11 +439,11 @@ fn normal_density_covers_all_outputs_jointly() {
         .map(|y| normal.log_density(&mean, &covariance, &noise, &y).exp() * step * step)
         .sum();
     close(integral, 1.0, 1e-10);
-    // A covariance of rank one is valid with noise. Without noise, the density does not exist.
+    // With noise, a covariance of rank one has a density. Without noise, the density does not exist.
     let flat = normal.log_density(&mean, &[1.0; 4], &noise, &y);
     assert!(flat.is_finite());
     assert!(normal.log_density(&mean, &[1.0; 4], &[0.0; 2], &y).is_nan());
-    // The density of independent outputs is the product of their densities.
+    // If outputs are independent, their joint density is the product of their densities.
     let one = |mean: f64, variance: f64, y: f64| {
         -0.5 * ((y - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
     };
@@ -459,8 +462,8 @@ fn deviations_add_as_squares() {
     assert_eq!(deviation(-1e-18, 4.0).epistemic, 0.0);
 }
 
-/// Normal quantiles agree with tables (Abramowitz and Stegun 26.5) and with a continued fraction to forty digits. Quantiles of mixtures agree with
-/// their cumulative probabilities.
+/// Quantiles of the Normal distribution agree with tables (Abramowitz and Stegun 26.5) and with a continued fraction that was evaluated to forty
+/// digits. Quantiles of mixtures agree with the cumulative probabilities of the mixtures.
 #[test]
 fn quantiles_agree_with_tables() {
     for (p, want) in [
@@ -492,13 +495,13 @@ fn quantiles_agree_with_tables() {
             .sum();
         close(below / 3.0, p, 1e-12);
     }
-    // The mixtures have members that agree, and members without variance.
+    // Some mixtures have members that agree, and some have members without variance.
     assert_eq!(mixture_quantile(0.3, &[2.0, 2.0], &[0.0, 0.0]), 2.0);
     close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);
 }
 
-/// A NaN must not be replaced by a number, which would look like certainty.
+/// NaN inputs must not give ordinary numbers, which would look like certainty.
 #[test]
 fn nan_inputs_give_nan_outputs() {
     let nan = f64::NAN;
@@ -512,7 +515,7 @@ fn nan_inputs_give_nan_outputs() {
             let mut logs = vec![0.0; k];
             link(&vec![0.5; k], &vec![nan; k * k], &mut logs);
             assert!(logs.iter().all(|log| log.is_nan()), "{logs:?}");
-            // A single NaN on the diagonal.
+            // The covariance has a single NaN, on its diagonal.
             let mut covariance = plus_diagonal(vec![0.0; k * k], 1.0);
             covariance[0] = nan;
             link(&vec![0.5; k], &covariance, &mut logs);

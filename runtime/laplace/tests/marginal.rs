@@ -1,4 +1,4 @@
-//! Marginal likelihoods and the factors that maximise them, on conjugate models, for which both have closed forms.
+//! Tests of marginal likelihoods, and of the factors that maximise them, on conjugate models. Both have closed forms for these models.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -16,7 +16,7 @@ use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, transposed};
 use std::f64::consts::TAU;
 
-/// Returns the log density of a Normal with these precisions around zero.
+/// Returns the log density of a Normal distribution around zero with these precisions.
 fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
     let terms = weights.iter().zip(precision);
     terms
@@ -24,7 +24,7 @@ fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
         .sum()
 }
 
-/// Returns the log evidence by both formulas, for weights of the regression with this posterior precision.
+/// Returns the log evidence by two formulas, for some weights of the regression. `posterior_precision` is the posterior precision of these weights.
 fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
     let weights: Vec<f64> = chosen.iter().map(|d| regression::WEIGHTS[*d]).collect();
     let precision = vec![regression::PRECISION; chosen.len()];
@@ -88,7 +88,7 @@ impl Linear {
         }
     }
 
-    /// Returns `X'X / sigma^2`.
+    /// Returns the curvature `X'X / sigma^2`.
     fn curvature(&self) -> Vec<f64> {
         let squares = product(&transposed(&self.x, WEIGHTS), &self.x, ROWS);
         squares.iter().map(|element| element / (NOISE * NOISE)).collect()
@@ -102,7 +102,7 @@ impl Linear {
             .collect()
     }
 
-    /// Returns the posterior mean if the prior precisions of the weights are multiplied by these factors.
+    /// Returns the posterior mean of the weights if their prior precisions are multiplied by these factors.
     fn mean(&self, factors: &[f64]) -> Vec<f64> {
         let mut precision = self.curvature();
         let prior = self.precisions(factors);
@@ -112,7 +112,7 @@ impl Linear {
         product(&inverse(&precision).0, &pulled, WEIGHTS)
     }
 
-    /// Returns the log density of `y` under `N(0, sigma^2 I + X P0^-1 X')`, its marginal distribution.
+    /// Returns the log of the marginal density of `y`, which is `N(0, sigma^2 I + X P0^-1 X')`.
     fn exact(&self, factors: &[f64]) -> f64 {
         let prior = self.precisions(factors);
         let scaled: Vec<f64> = (0..ROWS * WEIGHTS)
@@ -154,7 +154,7 @@ fn pool() -> Pool {
     Pool::new(1)
 }
 
-/// Returns the maximum of a function of one variable in an interval, by golden section.
+/// Returns the argument at which a function of one variable has its maximum in an interval, found by golden section.
 fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     for _ in 0..120 {
@@ -168,7 +168,7 @@ fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// At the posterior mean the Laplace approximation of a linear model is exact.
+/// For a linear model, the Laplace approximation at the posterior mean is exact.
 #[test]
 fn evidence_of_a_linear_model_is_exact() {
     let linear = Linear::new();
@@ -192,7 +192,8 @@ fn evidence_of_a_linear_model_is_exact() {
     }
 }
 
-/// Alternating between the posterior mean of the weights and the best factor converges to the maximum of the exact log evidence.
+/// The test alternates between two steps: it computes the posterior mean of the weights, and then the best factor. The factor converges to the
+/// maximum of the exact log evidence.
 #[test]
 fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
     let (linear, pool) = (Linear::new(), pool());
@@ -212,7 +213,7 @@ fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
         factor = tuned.factors[0];
     }
     let want = maximum(-10.0, 10.0, |log| linear.exact(&[log.exp(); 5]));
-    // Golden section uses only values of the function, so it finds only half of the digits of the maximum.
+    // Golden section uses only values of the function and no derivatives. It therefore finds only half of the digits of the maximum.
     close(factor.ln(), want, 1e-6);
 }
 
@@ -252,7 +253,7 @@ fn layer_factors_maximise_the_exact_evidence_of_a_linear_model() {
     (0..2).for_each(|group| close(factors[group].ln(), logs[group], 1e-4));
 }
 
-/// The derivatives with respect to the logs of the factors agree with central differences, at any weights.
+/// At any values of the weights, the derivatives with respect to the logarithms of the factors agree with central differences.
 #[test]
 fn slopes_agree_with_central_differences() {
     let (linear, pool) = (Linear::new(), pool());
@@ -312,8 +313,8 @@ fn slopes_agree_with_central_differences() {
     }
 }
 
-/// The factors of independent weights have a closed form: the positive root of `q t^2 + q c t - c`, with `q` the scatter and `c` the
-/// curvature over the precision.
+/// If the weights are independent, the factors have a closed form. A factor is the positive root of `q t^2 + q c t - c`, where `q` is the scatter,
+/// and `c` is the curvature divided by the precision.
 #[test]
 fn factors_of_independent_weights_have_the_closed_form() {
     let (curvature, precision): ([f64; 4], [f64; 4]) = ([3.0, 0.5, 100.0, 1e-3], [1.0, 2.0, 0.1, 1.0]);
@@ -340,7 +341,7 @@ fn factors_of_independent_weights_have_the_closed_form() {
     }
 }
 
-/// For every form, a single factor computed from eigenvalues agrees with the factor computed from posteriors.
+/// A single factor can be computed from eigenvalues or from posteriors. Both computations agree for every form.
 #[test]
 fn one_factor_is_the_same_by_eigenvalues_and_by_every_form() {
     let (linear, pool) = (Linear::new(), pool());
@@ -392,7 +393,7 @@ fn one_factor_is_the_same_by_eigenvalues_and_by_every_form() {
     }
 }
 
-/// Returns two eigenpairs with orthonormal vectors, made from two rows.
+/// Orthonormalises two rows, and returns a low-rank curvature with these rows as eigenvectors.
 fn orthogonal(mut vectors: Matrix) -> LowRank {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let first = vectors.row(0).to_vec();
@@ -413,7 +414,8 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// Factors for two arrays are the same for Kronecker blocks (one a product, the other a single block) and for the equal matrix in full form.
+/// The model has two arrays. One is a Kronecker product, and the other is a single block. Their factors are the same as for the equal matrix in the
+/// form `Full`.
 #[test]
 fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (
@@ -462,7 +464,7 @@ fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     (0..2).for_each(|group| close(kronecker.factors[group].ln(), full.factors[group].ln(), 1e-9));
 }
 
-/// A scatter that is NaN does not give a maximum.
+/// If a scatter is NaN, the search does not report a maximum.
 #[test]
 fn nan_scatters_do_not_converge() {
     let (prior, pool) = (Prior::diagonal(vec![1.0]), pool());
@@ -487,7 +489,8 @@ fn nan_scatters_do_not_converge() {
     assert!(!scalar.maximise(2.0).converged);
 }
 
-/// For a random full curvature and groups of every size, a larger or smaller value of any factor does not increase the evidence above the maximum.
+/// The curvature is a random full matrix, and the groups have various sizes. If any factor is increased or decreased from the maximum, the evidence
+/// does not increase.
 #[test]
 fn moving_a_factor_from_the_maximum_never_helps() {
     let key = philox::key(1, "curvature");
@@ -575,7 +578,8 @@ fn factors_without_a_maximum_end_at_bounds() {
     close(none.factors[0], 3.0, 1e-15);
 }
 
-/// The search avoids factors for which the precision is not positive definite. Such factors at the start are an error.
+/// The search avoids factors for which the precision is not positive definite. If the precision is not positive definite at the start, the search
+/// returns an error.
 #[test]
 fn negative_curvatures_bound_the_factors() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 2]), pool());
@@ -606,7 +610,7 @@ fn negative_curvatures_bound_the_factors() {
     assert!(!stuck.converged && stuck.before == f64::NEG_INFINITY);
 }
 
-/// Even if the log determinant and the variances are inconsistent and the derivatives therefore wrong, no step decreases the evidence.
+/// In this test, the log determinant and the variances are inconsistent, so the derivatives are wrong. Nevertheless, no step decreases the evidence.
 #[test]
 fn evidence_never_falls_for_inconsistent_evaluations() {
     let wrong = |factors: &[f64]| -> Result<EvidenceTerms, NotPositive> {
@@ -627,7 +631,7 @@ fn evidence_never_falls_for_inconsistent_evaluations() {
     assert!(tuned.after >= tuned.before);
 }
 
-/// For a parabola in the log of the factor, the grid finds the neighbourhood of the maximum, and golden section finds the maximum.
+/// The score is a parabola in the logarithm of the factor. The grid finds the neighbourhood of the maximum, and golden section finds the maximum.
 #[test]
 fn grid_search_finds_the_maximum_of_a_parabola() {
     let mut asked = 0;
@@ -637,7 +641,7 @@ fn grid_search_finds_the_maximum_of_a_parabola() {
     })
     .unwrap();
     assert_eq!((asked, grid.curve.len(), grid.at_end), (33, 33, false));
-    // The tolerance is the length of two steps of the grid after eleven reductions.
+    // The tolerance is the width of two grid intervals after eleven reductions.
     close(
         grid.factor.ln(),
         2.345,

@@ -1,4 +1,5 @@
-//! Subnetworks: scores, ties, dead weights, positions in arrays, and the distance that the selection minimises.
+//! Tests of subnetworks: scores, equal scores, weights that do not affect the outputs, positions in arrays, and the distance that the selection
+//! minimises.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -9,12 +10,12 @@ use bnnc_laplace::select::{
 use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, square_root};
 
-/// Returns the full covariance of the regression.
+/// Returns the full covariance of the weights of the regression.
 fn covariance() -> Vec<f64> {
     inverse(&plus_diagonal(regression::curvature(), regression::PRECISION)).0
 }
 
-/// Returns the covariance of a subnetwork with the prior precision of all weights.
+/// Returns the covariance of a subnetwork. The prior precision is that of all weights.
 fn subnetwork(chosen: &[usize]) -> Vec<f64> {
     inverse(&plus_diagonal(
         block(&regression::curvature(), chosen),
@@ -34,7 +35,7 @@ fn scores_are_variances_under_a_diagonal_precision() {
         close(*got, want, 5e-9);
     }
     assert_eq!(highest(&scores, &ggn, 3), Ok(vec![0, 4, 5]));
-    // A temperature of two is equivalent to half of the data.
+    // A temperature of two is equivalent to half of the rows.
     let half: Vec<f64> = ggn.iter().map(|element| element / 2.0).collect();
     assert_eq!(
         diagonal_variances(&ggn, &[1.5; 7], 2.0),
@@ -64,7 +65,7 @@ fn lower_index_wins_among_equal_scores() {
     assert_eq!(highest(&[-0.0, 0.0], &[1.0; 2], 1), Ok(vec![0]));
 }
 
-/// Dead weights have the variance of the prior, which is larger than all posterior variances.
+/// A weight that does not affect the outputs has the prior variance. It is larger than all posterior variances of other weights.
 #[test]
 fn dead_weights_are_never_chosen() {
     let ggn = [3.0, 0.0, 1.0, -0.0, 2.0, f64::NAN];
@@ -98,12 +99,12 @@ fn sizes_are_numbers_or_fractions() {
     assert_eq!(size(1.0, 100), 1);
     assert_eq!(size(0.03, 2600), 78);
     assert_eq!(size(0.0001, 100), 1);
-    // The selection rejects sizes above the number of weights. The function tested here does not.
+    // The function `size` does not limit its result. The selection rejects sizes above the number of weights.
     assert_eq!(size(101.0, 100), 101);
 }
 
-/// All weights occur equally often in random subnetworks: the counts of 40 weights over 4000 keys are within five standard deviations of a binomial
-/// count. The same key gives the same scores.
+/// All weights occur equally often in random subnetworks. The counts of 40 weights over 4000 keys are within five standard deviations of the mean
+/// of a binomial distribution. The same key always gives the same scores.
 #[test]
 fn random_subnetworks_contain_each_weight_equally_often() {
     let (parameters, wanted, keys) = (40, 10, 4000);
@@ -151,7 +152,8 @@ fn distance_of_a_subnetwork_has_the_known_value() {
     );
 }
 
-/// The distance agrees with equation (22), computed with zero-padded matrices and iterated square roots, for every subnetwork of three weights.
+/// For every subnetwork of three weights, the distance agrees with equation (22). The comparison uses zero-padded matrices and iterated square
+/// roots.
 #[test]
 fn distance_agrees_with_zero_padded_gaussians() {
     let full = covariance();
@@ -161,7 +163,8 @@ fn distance_agrees_with_zero_padded_gaussians() {
         for (at, element) in sub.iter().enumerate() {
             padded[chosen[at / 3] * 7 + chosen[at % 3]] = *element;
         }
-        // A small variance is added for the convergence of the iterations; the comparison tolerates its square root.
+        // A small variance is added so that the iterations converge. The tolerance of the comparison is larger than the square root of this
+        // variance.
         let root = square_root(&plus_diagonal(padded.clone(), 1e-12));
         let inner = square_root(&product(&product(&root, &full, 7), &root, 7));
         let trace = |a: &[f64]| diagonal(a).iter().sum::<f64>();
@@ -170,7 +173,7 @@ fn distance_agrees_with_zero_padded_gaussians() {
     }
 }
 
-/// Returns the subnetworks of three of seven weights, in order.
+/// Returns one of the subnetworks with three of seven weights. `at` is its index in lexicographic order.
 fn combination(at: usize) -> Vec<usize> {
     let all = (0..7).flat_map(|i| (i + 1..7).flat_map(move |j| (j + 1..7).map(move |k| vec![i, j, k])));
     all.into_iter().nth(at).unwrap()
@@ -182,10 +185,11 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     let full: Vec<f64> = (0..16)
         .map(|at| if at % 5 == 0 { variances[at / 5] } else { 0.0 })
         .collect();
-    // The distance of the whole network is zero. The distance of the empty network is the total variance.
+    // For the whole network, the distance is zero. For an empty network, it is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // The first value follows from equation (23). In the second case the variances differ, which adds the distance of one-dimensional Gaussians.
+    // The first value follows from equation (23). In the second case, the variances of the chosen weight differ, which adds the distance between
+    // two one-dimensional Gaussians.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(
         wasserstein(&full, &[4.5], &[1]),
@@ -195,7 +199,8 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     assert!(wasserstein(&[f64::NAN; 4], &[1.0], &[0]).is_nan());
 }
 
-/// For a diagonal posterior, the nearest of all subnetworks of three weights is that with the highest variances (equation 23).
+/// For a diagonal posterior, consider all subnetworks of three weights. The nearest one consists of the weights with the highest variances
+/// (equation 23).
 #[test]
 fn highest_variances_give_the_nearest_subnetwork() {
     let ggn = diagonal(&regression::curvature());

@@ -1,4 +1,4 @@
-//! Curvatures and posteriors in all forms agree with closed forms and with simple dense linear algebra.
+//! Tests that curvatures and posteriors in all forms agree with closed forms and with simple dense linear algebra.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_kernels::pool::Pool;
@@ -9,7 +9,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::{Cholesky, GaussianPosterior, whitened};
 use std::convert::Infallible;
 
-/// Returns standard normal numbers from a counter, by sums of twelve uniform numbers.
+/// Returns approximately standard normal numbers. Each number is computed from a counter as a sum of twelve uniform numbers.
 fn noise(seed: u64, count: usize) -> Vec<f64> {
     let uniform = |counter: u64| {
         let mut z = counter
@@ -55,7 +55,7 @@ fn naive_gram(rows: &Matrix) -> Matrix {
     naive_product(&naive_transposed(rows), rows)
 }
 
-/// Returns the inverse and the log of the absolute determinant, by elimination with pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. They are computed by elimination with pivots.
 fn naive_inverse(matrix: &Matrix) -> (Matrix, f64) {
     let size = matrix.rows;
     let (mut left, mut right, mut log) = (matrix.clone(), Matrix::identity(size), 0.0);
@@ -107,7 +107,7 @@ fn pool() -> Pool {
     Pool::new(2)
 }
 
-/// The weights of the network 1-2-1 with tanh (first weights, first biases, second weights, second bias).
+/// The weights of a network with one input, two hidden tanh units and one output: first weights, first biases, second weights, second bias.
 const WEIGHTS: [f64; 7] = [0.8, -0.5, 0.1, 0.2, 1.5, -1.0, 0.3];
 
 fn network_jacobian(inputs: &[f64]) -> Matrix {
@@ -119,7 +119,7 @@ fn network_jacobian(inputs: &[f64]) -> Matrix {
     Matrix::new(inputs.len(), 7, rows.collect())
 }
 
-/// Returns the variances of the network's output at 0, 1 and 3, over some of the weights.
+/// Returns the variances of the network's output at the inputs 0, 1 and 3. Only the uncertainty of the chosen weights is included.
 fn network_variances(weights: &[usize], lambda: f64, diagonal: bool) -> Vec<f64> {
     let (pool, sigma) = (pool(), 0.5);
     let mut rows = network_jacobian(&[-1.0, 0.5, 2.0]).columns_at(weights);
@@ -187,7 +187,7 @@ fn a_linear_classifier_has_the_covariance_of_the_closed_form() {
         let scores = weights.map(|row: [f64; 2]| (row[0] * x[0] + row[1] * x[1]).exp());
         let total: f64 = scores.iter().sum();
         let p = scores.map(|score| score / total);
-        // diag(p) - p p' = L L' with L = diag(sqrt p) - p sqrt(p)'.
+        // The root follows from diag(p) - p p' = L L' with L = diag(sqrt p) - p sqrt(p)'.
         let mut root = Matrix::zeros(3, 3);
         for i in 0..3 {
             for j in 0..3 {
@@ -206,8 +206,8 @@ fn a_linear_classifier_has_the_covariance_of_the_closed_form() {
     }
 }
 
-/// Returns all forms over 12 weights. The rows have 5 columns, the blocks have 2 x 3 and 4 elements with two elements outside of them, and the
-/// low-rank form has rank 4.
+/// Returns curvatures in all forms for 12 weights. The matrix `G` has 5 rows. The Kronecker blocks have 2 x 3 and 4 elements, and two elements are
+/// outside of them. The low-rank form has rank 4.
 fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     let pool = pool();
     let rows = random(1, 5, 12);
@@ -263,7 +263,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     ]
 }
 
-/// Returns the matrix of Kronecker blocks, by the definition of the order of their elements.
+/// Returns Kronecker blocks as one matrix. It directly follows the definition of the order of the elements.
 fn naive_kronecker(blocks: &[KroneckerBlock], elements: usize) -> Matrix {
     let mut matrix = Matrix::zeros(elements, elements);
     for block in blocks {
@@ -285,7 +285,7 @@ fn naive_kronecker(blocks: &[KroneckerBlock], elements: usize) -> Matrix {
     matrix
 }
 
-/// Returns a prior that varies between elements but not within the blocks of [`forms`].
+/// Returns a prior whose precision varies between weights, but not within the blocks of [`forms`].
 fn prior() -> Prior {
     Prior::diagonal(vec![0.3, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 2.0, 1.1, 1.1, 1.1, 1.1])
 }
@@ -348,7 +348,7 @@ fn random_draws_have_the_covariance_of_the_posterior() {
         let draws = posterior.draws(&random(10, count, posterior.noise()), &pool);
         let found = naive_gram(&draws);
         for (i, j) in (0..12).flat_map(|i| (0..=i).map(move |j| (i, j))) {
-            // The variance of a product of two Gaussians is c_ii c_jj + c_ij^2.
+            // The variance of the product of two Gaussian variables is c_ii c_jj + c_ij^2.
             let spread = covariance[(i, i)] * covariance[(j, j)] + covariance[(i, j)].powi(2);
             let z = (found[(i, j)] / count as f64 - covariance[(i, j)]) / (spread / count as f64).sqrt();
             assert!(z.abs() < 4.5, "{name}: z = {z} at {i}, {j}");
@@ -433,8 +433,8 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     let posterior = curvature
         .posterior(&Prior::diagonal(precision.clone()), 1.0, &pool)
         .unwrap();
-    // The posterior precision commutes with the curvature, so it is diagonal in the same eigenbasis. The trace of the difference
-    // between the two is the trace of the precision of the prior.
+    // The posterior precision commutes with the curvature, so it is diagonal in the same eigenbasis. The trace of the posterior precision minus the
+    // curvature is the trace of the prior precision.
     let (found, _) = naive_inverse(&posterior.joint(&Matrix::identity(12), &pool));
     let given = naive_kronecker(&[block], 12);
     close(
@@ -449,12 +449,12 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
         .zip(&given.values)
         .for_each(|(x, y)| *x -= y);
     assert!((added.diagonal().iter().sum::<f64>() - precision.iter().sum::<f64>()).abs() < 1e-10);
-    // The product of this difference with the curvature has the same trace as the product of the prior's precision with the curvature, because only
-    // the diagonal in the eigenbasis contributes.
+    // The product of this difference with the curvature has the same trace as the product of the prior precision with the curvature. The reason is
+    // that only the diagonal in the eigenbasis contributes to the trace.
     let prior = Matrix::from_diagonal(&precision);
     let [x, y] = [&added, &prior].map(|matrix| naive_product(matrix, &given).diagonal().iter().sum::<f64>());
     assert!((x - y).abs() < 1e-9 * y.abs());
-    // Without data the log ratio of determinants is zero.
+    // Without data, the log ratio of the determinants is zero.
     let empty = Curvature::Kronecker {
         blocks: vec![KroneckerBlock::new(0, 3, 4, true)],
         elements: 12,
@@ -473,7 +473,7 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
 #[test]
 fn search_finds_the_largest_eigenpairs_of_known_matrices() {
     let pool = pool();
-    // The second difference matrix has the eigenvalues 2 - 2 cos(pi k / (n + 1)) and the eigenvectors sin(pi k i / (n + 1)).
+    // The matrix of second differences has the eigenvalues 2 - 2 cos(pi k / (n + 1)) and the eigenvectors sin(pi k i / (n + 1)).
     let size = 60;
     let angle = |k: usize| std::f64::consts::PI * k as f64 / (size + 1) as f64;
     let mut apply = |vectors: &Matrix| -> Result<Matrix, Infallible> {
@@ -530,7 +530,7 @@ fn search_with_a_rank_above_that_of_the_matrix_finds_all_pairs() {
         &naive_gram(&rows).values,
         1e-12,
     );
-    // With full rank, the posterior is the same as in the full form.
+    // If the rank is full, the posterior is the same as in the form `Full`.
     let prior = Prior::diagonal(positive(82, 40));
     let low = Curvature::LowRank(pairs).posterior(&prior, 1.0, &pool).unwrap();
     let full = Curvature::Full(naive_gram(&rows))
@@ -570,13 +570,13 @@ fn variances_are_accurate_for_very_precise_data() {
     let posterior = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 1.0, &pool)
         .unwrap();
-    // G (G'G + 0.001)^-1 G' is the identity except for 1e-17, and the variances under the prior are about 1e18.
+    // The covariance G (G'G + 0.001)^-1 G' is the identity except for 1e-17. The prior variances of these functions are about 1e18.
     let joint = posterior.joint(&rows, &pool);
     close(&joint.values, &Matrix::identity(8).values, 1e-9);
     assert!(posterior.variances(&pool).iter().all(|variance| *variance > 0.0));
 }
 
-/// If there are more weights than columns in a block, the results are the same as for the full matrix.
+/// If there are more weights than columns in a block, the results are still the same as for the full matrix.
 #[test]
 fn column_blocks_do_not_change_results() {
     let (pool, rows, prior) = (pool(), random(93, 6, 600), Prior::diagonal(positive(94, 600)));
@@ -669,7 +669,7 @@ fn full_form_uses_a_dense_prior() {
     let v = noise(113, 8);
     let product = naive_product(&Matrix::from_row(&v), &dense);
     let quadratic: f64 = product.values.iter().zip(&v).map(|(x, y)| x * y).sum();
-    // At a deviation `v` from the mean, the gradient is `-P0 v`.
+    // For a deviation `v` from the mean, the gradient is `-P0 v`.
     let slope: Vec<f64> = product.values.iter().map(|value| -value).collect();
     let scatter: f64 = prior.scatter(&slope, &pool).unwrap().iter().sum();
     assert!((scatter - quadratic).abs() < 1e-12 * quadratic.abs());
@@ -746,7 +746,7 @@ fn errors_name_what_is_not_positive_definite() {
     close(&values, &[-2.0, 1.0, 1.0], 1e-14);
 }
 
-/// The error for a NaN states that the value is not a number, and does not call it a negative precision.
+/// The error for a NaN reports that the value is not a number. It does not report a negative precision.
 #[test]
 fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);
@@ -776,7 +776,7 @@ fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
             let mut fewer = arrays.clone();
             fewer.remove(at);
             let fault = GaussianPosterior::from_arrays(&fewer);
-            // Blocks are counted by their `start` arrays: a block without a `start` array is ignored.
+            // The blocks are counted by their `start` arrays, so a block without such an array is ignored.
             assert!(
                 fault.is_err() || arrays[at].0.ends_with("/start"),
                 "{} is missing",
@@ -922,7 +922,7 @@ fn predicted_memory_covers_the_arrays_of_the_posterior() {
         bytes(Structure::Functional(Some(100)), 10, 1_000_000, 2, &[]).curvature,
         200 * 10 * 8
     );
-    // The rows are held once. In addition there are standard deviations, two kernels and a block of columns.
+    // The rows are stored once. In addition, the form needs standard deviations, two kernels and a block of columns.
     let functional = bytes(Structure::Functional(None), 1_000_000, 100, 1, &[]);
     assert_eq!(
         functional.most(),

@@ -1,20 +1,21 @@
-//! Two small models in closed form, and dense linear algebra that is as simple as possible.
+//! Two small models with closed forms, and simple implementations of dense linear algebra.
 #![allow(dead_code)]
 
-/// Returns the product of `[n, k]` and `[k, m]`.
+/// Returns the product of two matrices with the shapes `[n, k]` and `[k, m]`.
 pub fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     let (n, m) = (a.len() / k, b.len() / k);
     let element = |at: usize| (0..k).map(|l| a[at / m * k + l] * b[l * m + at % m]).sum();
     (0..n * m).map(element).collect()
 }
 
-/// Returns the transpose of `[n, m]`.
+/// Returns the transpose of a matrix with the shape `[n, m]`.
 pub fn transposed(a: &[f64], m: usize) -> Vec<f64> {
     let n = a.len() / m;
     (0..n * m).map(|at| a[at % n * m + at / n]).collect()
 }
 
-/// Returns the inverse and the log of the absolute determinant, by Gauss-Jordan elimination with row pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. They are computed by Gauss-Jordan
+/// elimination with row pivots.
 pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len().isqrt();
     let mut work: Vec<Vec<f64>> = (0..n)
@@ -51,7 +52,7 @@ pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     )
 }
 
-/// Returns the square root of a positive definite matrix by the iteration of Denman and Beavers.
+/// Returns the square root of a positive definite matrix, computed by the iteration of Denman and Beavers.
 pub fn square_root(a: &[f64]) -> Vec<f64> {
     let n = a.len().isqrt();
     let mut y = a.to_vec();
@@ -70,7 +71,7 @@ pub fn square_root(a: &[f64]) -> Vec<f64> {
     y
 }
 
-/// Returns the elements of a square matrix in these rows and columns.
+/// Returns the elements of a square matrix in the `chosen` rows and columns.
 pub fn block(a: &[f64], chosen: &[usize]) -> Vec<f64> {
     let n = a.len().isqrt();
     chosen
@@ -79,7 +80,7 @@ pub fn block(a: &[f64], chosen: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns a square matrix with a number added to its diagonal.
+/// Returns a square matrix with `diagonal` added to each element of its diagonal.
 pub fn plus_diagonal(mut a: Vec<f64>, diagonal: f64) -> Vec<f64> {
     let n = a.len().isqrt();
     (0..n).for_each(|i| a[i * n + i] += diagonal);
@@ -98,20 +99,21 @@ pub fn close(got: f64, want: f64, tolerance: f64) {
     assert!((got - want).abs() <= tolerance, "{got} is not {want}");
 }
 
-/// The network `f(x) = w2' tanh(w1 x + b1) + b2` with two hidden units, three rows with Normal noise, and weights `w1, b1, w2, b2`.
+/// The regression with the network `f(x) = w2' tanh(w1 x + b1) + b2`. It has two hidden units, three rows of data with Normal
+/// noise, and the weights `w1, b1, w2, b2`.
 pub mod regression {
-    /// The weights.
+    /// The values of the weights, in the order `w1, b1, w2, b2`.
     pub const WEIGHTS: [f64; 7] = [0.8, -0.5, 0.1, 0.2, 1.5, -1.0, 0.3];
-    /// Inputs.
+    /// The inputs of the three rows.
     pub const X: [f64; 3] = [-1.0, 0.5, 2.0];
-    /// Observations.
+    /// The observations of the three rows.
     pub const Y: [f64; 3] = [-0.7, 1.1, 2.0];
     /// The standard deviation of the noise.
     pub const NOISE: f64 = 0.5;
-    /// The precision of the prior.
+    /// The prior precision of every weight.
     pub const PRECISION: f64 = 2.0;
 
-    /// Returns the output and its Jacobian.
+    /// Returns the output of the network and its Jacobian.
     pub fn output(x: f64) -> (f64, [f64; 7]) {
         let w = WEIGHTS;
         let h = [(w[0] * x + w[2]).tanh(), (w[1] * x + w[3]).tanh()];
@@ -122,7 +124,7 @@ pub mod regression {
         )
     }
 
-    /// Returns the generalised Gauss-Newton matrix of the rows.
+    /// Returns the generalised Gauss-Newton matrix of all rows.
     pub fn curvature() -> Vec<f64> {
         let mut sum = vec![0.0; 49];
         for x in X {
@@ -134,7 +136,7 @@ pub mod regression {
         sum
     }
 
-    /// Returns the log likelihood of the rows.
+    /// Returns the log likelihood of all rows.
     pub fn log_likelihood() -> f64 {
         let density = |(x, y): (&f64, &f64)| {
             let z = (y - output(*x).0) / NOISE;
@@ -144,28 +146,28 @@ pub mod regression {
     }
 }
 
-/// The classifier `softmax(W x)` with three classes and four rows, row-major weights, and a prior with precision 1.
+/// The classifier `softmax(W x)`. It has three classes, four rows of data, row-major weights, and a prior with precision 1.
 pub mod classification {
     /// The weights `[3, 2]`.
     pub const WEIGHTS: [f64; 6] = [1.0, -0.5, 0.2, 0.4, -0.6, 0.3];
-    /// Inputs.
+    /// The inputs of the four rows.
     pub const X: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]];
-    /// The input of the prediction.
+    /// The input for which the classifier makes a prediction.
     pub const NEW: [f64; 2] = [2.0, -1.0];
 
-    /// Returns the logits of an input.
+    /// Returns the logits for an input.
     pub fn logits(x: [f64; 2]) -> [f64; 3] {
         std::array::from_fn(|k| WEIGHTS[2 * k] * x[0] + WEIGHTS[2 * k + 1] * x[1])
     }
 
-    /// Returns the Jacobian `[3, 6]` of the logits.
+    /// Returns the Jacobian `[3, 6]` of the logits for an input.
     pub fn jacobian(x: [f64; 2]) -> Vec<f64> {
         (0..18)
             .map(|at| if at % 6 / 2 == at / 6 { x[at % 2] } else { 0.0 })
             .collect()
     }
 
-    /// Returns the softmax.
+    /// Returns the softmax of the logits.
     pub fn softmax(logits: &[f64]) -> Vec<f64> {
         let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
         logits.iter().map(|logit| logit.exp() / sum).collect()
