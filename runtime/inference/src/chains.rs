@@ -1,4 +1,4 @@
-//! The results of Markov chains in the form that the rest of a run uses: draws, diagnosed quantities, and convergence diagnostics.
+//! The results of Markov chains, as the rest of a run uses them: draws, diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
@@ -10,19 +10,19 @@ use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The result of sampling.
+/// The result of sampling with Markov chains.
 pub struct SamplingResult {
-    /// The states for predictions. Sampled states have the shape `[predictive, ..]`, and the others have a single value.
+    /// The states with which predictions are made. Sampled states have one value per draw, `[predictive, ..]`. All other states have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub predictive: usize,
-    /// The states at the mean of all draws, for inference blocks that start from this one.
+    /// The states at the mean of all draws. Inference blocks that start from this block use them.
     pub mean: Arc<StateValues>,
-    /// The chains that have draws.
+    /// The chains that have at least one draw.
     pub chains: Vec<SampledChain>,
     /// The indices of the chains that the user stopped before their first draw.
     pub without_draws: Vec<usize>,
-    /// The ranges of the states within a position.
+    /// The ranges of the coordinates that belong to each sampled state.
     pub layout: StateLayout,
     /// True if the user stopped the chains before their end.
     pub interrupted: bool,
@@ -36,12 +36,12 @@ impl std::fmt::Debug for SamplingResult {
 }
 
 impl SamplingResult {
-    /// Returns the names of the sampler statistics that come with each draw.
+    /// Returns the names of the statistics that the sampler records with each draw.
     pub fn stats(&self) -> &'static [&'static str] {
         self.chains.first().map_or(&[], |chain| chain.stats)
     }
 
-    /// Returns the sampler statistic `name` for every draw of every chain; `None` if the sampler does not have it.
+    /// Returns the sampler statistic `name` for every draw of every chain. Returns `None` if the sampler does not record this statistic.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -57,8 +57,8 @@ impl SamplingResult {
         self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Passes the sampler statistic `name` of every draw of a chain to `visit`, in order and without storing the values. Does not call `visit` if the
-    /// sampler does not have the statistic.
+    /// Calls `visit` with the sampler statistic `name` for every draw of a chain, in order. The values are not stored. If the sampler does not record
+    /// this statistic, `visit` is not called.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -81,8 +81,8 @@ impl SamplingResult {
         })
     }
 
-    /// Returns the step between diagnosed draws: 1 if draws are in memory, otherwise the smallest step for which at most [`DIAGNOSED`] draws are
-    /// diagnosed.
+    /// Returns the step between the draws that are diagnosed. It is 1 if the draws are in memory. Otherwise, it is the smallest step with which at
+    /// most [`DIAGNOSED`] draws are diagnosed.
     pub fn every(&self) -> usize {
         match self.chains.iter().all(|chain| chain.store.is_in_memory()) {
             true => 1,
@@ -90,7 +90,7 @@ impl SamplingResult {
         }
     }
 
-    /// Returns all states for a [`bnnc_core::predict::Predictor`] with `count` draws, evenly spaced over all chains.
+    /// Returns the values of all states for a [`bnnc_core::predict::Predictor`] with `count` draws. The draws are evenly spaced over all chains.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -104,16 +104,17 @@ impl SamplingResult {
         Ok(values)
     }
 
-    /// Returns the number of draws of all chains.
+    /// Returns the number of draws in all chains together.
     pub fn draws(&self) -> usize {
         self.chains.iter().map(|chain| chain.store.len()).sum()
     }
 }
 
-/// The largest number of draws of all chains that are diagnosed if draws are only on disk. Ranks need all draws of a quantity in memory.
+/// If draws are only on disk, at most this number of draws (over all chains) is diagnosed. To compute ranks, all diagnosed draws of a quantity must
+/// be in memory.
 pub const DIAGNOSED: usize = 1 << 18;
 
-/// Returns the sampled states at `count` draws, evenly spaced over all chains.
+/// Returns the values of the sampled states at `count` draws, which are evenly spaced over all chains.
 pub fn spread(
     chains: &[SampledChain],
     layout: &StateLayout,
@@ -132,7 +133,7 @@ pub fn spread(
         let mut at = first;
         chain.store.blocks(0..chain.store.len(), |block| {
             for draw in block.chunks_exact(record) {
-                // The next selected draw has the index `taken * all / count`.
+                // Among all draws, the next selected draw has the index `taken * all / count`.
                 if taken < count && at == taken * all / count {
                     for (column, (_, range)) in columns.iter_mut().zip(&layout.slots) {
                         column.extend_from_slice(&draw[range.clone()]);
@@ -150,22 +151,22 @@ pub fn spread(
 
 /// The result of one chain.
 pub struct SampledChain {
-    /// The draws.
+    /// The draws of the chain.
     pub store: ChainStore,
-    /// The names of the sampler statistics that come with each draw.
+    /// The names of the statistics that the sampler records with each draw.
     pub stats: &'static [&'static str],
     /// The number of iterations, including the warm-up.
     pub iterations: usize,
-    /// The sampler's inverse metric, as returned by `Sampler::inverse_metric`.
+    /// The inverse metric of the sampler, as `Sampler::inverse_metric` returns it.
     pub inverse_metric: Vec<f64>,
 }
 
-/// The ranges of the sampled states within a position.
+/// The layout of a position: the range of coordinates that belongs to each sampled state.
 #[derive(Clone, Debug)]
 pub struct StateLayout {
-    /// The states with their coordinates, in order.
+    /// The sampled states in order, each with the range of its coordinates.
     pub slots: Vec<(String, Range<usize>)>,
-    /// The number of coordinates.
+    /// The number of coordinates of a position.
     pub dimension: usize,
 }
 
@@ -183,7 +184,7 @@ impl StateLayout {
         StateLayout { slots, dimension }
     }
 
-    /// Returns the position with the given values of the states.
+    /// Returns the position that consists of these values of the states.
     pub fn position(&self, values: &StateValues) -> Vec<f64> {
         let mut position = vec![0.0; self.dimension];
         for (name, range) in &self.slots {
@@ -194,7 +195,7 @@ impl StateLayout {
         position
     }
 
-    /// Returns whether a state is part of a position.
+    /// Returns whether a state is part of the position, which means that it is sampled.
     pub fn moves(&self, state: &State) -> bool {
         self.slots.iter().any(|(name, _)| *name == state.name)
     }
@@ -203,48 +204,48 @@ impl StateLayout {
 /// A scalar quantity with one number per draw.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// The name: `tau`, `theta[2]`, `norm(hidden.w)`.
+    /// The name of the quantity, for example `tau`, `theta[2]` or `norm(hidden.w)`.
     pub name: String,
-    /// The index of the site in [`InferenceBlock::reports`] and the index of the element, if the quantity is an element of a site.
+    /// If the quantity is an element of a site: the index of the site in [`InferenceBlock::reports`], and the index of the element.
     pub element: Option<(usize, usize)>,
-    /// The summary and the diagnostics.
+    /// The summary of the draws, with convergence diagnostics.
     pub summary: QuantitySummary,
-    /// The draws of each chain; empty if draws are only kept on disk.
+    /// The draws of each chain. The vector is empty if the draws are only on disk.
     pub chains: Vec<Vec<f64>>,
 }
 
 /// The diagnostics of the chains of an inference block.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
-    /// The summaries of the quantities, by name.
+    /// The names of the quantities with their summaries.
     pub quantities: Vec<(String, QuantitySummary)>,
     /// The number of divergent iterations after the warm-up.
     pub divergences: usize,
-    /// The number of trajectories that were stopped at the largest tree depth.
+    /// The number of trajectories that stopped because they reached the maximum tree depth.
     pub cut: usize,
-    /// The means of the sampler statistics over the draws of each chain, by name.
+    /// The names of the sampler statistics, each with its mean over the draws of each chain.
     pub means: Vec<(&'static str, Vec<f64>)>,
-    /// The E-BFMI of each chain; empty if the sampler does not record an energy.
+    /// The E-BFMI of each chain. The vector is empty if the sampler does not record an energy.
     pub missing_information: Vec<f64>,
     /// A description of the distribution that the penalty method samples.
     pub target: Option<String>,
-    /// The warnings.
+    /// The warnings about the chains.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The names of the quantities with the worst diagnostics, each with the value of the diagnostic.
+/// The quantities with the worst convergence diagnostics: for each diagnostic, the name of the quantity and the value of the diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst<'a> {
-    /// The largest R-hat.
+    /// The quantity with the largest R-hat.
     pub rhat: (&'a str, f64),
-    /// The smallest effective sample size of the bulk.
+    /// The quantity with the smallest bulk ESS.
     pub bulk: (&'a str, f64),
-    /// The smallest effective sample size of the tails.
+    /// The quantity with the smallest tail ESS.
     pub tail: (&'a str, f64),
 }
 
 impl Diagnosis {
-    /// Returns the mean of a statistic over each chain; empty if the sampler does not have it.
+    /// Returns the mean of a sampler statistic over each chain. The result is empty if the sampler does not record this statistic.
     pub fn mean(&self, name: &str) -> &[f64] {
         let found = self.means.iter().find(|(known, _)| *known == name);
         found.map_or(&[], |(_, means)| means)

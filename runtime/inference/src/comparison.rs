@@ -1,4 +1,5 @@
-//! `compare` items: the metrics of several inference blocks side by side, and the differences between their values of `elpd_loo`.
+//! The results of `compare` items. A comparison shows the metrics of several inference blocks side by side, and the differences between their values
+//! of `elpd_loo`.
 
 use crate::diagnostics as codes;
 use crate::leave_one_out::LeftOut;
@@ -14,44 +15,44 @@ use bnnc_data::metrics::over_splits;
 use bnnc_mcmc::loo::{LooEstimate, difference};
 use serde_json::{Map, Value, json};
 
-/// One `compare` item with its results.
+/// The results of one `compare` item.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The names of the metrics in the program, without `elpd_loo`, which each line stores separately.
+    /// The names of the metrics in the program. The metric `elpd_loo` is left out, because each line stores it separately.
     pub metrics: Vec<String>,
-    /// The inference blocks; if `elpd_loo` was computed, sorted by it with the best first.
+    /// One line per inference block. If `elpd_loo` was computed, the lines are sorted by its value, and the best comes first.
     pub lines: Vec<ComparisonLine>,
-    /// True if rows are left out.
+    /// True if the comparison includes leave-one-out estimates.
     pub leaves_out: bool,
-    /// Remarks about the table.
+    /// Notes that are printed below the table.
     pub notes: Vec<String>,
-    /// Warnings about metrics that were not computed, and about differences between inference blocks that cannot be compared.
+    /// Warnings about metrics that were not computed, and about inference blocks whose differences cannot be compared.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// One inference of a comparison.
+/// The line of one inference block in a comparison.
 #[derive(Clone, Debug)]
 pub struct ComparisonLine {
     /// The name of the inference block.
     pub infer: String,
-    /// True if the metrics of this line are computed on test rows.
+    /// True if the metrics of this line are computed on test rows. Otherwise, they are computed on training rows.
     pub tested: bool,
-    /// The values of the metrics, with standard errors if there are several splits.
+    /// The values of the metrics; `None` where a metric was not computed. If there are several splits, each value has a standard error.
     pub values: Vec<Option<(f64, Option<f64>)>>,
-    /// The leave-one-out estimate over the training rows.
+    /// The leave-one-out estimates over the training rows, if they were computed.
     pub left_out: Option<LeftOutLine>,
 }
 
-/// The leave-one-out part of a line.
+/// The leave-one-out estimates in one line.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOutLine {
-    /// The expected log predictive density, summed over rows.
+    /// The expected log predictive density (`elpd_loo`), summed over rows.
     pub elpd: LooEstimate,
-    /// The effective number of parameters.
+    /// The effective number of parameters (`p_loo`).
     pub p: LooEstimate,
-    /// The difference from the best inference block with the same observations.
+    /// The difference of `elpd` from the best inference block that has the same observations.
     pub difference: Option<LooEstimate>,
-    /// The number of rows whose Pareto shape is too large.
+    /// The number of rows whose Pareto shape is too large for a reliable estimate.
     pub unreliable: usize,
 }
 
@@ -144,13 +145,13 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
     table
 }
 
-/// Returns whether a metric is computed from log densities.
+/// Returns whether a metric is computed from log predictive densities.
 fn is_log_density(measure: &&ComparedMetric) -> bool {
     matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
 }
 
-/// Returns the names of two inference blocks if their models assign different kinds of measure to the same output: a density in the first,
-/// probabilities in the second.
+/// Compares the models of two inference blocks. If one model assigns densities to an output and the other assigns probabilities, returns the names of
+/// the two blocks, first the block with densities.
 fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
@@ -159,13 +160,13 @@ fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Opti
     Some(if is_density { names } else { [names[1], names[0]] })
 }
 
-/// Returns the warning that two inferences are scored on different observations.
+/// Returns the warning that two inference blocks are scored on different observations.
 fn other_rows(
     one: (&InferenceBlock, &InferenceOutcome),
     first: (&InferenceBlock, &InferenceOutcome),
 ) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
-        // The table already shows this difference, in the column with the kind of rows.
+        // The table already shows this difference, in the column for the kind of rows.
         return None;
     }
     let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
@@ -185,13 +186,13 @@ fn other_rows(
     }
 }
 
-/// Returns the values of each output in some rows.
+/// Returns the observed values of each output in some rows.
 fn observed((infer, outcome): (&InferenceBlock, &InferenceOutcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
     let of = |output| score::targets(rows, &outcome.dataset, infer.column(output)).ok();
     infer.outputs.iter().map(of).collect()
 }
 
-/// Returns whether values are equal up to the rounding errors of undoing a standardisation.
+/// Returns whether values are equal, up to the rounding errors that arise when a standardisation is undone.
 fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     let near =
         |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();
@@ -203,11 +204,11 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
-/// Returns the reason why an inference block has no leave-one-out estimates.
+/// Returns the reason why an inference block does not have leave-one-out estimates.
 fn not_left_out(infer: &InferenceBlock) -> String {
     let why = match infer.integrates() {
-        // The mean of p(y | iterate) over iterates is the density of a row given all rows. The density given the other rows needs the mean of 1 / p(y
-        // | all weights).
+        // The mean of p(y | iterate) over all iterates is the density of a row given all rows. The density given the other rows would need the mean
+        // of 1 / p(y | all weights).
         true => {
             "leaving rows out reweights draws of all weights, but `collapsed` integrates over some weights"
         }
@@ -231,7 +232,7 @@ fn value(
     found.map(|(_, mean, error)| (mean, error))
 }
 
-/// Adds the estimates and their differences from the best estimate, and sorts the lines.
+/// Adds the leave-one-out estimates and their differences from the best estimate to the lines, and sorts the lines.
 fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()
@@ -287,13 +288,13 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
     );
 }
 
-/// The limit for the ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the standard
-/// deviations of the posterior are less than a quarter of the correct ones.
+/// A warning is given if the effective number of parameters, divided by the number of parameters that the rows inform, is below this value. The
+/// posterior standard deviations are then less than a quarter of the correct ones.
 const LEAST_P: f64 = 0.05;
 
 /// Returns an estimate of the number of parameters that the rows inform: the sum of `1 - posterior variance / prior variance` over the parameters.
-/// For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters without a known prior are left out.
-/// Returns 1 if no parameter has a known prior.
+/// For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters whose prior is not known are left
+/// out. Returns 1 if no prior is known.
 fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
@@ -309,7 +310,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
                     .normal(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
-            // Elements with the same value in all draws are reported separately, as fixed.
+            // An element that has the same value in all draws is reported separately, as a fixed parameter.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
                 known = true;
                 sum += share.max(0.0);
@@ -319,7 +320,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     if known { sum } else { 1.0 }
 }
 
-/// Returns the warnings that the leave-one-out estimates of an approximation may be too high.
+/// Returns warnings if the leave-one-out estimates of an approximation may be too high.
 fn doubts((infer, outcome): (&InferenceBlock, &InferenceOutcome), left_out: &LeftOut) -> Vec<Diagnostic> {
     let p = left_out.total.p().sum;
     let found = outcome.splits.last().map(|split| &split.found);
@@ -335,7 +336,7 @@ fn doubts((infer, outcome): (&InferenceBlock, &InferenceOutcome), left_out: &Lef
     point.into_iter().chain(held).collect()
 }
 
-/// Returns whether two inferences observed the same values, row by row.
+/// Returns whether the training rows of two inference blocks have the same observed values, row by row.
 fn same_observations(
     one: (&InferenceBlock, &InferenceOutcome),
     other: (&InferenceBlock, &InferenceOutcome),
@@ -345,14 +346,14 @@ fn same_observations(
 }
 
 impl Comparison {
-    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if inference blocks have different kinds.
+    /// Returns the kind of rows on which all metrics are computed, `test` or `train`. Returns `None` if the kind differs between inference blocks.
     pub fn rows(&self) -> Option<&'static str> {
         let first = self.lines.first()?.tested;
         let alike = self.lines.iter().all(|line| line.tested == first);
         alike.then_some(rows_of(first))
     }
 
-    /// Returns the headers of the columns after the column of names.
+    /// Returns the headers of all columns except the column of names.
     pub fn heads(&self) -> Vec<String> {
         let mut heads = Vec::new();
         if self.leaves_out {
@@ -369,7 +370,7 @@ impl Comparison {
         heads
     }
 
-    /// Returns the cells of a line after the name, with a dash where there is no number.
+    /// Returns the cells of a line without its name. Missing numbers are shown as a dash.
     pub fn cells(&self, line: &ComparisonLine) -> Vec<String> {
         let dash = || "-".to_owned();
         let mut cells = Vec::new();
@@ -416,7 +417,7 @@ impl Comparison {
         text
     }
 
-    /// Returns the part of `result.json`.
+    /// Returns the comparison as a part of `result.json`.
     pub fn json(&self) -> Value {
         let line = |line: &ComparisonLine| {
             let mut metrics = Map::new();
@@ -432,7 +433,7 @@ impl Comparison {
                 "metrics_on": rows_of(line.tested),
                 "metrics": metrics,
             });
-            // All values that depend on the clock are in `seconds`, so that two runs can be compared without them.
+            // Every value that depends on the clock is stored in `seconds`. The results of two runs can therefore be compared without these values.
             if let Some((_, time)) = self.metrics.iter().zip(&line.values).find(timed) {
                 value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
             }

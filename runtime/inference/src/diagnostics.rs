@@ -1,10 +1,10 @@
-//! The diagnostics of comparisons and of settings that every method has.
+//! The diagnostics of comparisons, and of settings that all inference methods have.
 
 use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_core::diagnostics::{data_warning, warning};
 
-/// All codes of this file, sorted.
+/// All codes of this file, in sorted order.
 pub static CODES: &[&Code] = &[
     &NOT_COMPUTED,
     &OTHER_OBSERVATIONS,
@@ -14,7 +14,7 @@ pub static CODES: &[&Code] = &[
     &FEW_PREDICTIVE_DRAWS,
 ];
 
-/// A metric of a comparison that was not computed.
+/// The code for a metric of a comparison that was not computed.
 pub static NOT_COMPUTED: Code = Code {
     id: "E0567",
     title: "a metric that was not computed",
@@ -23,7 +23,7 @@ pub static NOT_COMPUTED: Code = Code {
               Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are equal.\n\nRight: `compare fit by log_likelihood` on test rows.",
 };
 
-/// Inference blocks that did not observe the same values.
+/// The code for inference blocks that did not observe the same values.
 pub static OTHER_OBSERVATIONS: Code = Code {
     id: "E0568",
     title: "inferences on different observations",
@@ -35,7 +35,7 @@ pub static OTHER_OBSERVATIONS: Code = Code {
               Right: the same data item for both.",
 };
 
-/// Metrics of different rows or of different targets in one table.
+/// The code for a table with metrics that are computed on different rows or from different targets.
 pub static OTHER_ROWS: Code = Code {
     id: "E0577",
     title: "metrics of different observations",
@@ -48,7 +48,7 @@ pub static OTHER_ROWS: Code = Code {
               `test = splits(\"splits.json\")` in both.",
 };
 
-/// Leave-one-out estimates of an inference block in which some parameters are point estimates.
+/// The code for leave-one-out estimates of an inference block in which some parameters are point estimates.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
@@ -59,7 +59,7 @@ pub static HELD: Code = Code {
               Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = fraction(0.2)`).",
 };
 
-/// Draws that differ so little that the likelihoods of the rows are nearly the same under all of them.
+/// The code for draws that differ so little that the likelihood of each row is nearly the same under all draws.
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
@@ -73,8 +73,8 @@ pub static NO_SPREAD: Code = Code {
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
 };
 
-/// A warning: in an inference block with leave-one-out estimates, some parameters are fixed at values fitted to all rows. `names` and `count`
-/// describe these parameters.
+/// Returns the warning that in an inference block with leave-one-out estimates, some parameters are fixed at values that were fitted to all
+/// rows. `names` and `count` describe these parameters.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
@@ -84,7 +84,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 
-/// A warning: an inference block with leave-one-out estimates has nearly no effective parameters.
+/// Returns the warning that an inference block with leave-one-out estimates has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` treats the posterior as a single point: the effective number of parameters is {} of \
@@ -99,14 +99,15 @@ pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> D
         .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`")
 }
 
-/// A metric of a comparison that was not computed.
+/// Returns the diagnostic for a metric of a comparison that was not computed.
 pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());
     Diagnostic::warning(&NOT_COMPUTED, measure.span, text)
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
-/// A warning: the metrics of an inference block are computed on other rows or targets than those of the first inference block.
+/// Returns the warning that the metrics of two inference blocks are computed on different rows or from different targets. `first` is the
+/// first inference block of the table.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     warning(
         &OTHER_ROWS,
@@ -115,7 +116,8 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }
 
-/// A warning: in a metric of log densities, one inference block has a density and the other has probabilities of the same values.
+/// Returns the warning that two inference blocks cannot be compared by a metric of log densities. One block assigns a density to the values,
+/// and the other assigns probabilities.
 pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]) -> Diagnostic {
     let text = format!(
         "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",
@@ -126,7 +128,7 @@ pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]
         .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`")
 }
 
-/// A warning: the `elpd_loo` of two inferences cannot be compared.
+/// Returns the warning that the `elpd_loo` of two inference blocks cannot be compared.
 pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
     let text =
         format!("`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared");
@@ -141,7 +143,7 @@ static FEW_PREDICTIVE_DRAWS: Code = Code {
               distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
 };
 
-/// Quantiles that are estimated from too few draws.
+/// Returns the warning that quantiles are estimated from too few draws.
 pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
     let text = format!("the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws");
     data_warning(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")

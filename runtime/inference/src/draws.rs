@@ -1,4 +1,4 @@
-//! Draws of the parameters of approximations: variational and Laplace approximations, iterates, members, dropout.
+//! Draws of the parameters from approximations. These are variational and Laplace approximations, iterates, the members of an ensemble, and dropout.
 
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::InferenceBlock;
@@ -14,20 +14,20 @@ use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The states of an approximation at some draws.
+/// The states of an approximation at several draws.
 #[derive(Clone, Debug)]
 pub struct StateDraws {
-    /// The states. States that differ between draws have the shape `[draws, ..]`, and the others have a single value.
+    /// The values of the states. States that differ between draws have the shape `[draws, ..]`. All other states have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws.
     pub count: usize,
 }
 
-/// Receives the index of a site in [`InferenceBlock::reports`], and the values of the site at some draws, `[draws, ..]`.
+/// A function that receives the index of a site in [`InferenceBlock::reports`], and the values of this site at some draws, `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl StateDraws {
-    /// Returns the states at a range of the draws.
+    /// Returns the values of the states for a range of the draws.
     pub fn slice(&self, infer: &InferenceBlock, range: Range<usize>) -> StateValues {
         let mut values = self.values.as_ref().clone();
         for name in infer.per_draw() {
@@ -39,9 +39,9 @@ impl StateDraws {
         values
     }
 
-    /// Passes the parameters at the draws to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted
-    /// sites, which are given by their indices in [`InferenceBlock::reports`]. The noise is the same as in predictions, so that draw `i` here is draw `i` of
-    /// the predictions.
+    /// Computes the values of the `wanted` sites at all draws, in blocks of draws. Sites are given by their indices in [`InferenceBlock::reports`].
+    /// For each site and block, calls `visit(site, values)` with values of the shape `[draws of the block, ..]`. The noise is the same as in
+    /// predictions, so draw `i` here is also draw `i` of the predictions.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -94,7 +94,7 @@ impl StateDraws {
         Ok(())
     }
 
-    /// Keeps only one draw if all draws, and therefore all predictions, are the same.
+    /// If all draws are the same, keeps only one of them. All predictions are then the same too.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -126,7 +126,7 @@ impl StateDraws {
     }
 }
 
-/// Returns the number of draws in the values of a site.
+/// Returns the number of draws for which `values` holds the values of a site.
 fn draws_in(values: &[f64], infer: &InferenceBlock, site: usize) -> usize {
     let elements = infer.reports[site].shape.count(&Sizes::default());
     (values.len() / elements.max(1)).max(1)

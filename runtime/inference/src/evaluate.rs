@@ -1,4 +1,4 @@
-//! Scores of predictions: for the test rows, for the same rows rotated, and for outliers.
+//! Computes predictions and their scores, for the test rows, for the same rows with rotated images, and for outliers.
 
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::InferenceBlock;
@@ -11,22 +11,23 @@ use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 
-/// Predictions with their scores.
+/// Predictions, together with their scores.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    /// The metrics of the test rows, or of the training rows if there are no test rows.
+    /// The metrics on the test rows, or on the training rows if the data have no test rows.
     pub metrics: MetricSet,
-    /// The predictions for the rows of the metrics, as columns of a table.
+    /// The predictions for the rows on which the metrics are computed, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// For each angle of `rotate` except 0, in degrees: the metrics of the test rows, with their images rotated by this angle.
+    /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// For each rejected fraction, the accuracy on the test rows and outliers that remain after the most uncertain of them are rejected; empty without outliers.
+    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. The vector is empty if
+    /// there are no outliers.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// The counts and errors of integrals over weights, if there are any.
+    /// The number of integrals over weights and their errors, if predictions need such integrals.
     pub tally: Option<Tally>,
 }
 
-/// Scores the posterior of an inference block with `draws` predictive draws.
+/// Computes and scores the predictions of an inference block from its posterior, with `draws` predictive draws.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.

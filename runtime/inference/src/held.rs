@@ -1,18 +1,18 @@
-//! Parameters that an approximation estimates by a point, without uncertainty.
+//! Parameters for which an approximation has only a point estimate, without uncertainty.
 
 use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
 
-/// Parameters that have the value of a maximum in all draws.
+/// Parameters that have the same value, a maximum, in all draws.
 #[derive(Clone, Debug, Default)]
 pub struct FixedParameters<'a> {
-    /// The states whose elements are all fixed.
+    /// The states of which all elements are fixed.
     pub states: Vec<&'a State>,
     /// The number of weights that are fixed because they are outside a subnetwork.
     pub outside: usize,
 }
 
-/// The largest number of sites that are named individually.
+/// At most this number of sites is listed by name.
 const NAMED: usize = 3;
 
 impl FixedParameters<'_> {
@@ -22,7 +22,7 @@ impl FixedParameters<'_> {
         self.states.iter().map(elements).sum::<usize>() + self.outside
     }
 
-    /// Returns the names of the fixed parameters as text.
+    /// Returns the names of the fixed parameters, as text for a message.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = self
             .states
@@ -40,7 +40,8 @@ impl FixedParameters<'_> {
     }
 }
 
-/// Returns the site of a state: `hidden.w` for `hidden.w/loc`.
+/// Returns the name of the site to which a state belongs, for example `hidden.w` for
+/// `hidden.w/loc`.
 pub fn site_of(state: &State) -> &str {
     state.name.rsplit_once('/').map_or(&*state.name, |(site, _)| site)
 }

@@ -1,4 +1,5 @@
-//! Iterates and members as a posterior, for every method that collects them.
+//! The posterior that consists of iterates or of the members of an ensemble. All methods that collect iterates or members
+//! use it.
 
 pub mod report;
 
@@ -84,9 +85,11 @@ impl Posterior for Collected {
     }
 }
 
-/// Returns the iterates of a finished inference block for later inference blocks; `None` if it has no iterates.
+/// Returns the iterates of a finished inference block, from which later inference blocks can start. Returns `None` if the
+/// block does not have iterates.
 fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::EarlierIterates> {
-    // Draws from a Gaussian are not iterates, but the members of an ensemble can be used like the iterates of one training.
+    // Draws from a Gaussian are not iterates. The members of an ensemble, however, can be used like the iterates of one
+    // training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

@@ -1,4 +1,4 @@
-//! PSIS-LOO and WAIC of the training rows: the selection of draws, their likelihoods, and the sums over rows.
+//! Computes PSIS-LOO and WAIC for the training rows. The steps are the selection of draws, their likelihoods, and the sums over rows.
 
 use crate::chains::SampledChain;
 use crate::chains::SamplingResult;
@@ -14,18 +14,18 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
-/// The largest number of log likelihoods that are computed without an explicit request in the program. This number also limits the number of reals
-/// that are stored for the draws (draws times parameters).
+/// If the program does not explicitly request leave-one-out estimates, at most this number of log likelihoods is computed. The number also limits
+/// the reals that are stored for the draws, which is the number of draws times the number of parameters.
 const LIKELIHOODS: usize = 8_000_000;
 
-/// The number of draws of an approximation for leave-one-out estimates, if the limits allow it. With 1000 draws, the threshold for the Pareto shape
-/// is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
+/// The number of draws from an approximation with which leave-one-out estimates are computed, if the limits allow this number. With 1000 draws, the
+/// threshold for the Pareto shape is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
 const DRAWS: usize = 1000;
 
-/// The leave-one-out estimates of the training rows, in the original units of the target.
+/// The leave-one-out estimates of the training rows, where densities refer to the original units of the target.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
-    /// The sums over rows.
+    /// The sums of the estimates over all rows.
     pub total: Total,
     /// The estimates of each row.
     pub rows: Vec<LooRow>,
@@ -33,8 +33,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws for leave-one-out estimates: all draws or, if there are too many, the number that `LIKELIHOODS` allows, but at least
-/// the number of predictive draws. Returns `None` if the estimates are not computed.
+/// Returns the number of draws for leave-one-out estimates. It is the number of all draws, or, if that is too many, the number that `LIKELIHOODS`
+/// allows, but at least the number of predictive draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -56,8 +56,9 @@ fn chosen(
     (wanted && is_posterior(sampling, rows) && rows >= 2 && draws >= 4).then_some(draws)
 }
 
-/// Computes the leave-one-out estimates of each training row. For chains, the estimates are computed if the options or `asked` request them; for
-/// approximations, only if `asked` requests them. Returns `None` if there are no draws of a posterior, or if all draws are the same.
+/// Computes the leave-one-out estimates of each training row. For chains, the estimates are computed if the options or `asked` request them. For
+/// approximations, they are computed only if `asked` requests them. Returns `None` if the inference block does not have draws of a posterior, or if
+/// all draws are the same.
 ///
 /// # Errors
 /// Fails if a file of draws cannot be read, or if there is too little memory.
@@ -86,13 +87,13 @@ pub fn leave_one_out(
         ends: Vec::new(),
     };
     let left_out = sums(infer, &drawn, dataset, context)?;
-    // For a point estimate, the log likelihoods are the same under every draw.
+    // If the posterior is a point estimate, the log likelihoods are the same under every draw.
     let moves = left_out.rows.iter().any(|row| row.p_waic != 0.0);
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS`, and so small that the likelihoods
-/// and the positions stay within `LIKELIHOODS`. However, it is never below the number of predictive draws.
+/// Returns the number of draws of an approximation with which leave-one-out estimates are computed. It is at most `DRAWS`. It is also limited such
+/// that neither the likelihoods nor the positions exceed `LIKELIHOODS` reals. However, it is at least the number of predictive draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS
@@ -128,15 +129,15 @@ fn of_chains(
     Ok(Some(sums(infer, &drawn, dataset, context)?))
 }
 
-/// Draws of the states of a model.
+/// The states of a model at several draws.
 struct Drawn<'a> {
     values: &'a StateValues,
     draws: usize,
-    /// The end index of each chain among the draws; empty if draws are independent.
+    /// For each chain, the index after its last draw. The vector is empty if the draws are independent.
     ends: Vec<usize>,
 }
 
-/// Returns the estimates of each training row, and their sums.
+/// Returns the leave-one-out estimates for each training row, and their sums.
 fn sums(
     infer: &InferenceBlock,
     drawn: &Drawn<'_>,
@@ -146,7 +147,7 @@ fn sums(
     let draws = drawn.draws;
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
     predictor.set_parameters(drawn.values)?;
-    // The unit of the density of a standardised target is the reciprocal of its standard deviation.
+    // The density of a standardised target has the unit one over the standard deviation of the target.
     let unit: f64 = infer
         .outputs
         .iter()
@@ -179,7 +180,8 @@ fn sums(
     Ok(LeftOut { total, rows, draws })
 }
 
-/// Returns the logarithm of the model's unit of an output, in original units: the log density in original units is lower by this amount.
+/// Returns the logarithm of the unit in which the model measures an output. The log density in original units is lower than the log density of the
+/// model by this number.
 pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f64 {
     match output.kind {
         OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
@@ -187,18 +189,18 @@ pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f
     }
 }
 
-/// Returns whether the draws come from the posterior itself. Leave-one-out estimates require this.
+/// Returns whether the draws come from the posterior itself. Leave-one-out estimates need such draws.
 fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
     sampling.transition.part().likelihood_power(rows) == Some(sampling.options.temperature)
 }
 
-/// Returns the end index of each chain among `draws` draws that are evenly spaced over all chains.
+/// For `draws` draws that are evenly spaced over all chains, returns the index after the last draw of each chain.
 fn ends(sampled: &SamplingResult, draws: usize) -> Vec<usize> {
     let all = sampled.draws();
     let mut before = 0;
     let end = |chain: &SampledChain| {
         before += chain.store.len();
-        // Selected draw `at` is draw `at * all / draws` of all draws.
+        // The selected draw with the index `at` has the index `at * all / draws` among all draws.
         (before * draws).div_ceil(all.max(1))
     };
     sampled.chains.iter().map(end).collect()

@@ -1,4 +1,4 @@
-//! The report on iterates and members: diagnostics of the result object, and lines of the printed table.
+//! The report on iterates and members of ensembles: diagnostics in the result object, and lines of the printed table.
 
 use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
@@ -48,10 +48,10 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Collected,
     value["sites"] = of_sites(infer, |site| &site.kl);
 }
 
-/// The rise of the loss per row above which the iterates have diverged.
+/// The iterates have diverged if the loss per row rises by more than this number.
 const ASTRAY: f64 = 1.0;
 
-/// Returns the warnings about the iterates of an inference block, on this number of rows of a data set.
+/// Returns the warnings about the iterates of an inference block that was trained on `rows` rows of the data.
 pub fn warnings(
     infer: &InferenceBlock,
     found: &Collected,
@@ -105,15 +105,16 @@ pub fn warnings(
         .collect()
 }
 
-/// The largest acceptable ratio between the variances of a Gaussian over iterates and the posterior variances. For standard deviations, the ratio is
-/// five.
+/// A warning is given if a Gaussian over iterates has variances that are more than this number times the posterior variances. For standard
+/// deviations, the ratio is five.
 const BROAD: f64 = 25.0;
 
-/// The largest factor by which the learning rate may decrease. With a larger factor, the iterates no longer scatter as under a constant rate.
+/// The learning rate may decrease by at most this factor while iterates are collected. If it decreases more, the iterates do not scatter as they do
+/// with a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. The factor is infinite if
-/// the rate decreases to zero.
+/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
+/// zero, the factor is infinite.
 fn fall(swag: &Swag, fitted: &TrainingResult) -> Option<f64> {
     let planned = fitted.planned;
     let taken: Vec<f64> = (1..=fitted.epochs)
@@ -133,7 +134,7 @@ fn fall(swag: &Swag, fitted: &TrainingResult) -> Option<f64> {
     (swag.options.iterates.is_none() && fall > FALL).then_some(fall)
 }
 
-/// Returns the lines of the table.
+/// Returns the lines about iterates and members for the printed table.
 pub fn table(infer: &InferenceBlock, found: &Collected, rows: usize) -> String {
     let mut text = report::head(infer, &found.fitted, rows);
     match infer.iterated() {
@@ -163,7 +164,7 @@ pub fn table(infer: &InferenceBlock, found: &Collected, rows: usize) -> String {
     text
 }
 
-/// Returns a short text on the work that was done.
+/// Returns a short description of the work that the training did.
 pub fn work(infer: &InferenceBlock, found: &Collected) -> String {
     let Collected { fitted, iterates, .. } = found;
     match infer.iterated() {
@@ -175,7 +176,7 @@ pub fn work(infer: &InferenceBlock, found: &Collected) -> String {
     }
 }
 
-/// Returns the number of members as text. If the user stopped the run before the last member, the text includes the planned number.
+/// Returns the number of members as text. If the user stopped the run early, the text also contains the planned number.
 fn members(infer: &InferenceBlock, found: &Collected) -> String {
     let count = found.members.len();
     match infer.ensemble() {
