@@ -1,4 +1,4 @@
-//! The interface of an inference method. A method finds a posterior, restores a saved posterior, and predicts the memory that it needs.
+//! The interface of an inference method. A method finds a posterior, restores a saved posterior, and computes in advance how much memory it needs.
 
 use crate::leave_one_out;
 use crate::posterior::{Posterior, SharedPosterior};
@@ -22,20 +22,20 @@ use std::path::Path;
 
 /// The inputs from which a method finds a posterior.
 pub struct MethodInputs<'a> {
-    /// The data.
+    /// The data of the current split.
     pub dataset: &'a Dataset,
-    /// The starts.
+    /// The states from which the training starts.
     pub starts: &'a Starts<'a>,
     /// The index of the split.
     pub split: usize,
-    /// The context that inferences share.
+    /// The context that all inference blocks of a run share.
     pub context: &'a Context,
-    /// Returns the variances of all weights under an earlier inference block, given the name of that block.
+    /// Returns the variances of all weights that an earlier inference block found. The argument is the name of this block.
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
 impl<'a> MethodInputs<'a> {
-    /// Returns the training task of an inference block.
+    /// Returns the training task for an inference block.
     pub fn task(&self, infer: &'a InferenceBlock) -> Task<'a> {
         Task {
             infer,
@@ -47,7 +47,7 @@ impl<'a> MethodInputs<'a> {
         }
     }
 
-    /// Returns the posterior that an earlier run stored in the checkpoint or, without such a posterior, the result of `find`.
+    /// Returns the posterior from the checkpoint if an earlier run stored one there. Otherwise, calls `find` and returns its result.
     ///
     /// # Errors
     /// Fails if `find` fails, if a checkpoint cannot be written, or if the user interrupts the run.
@@ -71,26 +71,26 @@ impl<'a> MethodInputs<'a> {
     }
 }
 
-/// A posterior in the folder of a run.
+/// A posterior that was saved in the folder of a run.
 pub struct Saved<'a> {
     /// The states with which predictions are made.
     pub values: &'a StateValues,
     /// The folder of the run.
     pub folder: &'a Path,
-    /// Returns the tensors whose names begin with a prefix.
+    /// Returns the tensors whose names begin with a given prefix.
     pub arrays: &'a dyn Fn(&str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic>,
 }
 
-/// The sizes that determine the memory of an inference block.
+/// The sizes on which the memory of an inference block depends.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryExtent<'a> {
     /// The sizes of the data.
     pub schema: &'a Schema,
-    /// The number of examples in the fit.
+    /// The number of examples that are used to fit the posterior.
     pub rows: usize,
-    /// The number of iterates, or of members of a mixture.
+    /// The planned number of iterates, or of the members of a mixture.
     pub planned: usize,
-    /// True if a comparison leaves rows out.
+    /// True if a comparison needs leave-one-out estimates.
     pub leaves_out: bool,
 }
 
@@ -101,7 +101,7 @@ impl MemoryExtent<'_> {
     }
 }
 
-/// Returns the number of examples that are predicted and scored: the test rows, or the training rows if there are none.
+/// Returns the number of examples that are predicted and scored. These are the test rows, or the training rows if there are no test rows.
 pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     let rows = if schema.test > 0 {
         schema.test
@@ -111,60 +111,60 @@ pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     infer.examples(rows)
 }
 
-/// The sizes that determine the memory for the summaries of small sites.
+/// The sizes on which the memory for the summaries of small sites depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Summing {
     /// The number of draws of each site.
     pub draws: usize,
-    /// The number of weights that are drawn in advance.
+    /// The number of weights whose draws are made before the predictions.
     pub weights: u64,
-    /// The number of reals in the noise of these weights.
+    /// The number of noise values for these weights.
     pub noise: u64,
 }
 
-/// An inference method together with the plan of one inference block.
+/// An inference method, together with its plan for one inference block.
 pub trait Method {
-    /// Finds the posterior, or takes it from an earlier run that is being resumed.
+    /// Finds the posterior. If the run is resumed and the posterior is already stored, takes it from there.
     ///
     /// # Errors
     /// Fails if a training or a chain fails, if some columns do not fit the program, if there is too little memory, or if the user interrupts the
     /// run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Restores the parts of a posterior that predictions need from the folder of its run.
+    /// Restores those parts of a posterior that predictions need, from the folder of its run.
     ///
     /// # Errors
     /// Fails if the folder is damaged or belongs to another program.
     fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Returns the number of draws over which predictions are averaged, if `held` positions are stored.
+    /// Returns the number of draws over which predictions are averaged. `held` is the number of positions that are stored.
     fn predictive_draws(&self, held: usize) -> usize {
         held
     }
 
-    /// Returns the warnings that follow from the options alone.
+    /// Returns the warnings that depend only on the options.
     fn settings(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// Returns the program that reads all rows.
+    /// Returns the program that processes all rows.
     fn program(&self) -> &Artifact;
 
-    /// Returns the sizes of a full step on a number of rows.
+    /// Returns the sizes of a step that uses `rows` rows at once.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// Returns the number of iterates that are collected for a number of rows, or stored for other inference blocks, if the run is not stopped early.
-    /// `of_earlier` returns this number for an earlier inference block.
+    /// Returns the number of iterates that a run collects for this number of rows, or stores for other inference blocks, unless the run is stopped
+    /// early. `of_earlier` returns this number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }
 
-    /// Returns the number of members. `before` is the number of members of the inference block from which this one starts.
+    /// Returns the number of members of the ensemble. `before` is the number of members of the inference block from which this block starts.
     fn members(&self, _before: usize) -> usize {
         1
     }
 
-    /// Returns the number of iterates or members that determines the memory.
+    /// Returns the number of iterates or members on which the memory depends.
     fn planned(&self, iterates: usize, _members: usize) -> usize {
         iterates
     }
@@ -174,18 +174,18 @@ pub trait Method {
         0
     }
 
-    /// Returns the bytes needed to find the posterior.
+    /// Returns the number of bytes that are needed to find the posterior.
     fn finding(&self, extent: &MemoryExtent<'_>) -> u64;
 
-    /// Returns the bytes needed for predictions and leave-one-out estimates.
+    /// Returns the number of bytes that are needed for predictions and leave-one-out estimates.
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64;
 
-    /// Returns the number of bytes of the buffer that a thread keeps after decomposing matrices.
+    /// Returns the size of the buffer, in bytes, that a thread keeps after it has decomposed matrices.
     fn packed(&self, _rows: usize) -> u64 {
         0
     }
 
-    /// Returns the sizes on which the memory for summaries depends.
+    /// Returns the sizes on which the memory for the summaries of sites depends.
     fn summing(&self, _planned: usize) -> Summing {
         Summing {
             draws: DRAWS,
@@ -194,21 +194,21 @@ pub trait Method {
         }
     }
 
-    /// Returns advice on options that reduce the memory.
+    /// Returns advice about options with which the method needs less memory.
     fn smaller(&self) -> &'static str {
         "reduce `batch` or `predictive_draws`"
     }
 }
 
-/// Returns a warning if there are fewer than 20 predictive draws, from which a 5 % quantile cannot be estimated.
+/// Returns a warning if there are fewer than 20 predictive draws. A 5 % quantile cannot be estimated from so few draws.
 pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
     is_few.then(|| crate::diagnostics::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
-/// Returns the bytes needed for predictions and leave-one-out estimates from draws of an approximation. The positions of the draws need `drawn`
-/// bytes. Leave-one-out estimates need `weights` bytes per draw.
+/// Returns the number of bytes that are needed for predictions and leave-one-out estimates, if both use draws from an approximation. The positions of
+/// the draws need `drawn` bytes. Leave-one-out estimates need `weights` bytes per draw.
 pub fn predicting_draws(
     infer: &InferenceBlock,
     extent: &MemoryExtent<'_>,
@@ -222,14 +222,14 @@ pub fn predicting_draws(
     predicting(infer, &infer.predict, extent.scored(infer), draws).max(left_out) + drawn
 }
 
-/// Returns the bytes needed for leave-one-out estimates from draws of an approximation.
+/// Returns the number of bytes that leave-one-out estimates need, if they use draws from an approximation.
 fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// Returns the number of bytes per draw of weights that are drawn in advance, and of their noise.
+/// Returns the number of bytes per draw for the weights whose draws are made before the predictions, including their noise.
 pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)
 }

@@ -1,4 +1,4 @@
-//! The results of a run, by inference and by split.
+//! The results of a run, for each inference block and each split.
 
 use crate::chains::Diagnosis;
 use crate::chains::Quantity;
@@ -18,64 +18,64 @@ use std::sync::Arc;
 /// The result of one inference block on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
-    /// The index of the split, if the data have several.
+    /// The index of the split among the splits of the data.
     pub split: usize,
-    /// The posterior.
+    /// The posterior that was found on this split.
     pub found: SharedPosterior,
-    /// The metrics on the test rows, or on the training rows if there are no test rows.
+    /// The metrics on the test rows, or on the training rows if the data have no test rows.
     pub metrics: MetricSet,
-    /// The pruning table; empty if the program does not request it.
+    /// The pruning table. It is empty if the program does not request it.
     pub pruned: Vec<Pruned>,
-    /// For each angle of `rotate` except 0, in degrees: the metrics of the test rows, with their images rotated by this angle.
+    /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// For each rejected fraction, the accuracy on the test rows and outliers that remain after the most uncertain of them are rejected; empty
-    /// without outliers.
+    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. The vector is empty if
+    /// there are no outliers.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// The counts and errors of integrals over weights, if there are any.
+    /// The number of integrals over weights and their errors, if predictions need such integrals.
     pub tally: Option<Tally>,
     /// The number of training rows.
     pub train: usize,
     /// The number of test rows.
     pub test: usize,
-    /// The time of fitting, in seconds.
+    /// The duration of the fit, in seconds.
     pub fit_seconds: f64,
-    /// The time of predicting, in seconds.
+    /// The duration of the predictions, in seconds.
     pub predict_seconds: f64,
 }
 
-/// The result of one inference block.
+/// The results of one inference block over all splits.
 #[derive(Clone, Debug)]
 pub struct InferenceOutcome {
     /// The name of the inference block.
     pub name: String,
     /// The results of each split.
     pub splits: Vec<SplitOutcome>,
-    /// The summaries of the sites, from the last split.
+    /// The summaries of the sites on the last split.
     pub sites: Vec<SiteSummary>,
-    /// The diagnosed quantities of the chains of the last split.
+    /// The quantities of the chains of the last split, with their diagnostics.
     pub quantities: Vec<Quantity>,
-    /// The convergence diagnostics of the chains.
+    /// The convergence diagnostics of the chains of the last split, if the posterior consists of chains.
     pub diagnosis: Option<Diagnosis>,
     /// The leave-one-out estimates of the training rows of the last split.
     pub left_out: Option<LeftOut>,
-    /// The predictions for the rows of the last split on which metrics were computed, as columns of a table.
+    /// The predictions of the last split for the rows on which metrics were computed, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// The dataset of the last split.
+    /// The data of the last split.
     pub dataset: Arc<Dataset>,
-    /// True if the metrics are computed on test rows.
+    /// True if the metrics are computed on test rows. Otherwise, they are computed on training rows.
     pub tested: bool,
-    /// The time at which the inference run finished, in UTC. This time differs between otherwise identical runs.
+    /// The time at which the inference run finished, in UTC. It differs between runs that are otherwise identical.
     pub finished: String,
 }
 
 impl InferenceOutcome {
-    /// Returns the pruning table over all splits.
+    /// Returns the pruning table, combined over all splits.
     pub fn pruning(&self) -> Vec<prune::PruningLine> {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
         prune::over(&tables)
     }
 
-    /// Sets the standard deviations of predictions to infinity for the outputs that [`infinite`] names.
+    /// Sets the predictive standard deviations that [`infinite`] names to infinity.
     pub fn mark_infinite(&mut self, infer: &InferenceBlock) {
         let names: Vec<String> = infinite(infer, |parameter| lowest(&self.sites, parameter)).collect();
         for name in names {
@@ -87,13 +87,13 @@ impl InferenceOutcome {
         }
     }
 
-    /// Returns the metrics by angle over all splits.
+    /// Returns the metrics for each angle, combined over all splits.
     pub fn turned(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
         let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
         lines_over(&tables)
     }
 
-    /// Returns the accuracy by the rejected fraction over all splits.
+    /// Returns the accuracy for each rejected fraction, combined over all splits.
     pub fn rejection(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
         let tables: Vec<_> = self
             .splits
@@ -114,7 +114,7 @@ pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> im
     })
 }
 
-/// Returns the lowest 5 % quantile of the elements of a site.
+/// Returns the smallest of the 5 % quantiles of the elements of a site.
 pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
     let site = sites.iter().find(|site| site.name == name)?;
     site.elements
@@ -123,7 +123,7 @@ pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// Sets the values of a column to infinity.
+/// Sets all values of the column `name` to infinity.
 pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
     for (_, column) in columns.iter_mut().filter(|(known, _)| known == name) {
         if let ResultColumn::Real(values) = column {
@@ -135,20 +135,20 @@ pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct RunResult {
-    /// The outcome of each inference block, in the order of the file.
+    /// The results of the inference blocks, in the order of the program.
     pub outcomes: Vec<InferenceOutcome>,
-    /// The warnings of the run.
+    /// The warnings about the whole run.
     pub warnings: Vec<Diagnostic>,
     /// True if the user stopped the run before its end.
     pub interrupted: bool,
-    /// The name of the inference that failed.
+    /// The name of the inference block that failed, if any.
     pub failed: Option<String>,
-    /// The error that ended the run early. The outcomes are those of the inferences and splits that finished before the error.
+    /// The error that ended the run early, if any. The outcomes are those of all inference blocks and splits that finished before the error.
     pub stopped: Option<Stop>,
 }
 
 impl RunResult {
-    /// Returns the result, unless an error ended the run early.
+    /// Returns the result of a run that finished. If an error ended the run early, returns this error.
     ///
     /// # Errors
     /// Fails with the error that ended the run.
@@ -160,10 +160,10 @@ impl RunResult {
     }
 }
 
-/// A metric over the splits: its name, mean and standard error.
+/// A metric, combined over the splits: its name, its mean and its standard error.
 pub type MetricOverSplits = (String, f64, Option<f64>);
 
-/// Combines metrics by angle, or by rejected fraction, over the splits.
+/// Combines metrics over the splits, separately for each angle or rejected fraction.
 pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<MetricOverSplits>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
     let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {

@@ -1,4 +1,4 @@
-//! Checks, at the draws of a posterior, that positions which depend on parameters are inside their axes.
+//! Checks whether positions that depend on parameters are inside their axes, at the draws of a posterior.
 
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;
@@ -8,11 +8,12 @@ pub use bnnc_core::positions::{check, check_values};
 use bnnc_data::Dataset;
 use std::sync::Arc;
 
-/// Checks, at the draws of a posterior and for the training and test rows, that the positions which depend on parameters are inside their axes.
+/// Checks whether positions that depend on parameters are inside their axes. The check covers the draws of a posterior and all training and test
+/// rows.
 ///
 /// # Errors
-/// Fails if a position is outside its axis (the error names the row if the position depends on a row), if some columns do not fit the program, or if
-/// there is too little memory.
+/// Fails if a position is outside its axis, if some columns do not fit the program, or if there is too little memory. If a position depends on the
+/// row, the error names the row.
 pub fn check_found(
     infer: &InferenceBlock,
     found: &dyn Posterior,

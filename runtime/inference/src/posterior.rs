@@ -21,17 +21,17 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The shared posterior of an inference block.
+/// The posterior of an inference block, which several owners share.
 pub type SharedPosterior = Arc<dyn Posterior>;
 
 /// The way in which the HTML report shows the parameters of a posterior.
 #[derive(Clone, Debug)]
 pub enum Parts {
-    /// Each parameter with its KL divergence and the gradient estimator of its likelihood.
+    /// The report shows each parameter with its KL divergence and with the gradient estimator of its likelihood.
     Divergences,
-    /// Each parameter with its values.
+    /// The report shows each parameter with its values.
     Values,
-    /// Lines about the approximation: a name and a text each.
+    /// The report shows lines about the approximation. Each line has a name and a text.
     Lines(Vec<(String, String)>),
 }
 
@@ -40,45 +40,45 @@ pub trait Posterior: Any + Debug {
     /// Returns the states with which predictions are made.
     fn values(&self) -> &Arc<StateValues>;
 
-    /// Returns the states from which later inferences start.
+    /// Returns the states from which later inference blocks start.
     fn point(&self) -> &Arc<StateValues> {
         self.values()
     }
 
-    /// Returns the fit, if an optimiser was involved.
+    /// Returns the result of the training if an optimiser was used.
     fn fitted(&self) -> Option<&TrainingResult> {
         None
     }
 
-    /// Returns the draws of Markov chains, if there are any.
+    /// Returns the draws of Markov chains if the posterior consists of chains.
     fn sampled(&self) -> Option<&SamplingResult> {
         None
     }
 
-    /// Returns whether the posterior is a point that maximises a density or a bound, or is centred on such a point.
+    /// Returns whether the posterior is a point that maximises a density or a bound, or is centred at such a point.
     fn is_maximum(&self) -> bool {
         false
     }
 
-    /// Returns whether the user stopped the inference before its end.
+    /// Returns whether the user stopped this inference run before its end.
     fn is_interrupted(&self) -> bool {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
     }
 
-    /// Returns the parameters that are point estimates fitted to the rows, without uncertainty.
+    /// Returns the parameters that are point estimates without uncertainty, fitted to the rows.
     fn held<'a>(&self, _: &'a InferenceBlock) -> FixedParameters<'a> {
         FixedParameters::default()
     }
 
-    /// Returns the warnings about a posterior that is approximated from this number of rows.
+    /// Returns the warnings about a posterior that was approximated from `rows` rows.
     fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
 
-    /// Returns the warnings about the integrals in predictions.
+    /// Returns the warnings about the integrals that predictions need.
     fn warnings_of_integrals(&self, _: &InferenceBlock, _: Option<&Tally>) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// Prepares predictions for rows whose target may be unknown.
+    /// Prepares predictions for rows. The target of these rows may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -97,8 +97,9 @@ pub trait Posterior: Any + Debug {
     /// Returns the number of draws over which predictions are averaged.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
-    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, because they
-    /// store their draws themselves, and for posteriors whose predictions integrate over some weights.
+    /// Returns draws from an approximation. For a family of distributions, returns `wanted` draws; otherwise, returns all iterates or all
+    /// members. Returns `None` for chains, because they store their draws themselves. Also returns `None` if predictions integrate over
+    /// some weights.
     ///
     /// # Errors
     /// Fails if the inference block lacks a program that its results need, which is a bug.
@@ -109,12 +110,12 @@ pub trait Posterior: Any + Debug {
         context: &Context,
     ) -> Result<Option<StateDraws>, Stop>;
 
-    /// Returns the variance of each element of a state, where it is known.
+    /// Returns the variance of each element of a state if the variances are known.
     fn variances(&self, _state: &str) -> Option<&[f64]> {
         None
     }
 
-    /// Returns the states from which later inferences start, with members and iterates.
+    /// Returns the states from which later inference blocks start, including members and iterates.
     fn start(&self, _: &InferenceBlock) -> start::EarlierResult {
         start::EarlierResult {
             point: self.point().clone(),
@@ -122,7 +123,7 @@ pub trait Posterior: Any + Debug {
         }
     }
 
-    /// Adds summaries of the last split to the results of the inference. Returns warnings about them.
+    /// Adds summaries of the last split to the results of the inference block. Returns warnings about these summaries.
     ///
     /// # Errors
     /// Fails if there is too little memory, or if a file cannot be read.
@@ -136,38 +137,38 @@ pub trait Posterior: Any + Debug {
         Ok(Vec::new())
     }
 
-    /// Returns the summaries of the small sites.
+    /// Returns the summaries of all small sites.
     ///
     /// # Errors
     /// Fails if there is too little memory.
     fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
-    /// Returns the tensors of the posterior that are not states, by name.
+    /// Returns the named tensors of the posterior that are not states.
     fn arrays(&self, _: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         Vec::new()
     }
 
-    /// Adds to the diagnostics of the result object. `self` is the posterior of the last split.
+    /// Adds the diagnostics of the posterior to the result object. `self` is the posterior of the last split.
     fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome);
 
-    /// Returns the lines of the printed table. `self` is the posterior of the last split.
+    /// Returns the lines about the posterior in the printed table. `self` is the posterior of the last split.
     fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String;
 
-    /// Returns a short description of the work that the inference did.
+    /// Returns a short description of the work that the inference run did.
     fn work(&self, infer: &InferenceBlock) -> String;
 
-    /// Returns how the HTML report shows the parameters.
+    /// Returns the way in which the HTML report shows the parameters.
     fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts;
 }
 
 impl dyn Posterior {
-    /// Returns the posterior as the type `T` of one method; `None` if it belongs to another method.
+    /// Returns the posterior as the type `T`, which belongs to one method. Returns `None` if the posterior belongs to another method.
     pub fn of<T: Posterior>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }
 }
 
-/// Returns a text about each site, by name.
+/// Returns an object with a text about each site. The keys are the names of the sites.
 pub fn of_sites(infer: &InferenceBlock, text: fn(&SiteReport) -> &String) -> Value {
     let sites = infer.reports.iter();
     let sites: Map<String, Value> = sites.map(|site| (site.name.clone(), json!(text(site)))).collect();

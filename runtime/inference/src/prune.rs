@@ -1,4 +1,4 @@
-//! The pruning table: metrics after the weights with the lowest signal-to-noise ratios are set to zero.
+//! The pruning table. It shows the metrics after the weights with the lowest signal-to-noise ratios are set to zero.
 
 use bnnc_abi::manifest::{InferenceBlock, Pruning};
 use bnnc_abi::ports::PortName;
@@ -14,41 +14,41 @@ use bnnc_data::Dataset;
 use bnnc_data::metrics::{MetricSet, mean_and_standard_error, over_splits};
 use bnnc_kernels::executor::Machine;
 
-/// One line of the table on one split.
+/// One line of the pruning table for one split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pruned {
-    /// The requested fraction of the weights.
+    /// The fraction of the weights that the program requested to remove.
     pub fraction: f64,
     /// The number of remaining weights.
     pub weights: usize,
-    /// The lowest remaining signal-to-noise ratio, abs(mean) over standard deviation.
+    /// The lowest signal-to-noise ratio among the remaining weights. The ratio is the absolute mean divided by the standard deviation.
     pub threshold: f64,
-    /// The metrics without the removed weights.
+    /// The metrics when the removed weights are zero.
     pub metrics: MetricSet,
 }
 
-/// One line of the table over the splits.
+/// One line of the pruning table, combined over the splits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PruningLine {
     /// The fraction of the weights that was removed.
     pub fraction: f64,
     /// The number of remaining weights.
     pub weights: usize,
-    /// The lowest remaining signal-to-noise ratio, averaged over the splits.
+    /// The lowest signal-to-noise ratio among the remaining weights, averaged over the splits.
     pub threshold: f64,
-    /// The name, the mean and the standard error (for several splits) of each metric.
+    /// For each metric, its name and its mean. If there are several splits, also its standard error.
     pub metrics: Vec<(String, f64, Option<f64>)>,
 }
 
 impl PruningLine {
-    /// Returns the threshold in decibels.
+    /// Returns the threshold of the signal-to-noise ratio in decibels.
     pub fn decibels(&self) -> f64 {
         10.0 * self.threshold.log10()
     }
 }
 
-/// Computes the table of one split. For each fraction, the rows are scored with the removed weights set to zero, and with the same noise as the other
-/// predictions.
+/// Computes the pruning table for one split. For each fraction, the removed weights are set to zero and the rows are scored again. The noise is the
+/// same as in all other predictions.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -95,7 +95,7 @@ pub fn prune(
     Ok(table)
 }
 
-/// Combines the tables of several splits, which have the same fractions.
+/// Combines the pruning tables of several splits. All tables have the same fractions.
 pub fn over(tables: &[&[Pruned]]) -> Vec<PruningLine> {
     let Some(first) = tables.first() else {
         return Vec::new();
@@ -114,7 +114,7 @@ pub fn over(tables: &[&[Pruned]]) -> Vec<PruningLine> {
     first.iter().enumerate().map(line).collect()
 }
 
-/// The signal-to-noise ratios of the weights, site by site.
+/// The signal-to-noise ratios of the weights of each site.
 pub type Ratios = Vec<(String, Vec<f64>)>;
 
 /// Returns the signal-to-noise ratios of all weights that may be removed.
@@ -139,7 +139,7 @@ pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Contex
     pruning.sites.iter().map(of_site).collect()
 }
 
-/// Returns the signal-to-noise ratio of a weight. The ratio is zero for a weight with mean zero, even if its variance is zero.
+/// Returns the signal-to-noise ratio of a weight. If the mean is zero, the ratio is zero, even if the variance is zero too.
 fn ratio(mean: f64, variance: f64) -> f64 {
     match mean == 0.0 {
         true => 0.0,
@@ -147,7 +147,7 @@ fn ratio(mean: f64, variance: f64) -> f64 {
     }
 }
 
-/// A weight: the indices of its site and of its element.
+/// A weight, identified by the index of its site and the index of its element.
 type Weight = (u32, u32);
 
 fn element(ratios: &Ratios, (site, at): Weight) -> f64 {
@@ -167,13 +167,14 @@ fn ranked(ratios: &Ratios) -> Vec<Weight> {
     order
 }
 
-/// Returns the number of weights that a fraction below one removes: the nearest whole number, but never all.
+/// Returns the number of weights that are removed. `fraction` is below one. The result is rounded to the nearest integer, but is always less than the
+/// number of all weights.
 fn removed(fraction: f64, weights: usize) -> usize {
     let nearest = (fraction * weights as f64).round() as usize;
     nearest.min(weights.saturating_sub(1))
 }
 
-/// Sets the masks to zero for the removed weights, and to one for all others.
+/// Sets the masks of the `gone` weights to zero, and the masks of all other weights to one.
 fn set_masks(predictor: &mut Predictor, ratios: &Ratios, gone: &[Weight]) -> Result<(), Fault> {
     let mut masks: Vec<Vec<f64>> = ratios.iter().map(|(_, values)| vec![1.0; values.len()]).collect();
     for (site, at) in gone {

@@ -1,4 +1,4 @@
-//! The draws of one site of a posterior, in memory.
+//! The draws of one site of a posterior, which are kept in memory.
 
 use crate::posterior::Posterior;
 use crate::sites::Sites;
@@ -7,24 +7,24 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Dataset;
 
-/// The number of draws of an approximation.
+/// The number of draws that are made from an approximation.
 const DRAWS: usize = 1000;
 
-/// The largest number of reals that the draws of a site take (128 MiB).
+/// The draws of one site have at most this number of reals (128 MiB).
 const NUMBERS: usize = 1 << 24;
 
-/// Draws of a site on its declared scale.
+/// The draws of a site, on the scale on which the program declares the site.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SiteDraws {
-    /// The values, chain after chain, `[draws, ..]`.
+    /// The values of the draws, `[draws, ..]`, one chain after the other.
     pub values: Vec<f64>,
-    /// The number of draws of each chain. The draws of an approximation are one chain.
+    /// The number of draws in each chain. The draws of an approximation count as one chain.
     pub chains: Vec<usize>,
 }
 
-/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]. For chains, the draws are evenly thinned if they need too
-/// much memory. For an approximation, they are the first draws of its predictions. A point estimate has one draw. Returns `None` for predictions that
-/// are integrals over some weights.
+/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]. If the draws of chains need too much memory, they are
+/// thinned evenly. The draws of an approximation are the first draws of its predictions. A point estimate has one draw. Returns `None` if predictions
+/// integrate over some weights.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if a file cannot be read.

@@ -1,4 +1,4 @@
-//! The values of sites on their declared scale, computed from positions.
+//! Computes the values of sites from positions. The values are on the scale on which the program declares the sites.
 
 use crate::chains::SamplingResult;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
@@ -11,7 +11,7 @@ use bnnc_core::ports;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 
-/// The largest number of site elements that one call computes.
+/// One call of the program computes at most this number of site elements.
 const ELEMENTS: usize = 1 << 16;
 
 /// The program that computes sites from positions.
@@ -20,12 +20,12 @@ pub struct Sites<'a> {
     sampled: &'a SamplingResult,
     machine: Machine,
     per_call: usize,
-    /// A buffer for one state at the draws of a call.
+    /// A buffer for the values of one state at all draws of a call.
     state: Vec<f64>,
 }
 
 impl<'a> Sites<'a> {
-    /// Prepares the program.
+    /// Prepares the program that computes sites.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -39,7 +39,7 @@ impl<'a> Sites<'a> {
         let sizes = Sizes::default().with(Symbol::Draws, per_call);
         let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
         let plan = &infer.sites.plan;
-        // Sites in a non-centred parameterisation may need the inputs that all examples share.
+        // To compute a site in the non-centred parameterisation, the program may need the inputs that all examples share.
         Feed::of_plan((infer, plan), &dataset.train, dataset, true)?.write_shared(&mut machine)?;
         for state in infer.states.iter().filter(|state| !sampled.layout.moves(state)) {
             if let Some(values) = sampled.mean.get(&state.name) {
@@ -60,16 +60,16 @@ impl<'a> Sites<'a> {
         &self.infer.reports[site]
     }
 
-    /// Returns the names of the elements of sites.
+    /// Returns the names of the elements of all sites.
     pub fn names(&self) -> &'a Names {
         &self.infer.names
     }
 
-    /// Passes the draws of a chain to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted sites,
-    /// which are given by their indices in [`InferenceBlock::reports`].
+    /// Computes the values of the `wanted` sites at the draws of a chain, in blocks of draws. Sites are given by their indices in
+    /// [`InferenceBlock::reports`]. For each site and block, calls `visit(site, values)` with values of the shape `[draws of the block, ..]`.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or because of a bug in the machine.
+    /// Fails if a file cannot be read, or if the program fails because of a bug.
     pub fn visit(
         &mut self,
         chain: usize,

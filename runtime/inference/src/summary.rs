@@ -1,4 +1,4 @@
-//! Posterior summaries of sites, from draws on the declared scale.
+//! Posterior summaries of sites. They are computed from draws on the scale on which the program declares the sites.
 
 use crate::chains::Quantity;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
@@ -13,16 +13,17 @@ use bnnc_kernels::executor::Machine;
 /// The number of draws from which a summary is computed.
 pub const DRAWS: usize = 1000;
 
-/// The `step` coordinate of the noise of draws for summaries. Neither training steps nor predictions use this value.
+/// The coordinate `step` of the noise for draws of summaries. It differs from all values that training steps and
+/// predictions use.
 const SUMMARY_STEP: i32 = -2;
 
-/// The largest number of elements of a site that is summarised. Larger sites are only written to files.
+/// Sites with more elements than this are not summarised. Their draws are only written to files.
 pub const SMALL: usize = 64;
 
-/// The largest number of site elements that one call draws.
+/// One call of the program draws at most this number of site elements.
 const ELEMENTS: usize = 1 << 18;
 
-/// The summary of one site, element by element.
+/// The summary of one site, with one entry per element.
 #[derive(Clone, Debug)]
 pub struct SiteSummary {
     /// The name of the site.
@@ -31,18 +32,18 @@ pub struct SiteSummary {
     pub shape: Vec<usize>,
     /// The summary of each element.
     pub elements: Vec<DrawSummary>,
-    /// The name of each element: `beta[age]`.
+    /// The name of each element, for example `beta[age]`.
     pub names: Vec<String>,
-    /// For each axis, the names of its positions, if it has names.
+    /// The names of the positions of each axis; `None` if the positions of an axis do not have names.
     pub axes: Vec<Option<Vec<String>>>,
-    /// True if the program itself declares the site; false if it belongs to a layer.
+    /// True if the program itself declares the site. False if the site belongs to a layer.
     pub own: bool,
-    /// True if the Gaussian of a Laplace approximation leaves the site out, so that its value is the same in all draws.
+    /// True if the Gaussian of a Laplace approximation leaves the site out, so that it has the same value in all draws.
     pub held: bool,
 }
 
 impl SiteSummary {
-    /// Combines the summaries of the elements of a site.
+    /// Combines the summaries of all elements of a site.
     pub fn new(infer: &InferenceBlock, site: &SiteReport, elements: Vec<DrawSummary>) -> SiteSummary {
         let shape = site.shape.resolve(&Sizes::default());
         let axis =
@@ -67,7 +68,7 @@ fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))
 }
 
-/// Returns the summaries of the sites whose elements are among the quantities of sampled chains.
+/// Returns the summaries of those sites whose elements are among the diagnosed quantities of chains.
 pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSummary> {
     let of_site = |(at, site): (usize, &SiteReport)| {
         let elements = quantities
@@ -86,12 +87,12 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// Returns the number of draws per call of the program that draws sites. The program draws all sites, including large ones.
+/// Returns the number of draws that one call of the program makes. The program draws all sites, including large ones.
 pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
 
-/// Returns the summaries of all small sites, from draws that the program makes.
+/// Returns the summaries of all small sites. The program makes the draws for these summaries.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -103,7 +104,8 @@ pub fn summaries(
     summaries_of_draws(infer, values, DRAWS, context)
 }
 
-/// Returns the summaries of all small sites at `draws` draws. States that differ between draws have one value per draw.
+/// Returns the summaries of all small sites at `draws` draws. States that differ between draws must have one value per
+/// draw.
 ///
 /// # Errors
 /// Fails if there is too little memory.
