@@ -1,4 +1,4 @@
-//! The diagnostics of checks of data and of results.
+//! The diagnostics that the checks of data and of results report.
 
 pub mod data;
 pub mod results;
@@ -6,7 +6,7 @@ pub mod scales;
 
 use bnnc_base::diagnostic::Code;
 
-/// All codes of this crate, sorted.
+/// All codes of this crate, in sorted order.
 pub static CODES: &[&Code] = &[
     &scales::INPUT_SCALES,
     &data::NOTHING_TO_LEARN,

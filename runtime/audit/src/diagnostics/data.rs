@@ -1,4 +1,4 @@
-//! Diagnostics of data: leaks, copied rows, columns that are not measurements.
+//! Diagnostics about data: leaks, copied rows, and columns that do not contain measurements.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_core::diagnostics::data_warning;
@@ -151,20 +151,20 @@ pub(super) static SORTED_ROWS: Code = Code {
 /// A column that is multiplied by a coefficient: an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnTerm {
-    /// The expression as written in the language.
+    /// The expression, as it is written in the program.
     pub text: String,
     /// True if the column is an input and not an expression.
     pub is_input: bool,
 }
 
-/// A target that is the same in all training rows.
+/// Returns the warning that a target is the same in all training rows.
 pub fn constant_target(output: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{output}` is {value} in all {rows} training rows");
     data_warning(&NOTHING_TO_LEARN, text)
         .help("check that this is the right column, and that the file has all rows")
 }
 
-/// Classes that do not occur in the training rows.
+/// Returns the warning that some classes do not occur in the training rows.
 pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic {
     let text = format!("only {found} of the {classes} classes of `{output}` occur in the training rows");
     data_warning(&NOTHING_TO_LEARN, text)
@@ -174,7 +174,7 @@ pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic 
         ))
 }
 
-/// Inputs that determine the target.
+/// Returns the warning that inputs determine the target.
 pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
     let quoted: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
     let listed = quoted.join(", ");
@@ -191,7 +191,7 @@ pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
     data_warning(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
 }
 
-/// Test rows that are also training rows.
+/// Returns the warning that test rows are also training rows.
 pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
     let text = format!("{repeated} of {test} test rows are also training rows");
     data_warning(&REPEATED_ROWS, text)
@@ -199,7 +199,8 @@ pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic 
         .help("remove the copies before you split the rows")
 }
 
-/// Test or new rows outside the range of the training rows: the number of such rows and of all rows, and the two ranges.
+/// Returns the warning that test rows or new rows are outside the range of the training rows. It shows the number of
+/// these rows, the number of all rows, and the two ranges.
 pub fn extrapolation(
     column: &str,
     (outside, all): (usize, usize),
@@ -215,7 +216,7 @@ pub fn extrapolation(
         ))
 }
 
-/// Test rows that are chosen at random although the rows are ordered by a column.
+/// Returns the warning that test rows are chosen at random although the rows are ordered by a column.
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
     data_warning(&ORDERED_ROWS, text)
@@ -225,7 +226,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
         ))
 }
 
-/// A level that occurs in test rows but not in training rows.
+/// Returns the warning that a level occurs in test rows but not in training rows.
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     data_warning(&UNTRAINED_LEVEL, text)
@@ -233,7 +234,7 @@ pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
         .help("choose test rows whose levels also occur in training rows")
 }
 
-/// A number that probably encodes missing values in a column.
+/// Returns the warning that a number in a column probably stands for missing values.
 pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
     data_warning(&MISSING_AS_NUMBER, text)
@@ -243,7 +244,7 @@ pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
         )
 }
 
-/// A level that marks missing values.
+/// Returns the warning that a level of a column probably marks missing values.
 pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
     let text = format!(
         "the level `{level}` of `{column}` looks like a mark for missing values, but is treated like any other level"
@@ -252,7 +253,8 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// A target whose smallest or largest value occurs in many rows, which is a sign of censoring.
+/// Returns the warning that the smallest or the largest value of a target occurs in many rows. This is a sign of
+/// censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
     let beyond = match which {
@@ -264,7 +266,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
 
-/// A `limit` that takes the first rows of a file sorted by the target.
+/// Returns the warning that `limit` takes the first rows of a file that is sorted by the target.
 pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
     let text = format!("the {limit} training rows that `limit` selects are sorted by `{target}`");
     data_warning(&SORTED_ROWS, text)
@@ -272,26 +274,26 @@ pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
         .help("shuffle the rows of the file before you use `limit`")
 }
 
-/// A series whose rows are not in the order of a column of times.
+/// Returns the warning that the rows of a series are not in the order of a time column.
 pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
     let text = format!("`{output}` is a series, but the rows are not in the order of `{time}`");
     data_warning(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
 }
 
-/// A column that holds dates as whole numbers.
+/// Returns the warning that a column holds dates that are written as whole numbers.
 pub fn dates(column: &str, example: f64) -> Diagnostic {
     let text = format!("`{column}` holds dates as numbers, such as {example}");
     data_warning(&DATES, text).help("convert the dates to the number of days since the first date")
 }
 
-/// Two levels that differ in case.
+/// Returns the warning that two levels of a column differ only in case.
 pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
     let text =
         format!("the levels `{first}` and `{second}` of `{column}` differ only in upper and lower case");
     data_warning(&SAME_LEVELS, text).help("if both mean the same level, spell them alike in the file")
 }
 
-/// A real output with two values.
+/// Returns the warning that a real output has only two values.
 pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
     let text = format!("`{output}` is declared `real`, but is {low} or {high} in all training rows");
     data_warning(&TWO_VALUES, text).help(format!(
@@ -299,7 +301,8 @@ pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
     ))
 }
 
-/// Two columns, one of which determines the other. `rest` is the unexplained fraction of the variance.
+/// Returns the warning that one of two columns determines the other. `rest` is the fraction of the variance that remains
+/// unexplained.
 pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnostic {
     let kind = kind(&[first, second]);
     let nearly = if rest < 1e-9 { "" } else { "nearly " };
@@ -315,7 +318,7 @@ pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnost
         })
 }
 
-/// The common name of some columns.
+/// Returns a noun for some columns: "inputs" if all of them are inputs, and "terms" otherwise.
 fn kind(terms: &[&ColumnTerm]) -> &'static str {
     match terms.iter().all(|term| term.is_input) {
         true => "inputs",
@@ -323,7 +326,7 @@ fn kind(terms: &[&ColumnTerm]) -> &'static str {
     }
 }
 
-/// An input that is the same in all rows, in a model with an intercept.
+/// Returns the warning that an input is the same in all rows of a model with an intercept.
 pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
     let text = format!(
         "the input `{column}` is {value} in all training rows, so it duplicates the intercept `{intercept}`"
@@ -333,7 +336,8 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
-/// Columns, one of which is a linear combination of the others and of the intercept, if there is one.
+/// Returns the warning that one of several columns is a linear combination of the others, and of the intercept if the
+/// model has one.
 pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
     let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
     let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
@@ -357,7 +361,7 @@ pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnos
         ))
 }
 
-/// Targets beyond the bounds of an output's mean.
+/// Returns the warning that many targets are beyond the bounds of an output's mean.
 pub fn out_of_reach(
     output: &str,
     (beyond, rows): (usize, usize),
@@ -389,7 +393,7 @@ pub fn out_of_reach(
     )
 }
 
-/// An input whose values are row numbers.
+/// Returns the warning that the values of an input are row numbers.
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text =
         format!("the input `{column}` holds {rows} consecutive integers, one for each row, but not in order");
@@ -398,7 +402,7 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
         .help("if it is a time, sort the rows by it and test on the last rows")
 }
 
-/// Training rows that repeat earlier rows.
+/// Returns the warning that training rows repeat earlier rows.
 pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
     let text = format!("{repeated} of {rows} training rows repeat an earlier row");
     data_warning(&REPEATED_TRAINING_ROWS, text)

@@ -1,4 +1,4 @@
-//! Diagnostics of results that contradict the assumptions of the model.
+//! Diagnostics about results that contradict the assumptions of the model.
 
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Output, OutputKind};
@@ -77,22 +77,22 @@ pub(super) static COLLAPSED: Code = Code {
               `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
 };
 
-/// The facts about a variational posterior that fell back to the prior.
+/// The facts about a variational posterior that has collapsed to the prior.
 pub struct PriorFallback<'a> {
     /// The name of the output.
     pub output: &'a str,
     /// The fraction of the weights whose posterior equals the prior.
     pub at_prior: f64,
-    /// The standard deviation over the training rows of the mean prediction, or of a class probability.
+    /// The standard deviation over the training rows of the mean prediction, or of a class probability if the output is a class.
     pub variation: f64,
-    /// The standard deviation of the target; `None` for classes.
+    /// The standard deviation of the target. `None` if the output is a class.
     pub target: Option<f64>,
     /// The mean squared difference of the targets of neighbouring rows, divided by the mean squared difference of random pairs of rows. For classes,
-    /// the fraction of neighbouring rows with different classes, divided by this fraction among random pairs.
+    /// the fraction of pairs of neighbouring rows that have different classes, divided by the same fraction for random pairs of rows.
     pub likeness: f64,
 }
 
-/// A warning: a variational posterior whose predictions do not depend on the inputs.
+/// Returns the warning that the predictions of a variational posterior do not depend on the inputs.
 pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let variation = rounded(collapse.variation, 2);
     let what = match collapse.target {
@@ -125,8 +125,8 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
         .help("or use fewer units (such as `Dense(10)`) together with a narrow start (`Normal(scale = 0.05)`) and `restarts = 4`")
 }
 
-/// A maximum at which predictions do not depend on the inputs. `weights` are the weights that are at the mean of their prior, each with the prior's
-/// standard deviation; `parameters` is the number of parameters.
+/// Returns the warning that the predictions at a maximum do not depend on the inputs. `weights` lists the weights that are at the mean of their
+/// prior, each with its prior standard deviation. `parameters` is the number of parameters.
 pub fn ignored_inputs(
     (infer, output): (&str, &str),
     rows: usize,
@@ -153,8 +153,8 @@ pub fn ignored_inputs(
              the prior has almost no mass there",
             names.join(", ")
         ));
-    // Under a narrow prior, the predictions of the exact posterior are nearly constant too, so another method or a smaller network does
-    // not help.
+    // Under a narrow prior, the predictions of the exact posterior are nearly constant too. Another method or a smaller network would therefore not
+    // help.
     match narrowest {
         Some((name, sd)) => warning.help(format!(
             "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the prior of `{name}` now has a standard deviation of only {}",
@@ -166,14 +166,14 @@ pub fn ignored_inputs(
     }
 }
 
-/// The prior standard deviation of a weight above which the prior is not narrow.
+/// A prior counts as narrow if the prior standard deviation of a weight is below this value.
 const WIDE: f64 = 1.0;
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// 90 % intervals that contain too small a fraction (`held`) of the rows.
+/// Returns the warning that the 90 % intervals contain too small a fraction of the rows. `held` is this fraction.
 pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>) -> Diagnostic {
     let IntervalRows { rows, is_point } = fitted;
     let text = format!(
@@ -212,7 +212,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
     }
 }
 
-/// 50 % intervals that contain all rows.
+/// Returns the warning that the 50 % intervals contain all rows.
 pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     let text = format!(
         "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows",
@@ -224,10 +224,10 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     })
 }
 
-/// The advice for a noise level that the program gives as a number.
+/// The advice for a program in which the noise level is a fixed number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
-/// The rows that intervals are evaluated on, and the kind of posterior.
+/// The kind of rows on which intervals are evaluated, and the kind of posterior.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalRows<'a> {
     /// The kind of rows: `test` or `training`.
@@ -236,9 +236,9 @@ pub struct IntervalRows<'a> {
     pub is_point: bool,
 }
 
-/// Predictions with a mean error that is larger than the scatter of their errors.
+/// Returns the warning that the mean error of predictions is larger than the scatter of the errors.
 ///
-/// If the training has not converged, that is the likely reason.
+/// If the training has not converged, this is the likely reason for the error.
 pub fn biased(
     (infer, output): (&str, &str),
     (mean, sd): (f64, f64),
@@ -263,7 +263,7 @@ pub fn biased(
     }
 }
 
-/// An accuracy that does not exceed the relative frequency of the most frequent class.
+/// Returns the warning that the accuracy is not higher than the relative frequency of the most frequent class.
 pub fn majority(
     (infer, output): (&str, &str),
     (accuracy, share): (f64, f64),
@@ -279,7 +279,7 @@ pub fn majority(
         .help("compare by metrics of the probabilities: `compare .. by log_likelihood, brier`")
 }
 
-/// A posterior mean outside the plausible values of its prior.
+/// Returns the warning that a posterior mean is outside the range of plausible values under the prior.
 pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64, f64)) -> Diagnostic {
     let text = format!(
         "the posterior mean of `{parameter}` in `{infer}` is {}, where the prior has almost no mass",
@@ -290,12 +290,12 @@ pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64
         .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
 }
 
-/// Formats a number with four digits.
+/// Formats a number with four significant digits.
 fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// A likelihood that does not decrease in some direction of parameters with flat priors, so that there is no finite maximum.
+/// Returns the warning that the likelihood does not have a finite maximum. It does not decrease in some direction of parameters with flat priors.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(
@@ -325,8 +325,8 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
               rows)` for other likelihoods; or `best` itself.",
 };
 
-/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`, at
-/// the centre and under the approximation.
+/// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
+/// `kind`: first at the centre, then under the approximation.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",

@@ -1,10 +1,10 @@
-//! Diagnostics of the scales of columns.
+//! Diagnostics about the scales of columns.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::warning;
 
-/// Formats a number with three digits.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     rounded(value, 3)
 }
@@ -32,8 +32,8 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
-/// A warning: the mean of an input is `ratio` standard deviations from zero, and the variational family of the intercept is independent of that of
-/// the weights.
+/// Returns the warning that the mean of an input is `ratio` standard deviations from zero, and that the intercept and the weights are independent
+/// in the variational family.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
         "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"
@@ -47,7 +47,7 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
 }
 
-/// A warning: the smallest and the largest standard deviation of the inputs of a data item differ much.
+/// Returns the warning that the smallest and the largest standard deviation among the inputs of a data item are very different.
 pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
     let text = format!(
         "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
@@ -59,7 +59,7 @@ pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnos
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: the root mean square of an input is large.
+/// Returns the warning that the root mean square of an input is large.
 pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the input `{column}` of `{data}` is large: its root mean square is {}",
@@ -68,7 +68,7 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: the root mean square of an input is small.
+/// Returns the warning that the root mean square of an input is small.
 pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the input `{column}` of `{data}` is small: its root mean square is {}",
@@ -77,7 +77,7 @@ pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: chains are stuck, and the large root mean square of an input is the likely cause.
+/// Returns the warning that chains are stuck, and that the likely cause is an input with a large root mean square.
 pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
@@ -91,7 +91,7 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }
 
-/// A warning: chains are stuck, and the large root mean square of an output is the likely cause.
+/// Returns the warning that chains are stuck, and that the likely cause is an output with a large root mean square.
 pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
