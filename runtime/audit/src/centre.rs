@@ -1,4 +1,4 @@
-//! A check for Gaussians around a maximum that predict worse than the maximum alone.
+//! Checks whether a Gaussian around a maximum predicts worse than the maximum alone.
 
 use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::InferenceBlock;
@@ -10,18 +10,20 @@ use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_inference::outcome::InferenceOutcome;
 
-/// The smallest relevant loss of log predictive density per row: ten times the loss for the correct approximations in the book.
+/// A loss of log predictive density per row below this value is ignored. The value is ten times the loss that correct approximations in the book
+/// have.
 const MATERIAL: f64 = 0.05;
 
-/// The number of standard errors above which a mean difference is not due to chance.
+/// A mean difference counts as significant if it is larger than this number of standard errors.
 const ERRORS: f64 = 4.0;
 
 /// The check does not run on fewer rows than this, because their standard error would be too uncertain.
 const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
-/// standard error is that of the paired differences. On training rows, the summed log density of a posterior is expected to be lower than at the
-/// centre, by half of the effective number of parameters. The check therefore subtracts half of the number of parameters, which is an upper bound.
+/// standard error is computed from the paired differences of the rows. On training rows, the summed log density under a posterior is expected to
+/// be lower than at its centre, by half of the effective number of parameters. The check therefore subtracts an upper bound on this number, which
+/// is half of the number of parameters.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

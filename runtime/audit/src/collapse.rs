@@ -1,8 +1,8 @@
-//! A check for networks whose variational posterior has collapsed to the prior.
+//! Checks whether the variational posterior of a network has collapsed to the prior.
 //!
-//! Under a factorised family, the evidence lower bound of a wide network may have a global or local maximum at which the posterior of nearly all
-//! weights equals their prior and the function is constant (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et
-//! al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
+//! If the variational family is factorised, the evidence lower bound of a wide network may have a maximum at which the network's function is
+//! constant. At this maximum, the posterior of nearly all weights equals their prior (Trippe and Turner 2018, "Overpruning in variational Bayesian
+//! neural networks"; Coker et al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
 
 use super::found::moments;
 use super::neighbours::Neighbours;
@@ -17,33 +17,33 @@ use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
-/// The smallest number of elements of a parameter that counts as an array of weights.
+/// A parameter counts as an array of weights if it has at least this number of elements.
 const ELEMENTS: usize = 10;
 
-/// The tolerance within which the posterior of a weight counts as equal to its prior. The tolerance applies to two numbers: the distance of the means
-/// in prior standard deviations, and the ratio of the standard deviations minus one.
+/// The posterior of a weight counts as equal to its prior if two numbers are at most this tolerance in absolute value. The first is the difference of
+/// the means in prior standard deviations. The second is the ratio of the standard deviations minus one.
 const NEAR: f64 = 0.3;
 
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// A function counts as constant if the standard deviation of its predictions over rows, relative to the standard deviation of the target, is below
-/// this value (less than 4 % of the variance).
+/// A function counts as constant if the standard deviation of its predictions over rows is below this fraction of the standard deviation of the
+/// target. Its predictions then explain less than 4 % of the variance.
 const CONSTANT: f64 = 0.2;
-/// A function for classes counts as constant if the standard deviation of its probabilities over rows is below this value.
+/// A function that predicts classes counts as constant if the standard deviation of its probabilities over rows is below this value.
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and with more training rows posteriors
-/// do not collapse.
+/// The check does not run on more training rows than this. A pass over more rows takes noticeable time, and with more training rows posteriors do not
+/// collapse.
 const ROWS: usize = 20_000;
 
-/// The largest number of rows whose nearest neighbours are searched. The search takes quadratic time.
+/// Nearest neighbours are searched among at most this number of rows, because the search takes quadratic time.
 const COMPARED: usize = 500;
-/// The smallest number of training rows for which the check runs.
+/// The check does not run on fewer training rows than this.
 const LEAST: usize = 30;
 
-/// Returns a warning if `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows
-/// with similar inputs have similar targets.
+/// Returns a warning if a variational posterior of a network has collapsed. Most weights are then at their prior, and the mean prediction is the same
+/// in all training rows, although rows with similar inputs have similar targets.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -87,7 +87,7 @@ pub fn collapsed(
     }))
 }
 
-/// Returns the number of arrays of weights with a known prior, and the fraction of their elements whose posterior equals the prior.
+/// Returns the number of arrays of weights with a known prior, and the fraction of the elements of these arrays whose posterior equals the prior.
 fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
@@ -101,8 +101,8 @@ fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     (arrays, same as f64 / all.max(1) as f64)
 }
 
-/// Returns two numbers for an array of weights with a normal family: the number of its elements, and the number of elements whose posterior equals
-/// the prior.
+/// Counts the elements of an array of weights that has a normal variational family. Returns the number of all elements, and the number of elements
+/// whose posterior equals the prior.
 fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> {
     let means = values.get(&format!("{}/loc", report.name))?;
     let scales = values.get(&format!("{}/scale", report.name))?;
@@ -110,7 +110,7 @@ fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> 
     if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
         return None;
     }
-    // The prior scales of a large parameter may be unknown, but a collapse is also visible in the other parameters.
+    // The prior scales of a large parameter may be unknown. In this case, a collapse is still visible in the other parameters.
     report.prior.normal(0)?;
     let is_same = |at: usize| {
         report.prior.normal(at).is_some_and(|(mean, sd)| {
@@ -121,7 +121,7 @@ fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> 
     Some((means.len(), (0..means.len()).filter(|at| is_same(*at)).count()))
 }
 
-/// Returns the largest standard deviation over rows of a mean prediction or a probability.
+/// Computes the standard deviation over rows of each mean prediction or class probability, and returns the largest.
 fn variation(
     infer: &InferenceBlock,
     found: &dyn Posterior,
@@ -151,7 +151,7 @@ fn variation(
     Ok(if largest.is_nan() { f64::INFINITY } else { largest })
 }
 
-/// Returns the inputs of training rows that are single numbers, each scaled to a standard deviation of one.
+/// Returns those inputs of the training rows that are single numbers. Each is scaled to a standard deviation of one.
 fn columns(infer: &InferenceBlock, rows: &Rows) -> Vec<Vec<f64>> {
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let mut found: Vec<Vec<f64>> = Vec::new();
@@ -175,7 +175,7 @@ fn columns(infer: &InferenceBlock, rows: &Rows) -> Vec<Vec<f64>> {
     found
 }
 
-/// The targets of training rows.
+/// The targets of some training rows.
 struct Targets {
     values: Vec<f64>,
     sd: f64,
@@ -202,8 +202,8 @@ impl Targets {
         })
     }
 
-    /// Returns the mean difference between the targets of rows and of their nearest neighbours, relative to the mean difference over all pairs of
-    /// rows. Returns `None` if this ratio is not significantly below one.
+    /// Computes the mean difference between the target of a row and the target of its nearest neighbour. Returns this mean divided by the mean
+    /// difference over all pairs of rows. Returns `None` if this ratio is not significantly below one.
     fn likeness(&self, columns: &[Vec<f64>]) -> Option<f64> {
         let apart = |one: usize, other: usize| -> f64 {
             let difference = self.values[one] - self.values[other];
@@ -214,8 +214,8 @@ impl Targets {
         };
         let neighbours = Neighbours::new(self.values.len(), COMPARED, columns);
         let likeness = neighbours.nearby(&apart) / neighbours.anywhere(&apart);
-        // For normal noise and `n` rows with a continuous input, the ratio scatters around one by up to 1.6 / sqrt(n), for a binary input by a tenth
-        // of that (60 seeds of 100 and 200 rows).
+        // If the target is normal noise and one of the inputs of the `n` rows is continuous, the ratio differs from one by up to 1.6 / sqrt(n). With
+        // a binary input, it differs by a tenth of this number (60 seeds of 100 and 200 rows).
         let most = (1.0 - 6.0 / (neighbours.count() as f64).sqrt()).min(0.7);
         (!columns.is_empty() && likeness < most).then_some(likeness)
     }
@@ -247,7 +247,7 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// In each cell of the binary input, rows must be compared with all rows of the cell, not only with the first one.
+    /// The binary input divides the rows into two groups. A row must be compared with all rows of its group, and not only with the first one.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn targets_without_a_relation_to_inputs_are_not_alike_nearby() {
-        // The targets are random numbers. With a wave of any frequency, neighbouring rows would have similar targets, since the distance of
-        // neighbouring inputs takes only two values.
+        // The targets are random numbers. If they were a wave of any frequency, neighbouring rows would have similar targets, because the distances
+        // between neighbouring inputs have only two values.
         let (mut scattered, inputs) = targets(|x| x, false);
         scattered.values = normal(1, 200);
         assert_eq!(scattered.likeness(&[inputs]), None);

@@ -1,4 +1,4 @@
-//! A check for coefficients that the data cannot distinguish: linearly dependent columns of the linear part of a model.
+//! Checks for coefficients that the data cannot distinguish. In this case, columns of the linear part of a model are linearly dependent.
 
 use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
@@ -13,23 +13,23 @@ use bnnc_data::Dataset;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Dependences are searched in about this number of values of each column. A dependence that is found is then verified on all rows.
+/// Dependences are first searched in about this number of rows. If one is found, it is then verified on all rows.
 const SOUGHT: usize = 1000;
 
-/// The largest number of coefficients whose columns are compared.
+/// At most this number of coefficients is compared.
 const COMPARED: usize = 60;
 
-/// Columns with more values in total than this are not compared.
+/// If the columns have more values in total than this, they are not compared.
 const CELLS: usize = 20_000_000;
 
-/// A column counts as an exact linear combination of other columns if the residual, relative to the norm of the column, is at most this bound. The
-/// bound allows for rounding errors.
+/// A column counts as an exact linear combination of other columns if the norm of the residual is at most this fraction of the norm of the column.
+/// The fraction allows for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// The values of a port in all rows.
+/// The values of an input port in all rows.
 struct Source<'a> {
     values: Cow<'a, [f64]>,
-    /// The number of elements per row.
+    /// The number of elements of the port per row.
     width: usize,
     is_shared: bool,
 }
@@ -44,7 +44,7 @@ impl Source<'_> {
     }
 }
 
-/// The data of a design.
+/// The values from which the columns of a design are computed.
 struct Columns<'a> {
     infer: &'a InferenceBlock,
     spec: &'a DataSpec,
@@ -54,22 +54,22 @@ struct Columns<'a> {
     rows: usize,
 }
 
-/// A coefficient with its column in each sum that contains it.
+/// A coefficient, together with its column in each sum that contains it.
 struct Coefficient<'a> {
     name: &'a str,
-    /// The columns, by the position of the sum.
+    /// The columns of the coefficient. The key is the index of the sum.
     columns: BTreeMap<usize, &'a ColumnFormula>,
-    /// True if the column is the same non-zero number in all sums that contain the coefficient. The column of a trend, in contrast, differs between
-    /// the sums.
+    /// True if the column is the same non-zero number in all sums that contain the coefficient. By contrast, the column of a trend differs between
+    /// sums.
     is_flat: bool,
-    /// True if the coefficient is flat and in all sums of its group.
+    /// True if the coefficient is flat and is contained in all sums of its group.
     is_intercept: bool,
-    /// True if the column does not depend on the data and is in only some sums of its group.
+    /// True if the column does not depend on the data, and the coefficient is contained in only some sums of its group.
     is_deviation: bool,
 }
 
 impl Coefficient<'_> {
-    /// Returns the value of the column if it is the same non-zero number in all sums that contain the coefficient; otherwise `None`.
+    /// Returns the value of the column if it is the same non-zero number in all sums that contain the coefficient. Otherwise returns `None`.
     fn flat(&self) -> Option<f64> {
         let mut numbers = self.columns.values().map(|formula| number(formula));
         let first = numbers.next().flatten().filter(|first| *first != 0.0)?;
@@ -81,15 +81,15 @@ impl Coefficient<'_> {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
 
-    /// Returns whether only a prior distinguishes this coefficient from another one. There are three cases: the columns of both are the same; one is
-    /// a mean and the other is a deviation from this mean in some sums; both are such deviations from the same parameter.
+    /// Returns whether only the priors distinguish this coefficient from another coefficient. This is the case if both have the same columns, if one
+    /// is a mean and the other is a deviation from this mean in some sums, or if both are deviations from the same parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
         known.columns == self.columns || is_from_mean || are_deviations
     }
 
-    /// Returns the text of the column. `name` returns the names of elements. The text of a trend consists of its first values.
+    /// Returns a text that describes the column. `name` returns the names of elements. The text for a trend consists of its first values.
     fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         let numbers = self.columns.values().map(|formula| number(formula));
         let numbers: Option<Vec<f64>> = numbers.take(4).collect();
@@ -104,7 +104,7 @@ impl Coefficient<'_> {
         }
     }
 
-    /// Returns the port and the element of the column, if it is a single element.
+    /// Returns the port and the element of the column if it consists of a single element of a port.
     fn element(&self) -> Option<(usize, usize)> {
         let mut columns = self.columns.values();
         match (columns.next(), columns.next()) {
@@ -131,7 +131,8 @@ pub(super) fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Datase
         .collect()
 }
 
-/// Groups the coefficients that share sums. Returns the coefficients and the sums of each group.
+/// Divides the coefficients into groups, such that coefficients in the same sum are in the same group. Returns the coefficients and the sums of each
+/// group.
 fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
     fn root(parent: &[usize], mut at: usize) -> usize {
@@ -185,8 +186,8 @@ fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     groups
 }
 
-/// Joins elements of a parameter that are multiplied by the same number in different sums. For example, the `a[j]` of several outputs together form
-/// an intercept.
+/// Joins elements of a parameter that are multiplied by the same number in different sums. For example, the elements `a[j]` for several outputs `j`
+/// together form an intercept.
 fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
     let mut joined: Vec<Coefficient> = Vec::new();
     let mut flat: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
@@ -204,8 +205,8 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// Returns the coefficients without those that repeat other coefficients, with an intercept first. Stops as soon as there are more than [`COMPARED`]
-/// coefficients, because the caller does not compare that many.
+/// Removes the coefficients that repeat other coefficients, and puts an intercept first. Stops when more than [`COMPARED`] coefficients are left,
+/// because the caller does not compare that many.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
     let mut kept: Vec<Coefficient> = Vec::new();
@@ -221,7 +222,7 @@ fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
 }
 
 impl<'a> Columns<'a> {
-    /// Reads the ports of the design. Returns `None` if the data have too many columns.
+    /// Reads the ports of the design. Returns `None` if the data have too many values.
     fn new(infer: &'a InferenceBlock, spec: &'a DataSpec, dataset: &'a Dataset) -> Option<Columns<'a>> {
         let rows = &dataset.train;
         if rows.width > COLUMNS || rows.count == 0 {
@@ -270,7 +271,7 @@ impl<'a> Columns<'a> {
         (0..self.rows).step_by(step).flat_map(of_row).collect()
     }
 
-    /// Returns the warnings about dependences between the columns of some coefficients.
+    /// Returns the warnings about linear dependences between the columns of these coefficients.
     fn group(&self, coefficients: &[Coefficient<'_>], sums: &[usize]) -> Vec<Diagnostic> {
         let cells = coefficients
             .len()
@@ -310,7 +311,7 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// Returns the name and the value, in original units, of an input that is the same in all rows. A column of zeros is left out, since its weight
+    /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column of zeros is ignored, because its weight
     /// has no effect.
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
@@ -320,7 +321,7 @@ impl<'a> Columns<'a> {
         (is_constant && value != 0.0).then_some((column.name, value))
     }
 
-    /// Returns a column as the file contains it.
+    /// Returns a column with the values that the file contains.
     fn column(&self, port: usize, at: usize) -> Option<Column> {
         let binding = self.bindings[port];
         let is_output = self
@@ -333,8 +334,8 @@ impl<'a> Columns<'a> {
         columns.nth(at)
     }
 
-    /// Returns a warning if an earlier column determines this column, or nearly determines it. If one of the two is an expression of inputs, the
-    /// relation must be exact, because `x` and `x ^ 2` are nearly proportional far from zero.
+    /// Returns a warning if an earlier column determines this column exactly or nearly. If one of the two columns is an expression of inputs, the
+    /// relation must be exact. The reason is that, for example, `x` and `x ^ 2` are nearly linearly related far from zero.
     fn pair(
         &self,
         coefficients: &[Coefficient<'_>],
@@ -362,7 +363,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Returns the warning about columns that add up to zero or to a constant.
+    /// Returns the warning about columns for which a linear combination is zero or constant.
     fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
         let intercept = coefficients[parts[0]].is_intercept;
         let (with, terms) = match parts {
@@ -373,7 +374,7 @@ impl<'a> Columns<'a> {
         codes::combined_inputs(&terms, with)
     }
 
-    /// Returns the name of a column.
+    /// Returns the term of a column for messages.
     fn term(&self, coefficient: &Coefficient<'_>) -> ColumnTerm {
         let name = |port: usize, at: usize| {
             let binding = self.bindings[port];
@@ -395,11 +396,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A column, or its component that is orthogonal to other columns.
+/// A column, or the part of a column that is orthogonal to other columns.
 struct Rest {
-    /// The values in the selected rows.
+    /// The values of the column in the rows in which dependences are searched.
     values: Vec<f64>,
-    /// The coefficients that express these values as a linear combination of the columns.
+    /// The factors of the linear combination of the original columns that gives these values.
     factors: Vec<f64>,
 }
 
@@ -412,10 +413,10 @@ impl Rest {
     }
 }
 
-/// Returns the positions, in ascending order, of columns of which one is a linear combination of the others. Dependent pairs of columns are left out,
-/// since they are reported separately. `columns` are the values in some rows, and `all` returns the values of a column in all rows.
+/// Finds columns of which one is a linear combination of the others, and returns their indices in ascending order. Pairs of dependent columns are
+/// ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
-    // With too few values, any column would be a combination of the others.
+    // If there were too few values, any column would be a linear combination of the others.
     if columns.first()?.len() < 2 * columns.len() {
         return None;
     }
@@ -431,7 +432,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
             factors: unit(at),
         };
         let size = norm(&rest.values);
-        // The projections are subtracted in two passes, because the remainder of nearly dependent columns is not orthogonal after one pass.
+        // The projections are subtracted twice. After one pass, the remainder of a nearly dependent column is not orthogonal to the basis.
         for other in basis.iter().chain(&basis) {
             let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
             rest.subtract(other, factor);
@@ -445,7 +446,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
     None
 }
 
-/// Returns the columns of a combination that is zero in all rows.
+/// Returns the columns of a linear combination if it is zero in all rows.
 fn exact(
     (columns, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
     last: usize,
@@ -497,7 +498,7 @@ mod tests {
         combination(columns, &|at| columns[at].clone())
     }
 
-    /// Returns the sums of a loop over three rows, with the columns of each coefficient in each of them.
+    /// Returns a design with three sums, one for each row of a loop. `columns` holds the column of each coefficient in each sum.
     fn design(columns: &[[Option<ColumnFormula>; 3]]) -> Design {
         let sum = |at: usize| {
             let own = columns.iter().enumerate();
@@ -516,7 +517,7 @@ mod tests {
         }
     }
 
-    /// Returns the names of the distinct coefficients of the only group, and whether the first one is an intercept.
+    /// The design must have a single group. Returns the names of its distinct coefficients, and whether the first one is an intercept.
     fn kept(columns: &[[Option<ColumnFormula>; 3]]) -> (Vec<String>, bool) {
         let design = design(columns);
         let groups = groups(&design);
@@ -532,7 +533,7 @@ mod tests {
         let (ones, trend) = ([1.0; 3].map(number), [0.0, 1.0, 2.0].map(number));
         let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        // The trend is kept in addition to the intercept, and does not become an intercept when it is alone.
+        // The trend is kept in addition to the intercept. Without other coefficients, the trend does not become an intercept.
         let both = [trend.clone(), ones.clone(), series.clone(), ones.clone()];
         assert_eq!(kept(&both), (names(&["c1", "c0", "c2"]), true));
         assert_eq!(kept(&[trend, series.clone()]), (names(&["c0", "c1"]), false));
@@ -542,7 +543,7 @@ mod tests {
             kept(&[level(0), level(1), ones, series.clone()]),
             (names(&["c2", "c3"]), true)
         );
-        // A constant of only some sums is not an intercept. Neither is a constant that is twice as large in one sum.
+        // A coefficient that is constant in only some sums is not an intercept. Neither is a coefficient whose constant is twice as large in one sum.
         let of_some = [number(1.0), number(1.0), None];
         assert_eq!(kept(&[of_some, series.clone()]), (names(&["c0", "c1"]), false));
         let uneven = [1.0, 1.0, 2.0].map(number);
@@ -593,7 +594,7 @@ mod tests {
 
     #[test]
     fn columns_per_level_depend_on_the_column_that_they_split() {
-        // The columns are `x`, and `x` times each of two levels.
+        // The columns are `x`, and the products of `x` with the indicators of two levels.
         let x = wave(1.0);
         let of = |level: usize| column(|row| x[row] * f64::from(u8::from(row % 2 == level)));
         assert_eq!(parts(&[x.clone(), of(0), of(1)]), Some(vec![0, 1, 2]));

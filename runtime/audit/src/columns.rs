@@ -1,4 +1,4 @@
-//! Checks for columns that are not measurements, and for rows that repeat other rows.
+//! Checks for columns that do not contain measurements, and for rows that repeat other rows.
 
 use super::Column;
 use crate::diagnostics::data as codes;
@@ -7,10 +7,10 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
 
-/// The number of rows below which a pattern of whole numbers may be due to chance.
+/// With fewer rows than this, a pattern of whole numbers may be due to chance.
 const LEAST: usize = 20;
 
-/// Returns the number of different keys. The keys are sorted, because a set would take several times the eight bytes per key.
+/// Returns the number of different keys. The keys are sorted for this, because a set would take several times the eight bytes per key.
 fn different(mut keys: Vec<u64>) -> usize {
     keys.sort_unstable();
     keys.dedup();
@@ -35,7 +35,8 @@ pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     is_dates.then(|| codes::dates(&column.name, column.train[0]))
 }
 
-/// Returns a warning if a column is an unsorted permutation of consecutive whole numbers, as many as there are rows.
+/// Returns a warning if a column holds the whole numbers of a range, each exactly once and not in sorted order. Such a column numbers the
+/// rows.
 pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
     let (low, high) = super::range(&values);
@@ -49,8 +50,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if there are more equal rows than
-/// chance would produce among rounded values.
+/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if the number of equal rows is
+/// larger than chance would produce among rounded values.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();
@@ -65,7 +66,7 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
     let once = kinds(&all, rows);
     let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
     let is_more = || {
-        // The expected number of different rows if rows were drawn uniformly from all pairs of an input and a target.
+        // The number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
         let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
         let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
         (once as f64) < 0.75 * by_chance
@@ -73,8 +74,8 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
 }
 
-/// Returns the number of different rows of some columns, by their checksums. The probability that any two of a million different rows share a
-/// checksum is 3e-8.
+/// Returns the number of different rows in some columns. Rows are compared by checksums. The probability that two of a million different rows
+/// have the same checksum is 3e-8.
 fn kinds(columns: &[&Column], rows: usize) -> usize {
     let key = |at: usize| {
         let mut checksum = Checksum::default();
@@ -86,7 +87,7 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different((0..rows).map(key).collect())
 }
 
-/// Returns the warnings about columns of text with levels that differ only in upper and lower case.
+/// Returns the warnings about text columns in which two levels differ only in upper and lower case.
 pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     let levels = &dataset.preparation.levels;
     let of_column = |(name, levels): &(String, Vec<String>)| {
@@ -103,7 +104,7 @@ pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> 
         .collect()
 }
 
-/// Returns the warnings about columns of text with a level that often marks a missing value.
+/// Returns the warnings about text columns with a level that often marks missing values.
 pub(super) fn missing_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     const MARKS: [&str; 9] = ["?", "N/A", "NA", "n/a", "NULL", "null", "NaN", "nan", "None"];
     let levels = dataset.preparation.levels.iter();

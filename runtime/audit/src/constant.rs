@@ -1,4 +1,4 @@
-//! A check for maxima at which a network predicts the same for every row.
+//! Checks for a maximum at which a network predicts the same value for every row.
 
 use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind, SiteReport};
@@ -12,20 +12,20 @@ use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// A parameter with at least this number of elements is not at the mean of its prior by chance: 10 normal numbers are all within a hundredth of a
-/// standard deviation with a probability below 1e-20.
+/// If a parameter with at least this number of elements is at the mean of its prior, this is not due to chance. The probability that 10 normal
+/// numbers are all within a hundredth of a standard deviation is below 1e-20.
 const ELEMENTS: usize = 10;
 
-/// A weight counts as being at the prior mean if its distance from the mean, in prior standard deviations, is below this value.
+/// A weight counts as being at the prior mean if its distance from the mean, measured in prior standard deviations, is below this value.
 const AT_MEAN: f64 = 0.01;
 
-/// Predictions count as equal if they differ by less than this value. Differences of probabilities are absolute; differences of reals and counts are
-/// relative to the standard deviation of the target.
+/// Predictions count as equal if they differ by less than this value. For probabilities, the difference is absolute. For reals and counts, it is
+/// divided by the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
-/// Returns a warning if several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training
-/// rows although inputs and targets vary. There must be several such matrices, because a single matrix may belong to a linear model, in which weights
-/// at the prior mean may be correct.
+/// Returns a warning if, at a maximum, several weight matrices are at the mean of their prior, and the predictions are the same for all training rows
+/// although inputs and targets vary. A single weight matrix at its prior mean does not cause a warning, because in a linear model this may be
+/// correct.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -73,8 +73,8 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// Returns the smallest prior standard deviation among the elements of a parameter, if all elements are at the means of their priors; otherwise
-/// `None`.
+/// Checks whether all elements of a parameter are at the means of their priors. If they are, returns the smallest prior standard deviation among the
+/// elements. Otherwise returns `None`.
 fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     let values = point.get(&format!("{}/loc", report.name))?;
     if report.prior.support != Support::Real {
@@ -90,7 +90,7 @@ fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     are_at_mean.then_some(least)
 }
 
-/// Returns the smallest difference between predictions that counts; `None` if the target does not vary.
+/// Returns the smallest difference between predictions that counts as a difference. Returns `None` if the target does not vary.
 fn least(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<f64> {
     match output.kind {
         OutputKind::Classes(_) | OutputKind::Bool => Some(SAME),

@@ -1,7 +1,7 @@
-//! Checks for posteriors and metrics that contradict the assumptions of the model.
+//! Checks whether posteriors or metrics contradict the assumptions of the model.
 //!
-//! Every check compares the result of the run with a property that holds for any data. A warning needs a deviation that random variation does not
-//! reach.
+//! Every check compares the result of the run with a property that holds for any data. A warning is given only if the deviation from this property is
+//! larger than random variation could cause.
 
 use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
@@ -19,21 +19,22 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_inference::summary::SiteSummary;
 use std::collections::BTreeMap;
 
-/// The number of rows below which intervals and accuracies are not informative.
+/// With fewer rows than this, intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// The smallest number of rows for the check of wide intervals. The probability that this number of rows all lie in the central half of their
-/// predictive distributions is 2^-50.
+/// The check of wide intervals needs at least this number of rows. The probability that 50 rows are all in the central half of their predictive
+/// distributions is 2^-50.
 const MANY: usize = 50;
 
-/// Classes count as imbalanced if the fraction of the most frequent class is at least this value.
+/// Classes count as imbalanced if at least this fraction of the rows belongs to the most frequent class.
 const IMBALANCED: f64 = 0.8;
 
-/// If the parameters with flat priors are all at most this large in absolute value, the check does not scale them, because scaling would hardly
-/// change them.
+/// The check scales the parameters with flat priors. It is skipped if all of these parameters are at most this large in absolute value, because
+/// scaling would hardly change them.
 const MOVED: f64 = 0.1;
 
-/// Returns the warnings about the last split of a result. `is_converged` is false if the training is known to have ended too early.
+/// Returns the warnings about the result of an inference block on the last split. `is_converged` is false if the training is known to have ended too
+/// early.
 pub fn conflicts(infer: &InferenceBlock, outcome: &InferenceOutcome, is_converged: bool) -> Vec<Diagnostic> {
     let fitted = outcome.splits.last().and_then(|last| last.found.fitted());
     let descent = fitted.and_then(|fitted| fitted.descent.as_ref());
@@ -57,7 +58,7 @@ pub fn conflicts(infer: &InferenceBlock, outcome: &InferenceOutcome, is_converge
     found
 }
 
-/// Returns a note if the only output of a model does not have predictions, so that its only metric is the log likelihood.
+/// Returns a note if the only output of a model does not have predictions. The only metric is then the log likelihood.
 fn unpredicted(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<Diagnostic> {
     let output = infer.only_output()?;
     let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
@@ -75,7 +76,7 @@ fn unpredicted(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<Dia
     (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name, reason))
 }
 
-/// Returns a metric of the last split.
+/// Returns the value of a metric on the last split.
 fn metric(infer: &InferenceBlock, outcome: &InferenceOutcome, output: &Output, name: &str) -> Option<f64> {
     let name = match infer.outputs.len() {
         1 => name.to_owned(),
@@ -88,7 +89,7 @@ fn metric(infer: &InferenceBlock, outcome: &InferenceOutcome, output: &Output, n
         .map(|(_, value)| *value)
 }
 
-/// Returns a warning if the mean error of predictions is larger than the scatter of the errors.
+/// Returns a warning if the mean error of the predictions is larger than the scatter of the errors.
 fn bias(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -114,7 +115,7 @@ fn bias(
     is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind, is_converged))
 }
 
-/// Returns the mean and the standard deviation.
+/// Returns the mean and the standard deviation of the values.
 pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -122,7 +123,7 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows lie in the central half of their predictive
+/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows are in the central half of their predictive
 /// distributions.
 fn intervals(
     infer: &InferenceBlock,
@@ -145,7 +146,7 @@ fn intervals(
     is_wide.then(|| codes::wide_intervals(&infer.name, output, kind))
 }
 
-/// Returns a warning if the accuracy does not exceed the relative frequency of the most frequent class.
+/// Returns a warning if the accuracy is not higher than the relative frequency of the most frequent class.
 fn accuracy(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -179,7 +180,7 @@ fn accuracy(
 }
 
 /// Returns the warnings about a parameter whose posterior is outside the plausible values of its prior, or at an end of the interval of its type.
-/// Parameters in `at_ends` already have a warning.
+/// Parameters in `at_ends` are skipped, because they already have a warning.
 fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports
@@ -209,18 +210,19 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// Returns the end of an interval at which a posterior accumulates. The ends 0, 1 and -1 are ignored, because the posterior of a scale, a probability
-/// or a correlation may legitimately be there. For a coefficient, however, a posterior at 0 shows that the data require a negative value.
+/// Returns the end of an interval at which a posterior is concentrated. The ends 0, 1 and -1 are ignored, because the posterior of a scale, a
+/// probability or a correlation may be there for good reasons. But if the posterior of a coefficient is concentrated at 0, the data require a
+/// negative value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
-    // The distance between the end and the mean, in standard deviations, is 1 for exponential decay from the end, 1.3 for a half-normal and
-    // 1.7 for a uniform distribution. A coefficient that is zero has a half-normal posterior. If its estimate is two standard errors beyond
-    // the end, the distance is 1.1.
+    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. It is 1 for exponential decay from the
+    // end, 1.3 for a half-normal distribution, and 1.7 for a uniform distribution. If a coefficient is zero, its posterior is half-normal. If its
+    // estimate is two standard errors beyond the end, the distance is 1.1.
     let is_near = |end: &f64| {
         let distance = (mean - end).abs() / sd;
         distance < if is_chosen(*end) { 1.4 } else { 1.1 }
     };
-    // If a posterior is as wide as the interval, the data do not inform the parameter.
+    // If the posterior is as wide as the interval, the data do not inform the parameter.
     let is_narrow = sd < 0.15 * (high - low);
     [low, high]
         .into_iter()
@@ -228,8 +230,8 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
         .find(is_near)
 }
 
-/// Returns a warning if the likelihood of a point estimate does not fall when all parameters with flat priors are made ten and a hundred times as
-/// large. The posterior then has neither a maximum nor a finite integral.
+/// Multiplies all parameters with flat priors by ten and by a hundred. Returns a warning if the likelihood of a point estimate does not decrease. The
+/// posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -273,12 +275,12 @@ mod tests {
 
     #[test]
     fn posteriors_at_chosen_ends_are_found() {
-        // An exponential posterior with mean 0.1 below the end 1.5, and a normal one in the middle.
+        // The cases are an exponential posterior with mean 0.1 below the end 1.5, and a normal posterior in the middle of the interval.
         assert_eq!(piled_up((1.4, 0.1), (-5.0, 1.5), false), Some(1.5));
         assert_eq!(piled_up((0.5, 0.1), (-5.0, 1.5), false), None);
-        // A scale at zero, a probability at one, a uniform posterior.
+        // The cases are a scale at zero, a probability at one, and a uniform posterior.
         assert_eq!(piled_up((0.1, 0.1), (0.0, f64::INFINITY), false), None);
-        // A coefficient at zero, and one whose posterior is half-normal.
+        // The cases are a coefficient at zero, and a coefficient whose posterior is half-normal.
         assert_eq!(piled_up((0.1, 0.1), (0.0, f64::INFINITY), true), Some(0.0));
         assert_eq!(piled_up((0.13, 0.1), (0.0, f64::INFINITY), true), None);
         assert_eq!(piled_up((0.99, 0.01), (0.0, 1.0), false), None);

@@ -1,4 +1,4 @@
-//! A check for inputs that determine a target jointly, or up to rounding.
+//! Checks whether inputs determine a target, either several inputs together or one input up to rounding.
 
 use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
@@ -8,18 +8,18 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Rows;
 use std::collections::BTreeMap;
 
-/// The number of rows in which a relation is searched. A relation that is found must hold in all rows.
+/// A relation is first searched in this number of rows. If one is found, it must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// Relations are not searched among more columns than this, because the search leaves out each column in turn.
+/// If there are more columns than this, relations are not searched, because the search leaves out one column after the other.
 const MOST: usize = 30;
 
 /// Relations are searched only if there are at least this number of rows per column, because fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
 /// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of
-/// the standard deviation of the target, so small that it may come from rounding. The most precise calibration among the NIST reference data for
-/// linear regression (Norris) leaves 0.25 %.
+/// the standard deviation of the target, so it may come from rounding. For comparison, the residual is 0.25 % in the most precise calibration among
+/// the NIST reference data for linear regression (Norris).
 const COMPUTED: f64 = 1e-6;
 
 /// Returns the warnings about inputs that determine a target. Either a single input determines the target exactly, or a real target is nearly a
@@ -43,12 +43,12 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// The smallest number of rows per class for the check of levels that occur in one class only. With fewer rows, such levels may be due to chance.
-/// Uninformative levels separate two classes of ten rows each in one of 92,378 data sets.
+/// The check for levels that occur in only one class needs at least this number of rows per class. With fewer rows, such levels may be due to
+/// chance. With ten rows in each of two classes, uninformative levels separate the classes in one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
 /// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.
-/// Columns in `known` already have a warning.
+/// Columns in `known` are skipped, because they already have a warning.
 pub(super) fn codes_of_classes(
     infer: &InferenceBlock,
     output: &Output,
@@ -83,13 +83,13 @@ pub(super) fn codes_of_classes(
         .collect()
 }
 
-/// The integers or levels of a column with one element per row.
+/// Returns the integers or levels of a column that has one element per row.
 fn discrete(rows: &Rows, name: &str) -> Option<Vec<i64>> {
     let field = rows.field(name).filter(|field| field.width() == 1)?;
     (0..field.values.len()).map(|row| field.values.int(row)).collect()
 }
 
-/// Returns whether two columns define the same groups of rows. There must be at least two groups, each of several rows.
+/// Returns whether two columns divide the rows into the same groups. There must be at least two groups, and each must have several rows.
 fn is_code(levels: &[i64], classes: &[i64]) -> bool {
     let (mut class_of, mut level_of) = (BTreeMap::new(), BTreeMap::new());
     let mut rows: BTreeMap<i64, usize> = BTreeMap::new();
@@ -104,7 +104,7 @@ fn is_code(levels: &[i64], classes: &[i64]) -> bool {
     rows.len() > 1 && rows.values().all(|rows| *rows >= ROWS_PER_CLASS)
 }
 
-/// Returns the names of the smallest set of columns such that a target is nearly a linear function of them.
+/// Finds the smallest set of columns of which a target is nearly a linear function. Returns the names of these columns.
 fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     let whole = |column: &&Column| column.train.len() == target.len();
     let mut parts: Vec<&Column> = columns.iter().filter(whole).collect();
@@ -126,8 +126,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// Returns the fraction of the variance of a target that no linear function of the columns explains, computed from every `step`-th row; 1 if the
-/// target does not vary.
+/// Returns the fraction of the variance of a target that a linear function of the columns does not explain. It is computed from every `step`-th
+/// row. If the target does not vary, the result is 1.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {
         let values: Vec<f64> = values.iter().step_by(step).copied().collect();
@@ -164,8 +164,8 @@ mod tests {
         let classes: Vec<i64> = (0..60).map(|row| row % 3).collect();
         let other: Vec<i64> = classes.iter().map(|class| [7, 2, 5][*class as usize]).collect();
         assert!(is_code(&other, &classes));
-        // Three cases without a warning: finer groups, a group that predicts all rows except one, and few
-        // rows per class.
+        // Three cases do not give a warning: groups that are finer than the classes, a group that predicts all rows except one, and few rows per
+        // class.
         let finer: Vec<i64> = (0..60).map(|row| row % 6).collect();
         assert!(!is_code(&finer, &classes));
         let mut near = other.clone();
@@ -185,7 +185,8 @@ mod tests {
         let columns = [column("u", u), column("v", v), column("w", w)];
         let sum = column("y", |row| 3.0 + u(row) + 2.0 * v(row));
         assert_eq!(together(&columns, &sum.train), Some(vec!["u", "v"]));
-        // Rounding to three digits leaves 3e-4 of a standard deviation of about 0.8. A precise measurement would leave 3e-3.
+        // Rounding to three digits leaves a residual of 3e-4, and the standard deviation is about 0.8. A precise measurement would leave a residual
+        // of 3e-3.
         let rounded = column("y", |row| (1000.0 * (u(row) + v(row))).round() / 1000.0);
         assert_eq!(together(&columns, &rounded.train), Some(vec!["u", "v"]));
         let measured = column("y", |row| u(row) + v(row) + 0.004 * noise(row * 7.0));

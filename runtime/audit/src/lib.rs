@@ -1,4 +1,4 @@
-//! Checks for data and settings that make the results of a run misleading: leaks, duplicates, gaps between training and test rows.
+//! Checks for data and settings that make the results of a run misleading, for example leaks, duplicates, and gaps between training and test rows.
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 
@@ -29,19 +29,19 @@ pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The largest number of input cells for which columns are examined. In larger data, such as images, a single column has little meaning.
+/// If the inputs have more cells than this, columns are not examined. In such large data, for example images, a single column has little meaning.
 const CELLS: usize = 20_000_000;
-/// The largest number of input columns that are examined.
+/// If there are more input columns than this, columns are not examined.
 const COLUMNS: usize = 500;
 
-/// A column of reals that the model reads, in original units.
+/// A column of real numbers that the model uses, in original units.
 struct Column {
     name: String,
     train: Vec<f64>,
     test: Vec<f64>,
 }
 
-/// Returns the warnings about an inference block and the rows that it will use.
+/// Returns the warnings about an inference block and the rows that it uses.
 pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
@@ -118,15 +118,15 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
 /// The smallest and the largest value of each numeric input column in the training rows, in original units.
 pub type Ranges = Vec<(String, (f64, f64))>;
 
-/// Returns the ranges of the inputs in the training rows of an inference block.
+/// Returns the ranges of the numeric inputs in the training rows of an inference block.
 pub fn ranges(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
     let found = measures(infer, spec, dataset).into_iter().map(of_column);
     found.filter(|(_, (low, high))| low <= high).collect()
 }
 
-/// Returns a warning for each input that, in some of the new rows, exceeds its training range by more than half of the range. The new rows are the
-/// test rows of `dataset`.
+/// Returns a warning for each input that is far outside its training range in some of the new rows. A value is far outside if its distance from
+/// the range is more than half of the range. The new rows are the test rows of `dataset`.
 pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
     let of_column = |column: Column| {
         let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
@@ -141,7 +141,8 @@ pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &
         .collect()
 }
 
-/// Returns a warning if test rows select a position that no training row selects. Unseen levels are already rejected when the data are read.
+/// Returns a warning if a test row selects a position of an array that no training row selects. Unseen levels are already rejected when the data
+/// are read.
 fn untrained(infer: &InferenceBlock, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
     let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
         (binding.elements, &binding.codes, &binding.from)
@@ -172,7 +173,7 @@ fn target(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<
     }
 }
 
-/// Returns the columns of the file that the model reads individually.
+/// Returns the columns of the file that the model uses by name.
 fn fields(infer: &InferenceBlock) -> Vec<&str> {
     infer
         .bindings
@@ -181,7 +182,7 @@ fn fields(infer: &InferenceBlock) -> Vec<&str> {
         .collect()
 }
 
-/// Returns a numeric field with one element per row.
+/// Returns a numeric column of the file that has one element per row.
 fn field(name: &str, dataset: &Dataset) -> Option<Column> {
     let single = dataset
         .train
@@ -200,14 +201,14 @@ fn field(name: &str, dataset: &Dataset) -> Option<Column> {
     })
 }
 
-/// Returns the numeric columns that the model reads, without its outputs.
+/// Returns the numeric columns that the model uses as inputs.
 fn inputs(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .flat_map(|binding| columns_of(binding, spec, dataset))
         .collect()
 }
 
-/// Returns the columns of [`inputs`] except those of inputs that select a position, because the numbers in such a column are names.
+/// Returns the same columns as [`inputs`], without those that select a position. The numbers in such a column are names, and not measurements.
 fn measures(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
@@ -215,7 +216,7 @@ fn measures(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<C
         .collect()
 }
 
-/// Returns a warning if the mean of a real output cannot reach many of its values.
+/// Returns a warning if many values of a real output are beyond the range that the mean of the output can have.
 fn bounded(
     infer: &InferenceBlock,
     output: &Output,
@@ -236,7 +237,7 @@ fn bounded(
     targets::out_of_reach((&column, &output.name), bounds, noise, is_standardised)
 }
 
-/// Returns the inputs of the model; empty if the data have too many columns or cells to examine.
+/// Returns the inputs of the model. Returns no inputs if the data have too many columns or cells to examine.
 fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
     let width = dataset.train.width;
     let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
@@ -245,7 +246,7 @@ fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<
     infer.bindings.iter().filter(is_input)
 }
 
-/// Returns the numeric columns of an input, each computed on demand.
+/// Returns the numeric columns of an input. Each is computed when it is needed.
 fn columns_of<'a>(
     binding: &'a Binding,
     spec: &'a DataSpec,
@@ -259,7 +260,7 @@ fn columns_of<'a>(
     }
 }
 
-/// Returns one of the inputs of the data item, in original units.
+/// Returns one input of the data item, in original units.
 fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     let preparation = &dataset.preparation;
     let map = preparation
@@ -286,7 +287,7 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     }
 }
 
-/// Rounds a value to a whole number if it differs only by the rounding errors of a standardisation that was undone.
+/// Rounds a value to a whole number if the difference may be a rounding error. Such errors arise when a standardisation is undone.
 fn exact(value: f64) -> f64 {
     let whole = value.round();
     if (value - whole).abs() <= 1e-12 * whole.abs().max(1.0) {
@@ -296,15 +297,14 @@ fn exact(value: f64) -> f64 {
     }
 }
 
-/// Returns a warning if the target of the training rows does not vary, has only two real values, or lacks classes.
+/// Returns a warning if the target is the same in all training rows, has only two real values, or lacks some classes.
 fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes,
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 1,
     };
-    // Counting stops at this number, because a set of all values of a long column would take several times
-    // the memory of the column.
+    // Counting stops at this number. A set of all values of a long column would take several times the memory of the column.
     let most = classes.max(2) + 1;
     let mut distinct = BTreeSet::new();
     for value in &column.train {
@@ -333,8 +333,9 @@ fn range(values: &[f64]) -> (f64, f64) {
         .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// Returns a warning if the smallest or the largest value of a column is a common code for a missing value, occurs in at least two rows, and is
-/// separated from the other values by more than three times their range. The codes are numbers such as 999, and the limits of number formats.
+/// Returns a warning if the smallest or the largest value of a column is a common code for missing values. Such codes are numbers such as 999, and
+/// the limits of number formats. The value must occur in at least two rows. Its distance from the other values must be more than three times their
+/// range.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,
@@ -369,8 +370,8 @@ fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if a column is continuous: the column must
-/// have more different values than half the number of rows.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
+/// means that its number of different values is more than half the number of rows.
 fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
     let rows = columns.first()?.train.len();
@@ -398,7 +399,8 @@ fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnost
     Some(codes::repeated_rows(copied.len(), test.count, &example))
 }
 
-/// Returns a warning if, in a fifth of the test rows, a column exceeds its training range by more than half of the range.
+/// Returns a warning if a column is far outside its training range in a fifth of the test rows. A value is far outside if its distance from the
+/// range is more than half of the range.
 fn extrapolation(column: &Column) -> Option<Diagnostic> {
     let train = range(&column.train);
     let (outside, test) = (count_outside(&column.test, train), column.test.len());
@@ -413,7 +415,7 @@ fn extrapolation(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the number of values outside a range whose distance from the range is more than half its width.
+/// Returns the number of values whose distance from the range is more than half the width of the range.
 fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
     let margin = 0.5 * (high - low);
     let is_outside = |value: &&f64| **value < low - margin || **value > high + margin;

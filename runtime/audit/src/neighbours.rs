@@ -1,15 +1,15 @@
-//! Mean differences between rows with neighbouring inputs, and between all rows.
+//! Computes the mean difference between rows with neighbouring inputs, and between all pairs of rows.
 
 use std::cmp::Ordering;
 
-/// Some rows of a table, evenly spaced, and the columns that define their distances.
+/// Some rows of a table, which are evenly spaced, and the columns from which their distances are computed.
 pub(super) struct Neighbours<'a> {
     rows: Vec<usize>,
     columns: &'a [Vec<f64>],
 }
 
 impl<'a> Neighbours<'a> {
-    /// Selects at most `most` of the first `count` rows, since the time is quadratic in their number.
+    /// Selects at most `most` of the first `count` rows. The number is limited because the time is quadratic in it.
     pub(super) fn new(count: usize, most: usize, columns: &'a [Vec<f64>]) -> Neighbours<'a> {
         let step = count.div_ceil(most).max(1);
         Neighbours {
@@ -18,17 +18,16 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of selected rows.
     pub(super) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns the mean over rows of the difference between a row and its nearest row. If several rows have the smallest distance, the difference is
-    /// averaged over them.
+    /// Returns the mean difference between a row and its nearest row. If several rows are equally near, the difference is averaged over these rows.
     ///
-    /// With discrete inputs, many rows have the same distance. If only one of these rows were used, all rows of a cell would be compared with the
-    /// same row, whose noise would dominate the mean. If the next row in the file were used, the rows would be too similar in a file that is sorted
-    /// by the target.
+    /// If the inputs are discrete, many rows have the same inputs. If only the first of these rows were used, all others would be compared with this
+    /// one row, and its noise would dominate the mean. If the next row in the file were used, the differences would be too small in a file that is
+    /// sorted by the target.
     pub(super) fn nearby(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         self.mean(&|row| {
             let (mut least, mut sum, mut count) = (f64::INFINITY, 0.0, 0_u32);
@@ -44,7 +43,7 @@ impl<'a> Neighbours<'a> {
         })
     }
 
-    /// Returns the mean of a difference over all pairs of rows.
+    /// Returns the mean difference over all pairs of rows.
     pub(super) fn anywhere(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         let others = self.rows.len().saturating_sub(1).max(1) as f64;
         self.mean(&|row| self.others(row).map(|other| apart(row, other)).sum::<f64>() / others)
@@ -68,10 +67,11 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Random numbers for tests. The numbers of a linear recurrence would form a lattice, in which the distances of neighbours take only a few values.
+/// Random numbers for tests. Numbers from a linear recurrence are not suitable: they would form a lattice, in which the distances of neighbours have
+/// only a few values.
 #[cfg(test)]
 pub(super) mod random {
-    /// Returns uniform numbers between 0 and 1, from the finaliser of splitmix64.
+    /// Returns uniform numbers between 0 and 1, computed by the finaliser of splitmix64.
     pub(crate) fn uniform(seed: u64, count: usize) -> Vec<f64> {
         let mixed = |at: u64| {
             let state = ((seed << 32) | at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -82,7 +82,7 @@ pub(super) mod random {
         (1..=count as u64).map(mixed).collect()
     }
 
-    /// Returns draws of the standard normal distribution (Box and Muller 1958).
+    /// Returns standard normal numbers (Box and Muller 1958).
     pub(crate) fn normal(seed: u64, count: usize) -> Vec<f64> {
         let of =
             |pair: &[f64]| (-2.0 * (1.0 - pair[0]).ln()).sqrt() * (std::f64::consts::TAU * pair[1]).cos();
@@ -100,10 +100,10 @@ mod tests {
         let target = [1.0, 2.0, 4.0, 10.0];
         let apart = |one: usize, other: usize| f64::abs(target[one] - target[other]);
         let neighbours = Neighbours::new(4, 10, &columns);
-        // The means over the nearest rows: (1 + 3) / 2, (1 + 2) / 2, (3 + 2) / 2, (9 + 8 + 6) / 3.
+        // For the four rows, the means over the nearest rows are (1 + 3) / 2, (1 + 2) / 2, (3 + 2) / 2 and (9 + 8 + 6) / 3.
         let nearby = (2.0 + 1.5 + 2.5 + 23.0 / 3.0) / 4.0;
         assert!((neighbours.nearby(&apart) - nearby).abs() < 1e-12);
-        // The six pairs have the differences 1, 3, 9, 2, 8, 6.
+        // The differences of the six pairs of rows are 1, 3, 9, 2, 8 and 6.
         assert!((neighbours.anywhere(&apart) - 29.0 / 6.0).abs() < 1e-12);
     }
 

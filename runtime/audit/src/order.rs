@@ -1,4 +1,4 @@
-//! A check that the rows of a series are in the order of time.
+//! Checks whether the rows of a series are in the order of time.
 
 use crate::diagnostics::data as codes;
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
@@ -6,10 +6,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows};
 
-/// The number of rows below which a regular grid may be due to chance.
+/// With fewer rows than this, a regular grid may be due to chance.
 const LEAST: usize = 10;
 
-/// Returns a warning if an output is a series (its elements depend on each other) but the data have a time column that is not in order.
+/// Returns a warning if an output is a series, and the data have a time column that is not in order. An output is a series if its
+/// elements depend on each other.
 pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let whole = |name: &str| {
         let binding = infer.bindings.iter().find(|binding| binding.port == name)?;
@@ -33,7 +34,7 @@ pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Dia
         .next()
 }
 
-/// Returns whether values are not sorted, although they are dates or form a regular grid.
+/// Returns whether the values of a time column are not sorted. The values must be dates, or must form a regular grid.
 fn is_shuffled(rows: &Rows, values: &ArrayValues, width: usize) -> bool {
     if width != 1 || rows.count < LEAST {
         return false;
@@ -62,7 +63,8 @@ fn is_grid(values: &[f64]) -> bool {
     step > 0.0 && sorted.windows(2).all(is_step)
 }
 
-/// Returns whether a text begins like an ISO 8601 date, whose alphabetical order is the order in time: `2024-01-31`, or `2024-01`.
+/// Returns whether a text begins like an ISO 8601 date, `2024-01-31` or `2024-01`. The alphabetical order of such dates is their order
+/// in time.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', 'T', ' ']);
     let mut number = |length: usize| {

@@ -1,26 +1,25 @@
-//! An orthogonal basis of columns, for computing the component of a column that other columns do not explain.
+//! An orthogonal basis of columns. With it, the part of a column is computed that the other columns do not explain.
 
-/// If a column is a linear combination of other columns, its remainder consists of rounding errors. The squared length of this remainder is at most
-/// this fraction of the squared length of the column.
+/// If a column is a linear combination of other columns, its remainder consists of rounding errors. The squared length of the remainder is then at
+/// most this fraction of the squared length of the column.
 const ROUNDING: f64 = 1e-12;
 
-/// Orthogonal columns.
+/// A set of orthogonal columns.
 #[derive(Default)]
 pub(super) struct Basis {
     columns: Vec<Vec<f64>>,
 }
 
 impl Basis {
-    /// Returns the number of columns.
+    /// Returns the number of columns in the basis.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Adds the part of a column that is orthogonal to the other columns, unless these determine the column.
+    /// Adds the part of a column that is orthogonal to the basis. If the basis determines the column, nothing is added.
     pub fn add(&mut self, column: Vec<f64>) {
         let size = dot(&column, &column);
-        // The projections are subtracted in two passes, because the remainder of nearly dependent columns is not
-        // orthogonal after one pass.
+        // The projections are subtracted twice. After one pass, the remainder of a nearly dependent column is not orthogonal to the basis.
         let rest = self.rest(self.rest(column));
         if dot(&rest, &rest) > ROUNDING * size {
             self.columns.push(rest);

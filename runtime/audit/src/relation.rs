@@ -1,20 +1,20 @@
-//! Exact relations between two columns.
+//! Finds exact relations between two columns.
 
 use super::orthogonal::dot;
 
-/// The smallest number of rows in which a relation must hold, since a relation with two parameters may fit fewer rows by chance.
+/// A relation must hold in at least this number of rows, because a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
 /// The coefficients of two columns cannot be distinguished if the fraction of the variance of one column that the other does not explain is below
 /// this value. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
-/// A relation is first tested on this number of rows. All rows are used only if the test finds a relation.
+/// A relation is first tested on this number of rows. If it holds there, it is tested on all rows.
 const FIRST: usize = 500;
 
 /// The largest amount by which rounding to ten digits can reduce a squared correlation of 1.
 const ROUNDING: f64 = 1e-10;
 
-/// Describes the relation by which an input determines a target in every row. `None` if there is no such relation.
+/// Describes the relation by which an input determines a target in every row. Returns `None` if the input does not determine the target.
 pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
     if input.len() != target.len() || input.len() < LEAST {
         return None;
@@ -46,8 +46,8 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
 }
 
-/// Returns the fraction of the variance of one column that a linear function of another column does not explain; `None` if a column hardly varies, or
-/// if the fraction is large.
+/// Returns the fraction of the variance of one column that a linear function of another column does not explain. Returns `None` if a column hardly
+/// varies, or if the fraction is large.
 pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < LEAST {
         return None;
@@ -57,15 +57,15 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns the fraction of the squared length of one column that a multiple of another column does not explain; `None` if a column is zero. Without
-/// an intercept, only multiples have indistinguishable coefficients.
+/// Returns the fraction of the squared length of one column that a multiple of another column does not explain. Returns `None` if a column is zero.
+/// In a model without an intercept, the coefficients of two columns are indistinguishable only if one column is a multiple of the other.
 pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
     let is_known = x.len() == y.len() && x.len() >= LEAST && xx > 0.0 && yy > 0.0;
     is_known.then(|| 1.0 - xy * xy / (xx * yy))
 }
 
-/// Returns the logarithms of values if all are positive.
+/// Returns the logarithms of the values if all values are positive.
 fn log(values: &[f64]) -> Option<Vec<f64>> {
     let positive = values.iter().all(|value| *value > 0.0);
     positive.then(|| values.iter().map(|value| value.ln()).collect())
@@ -75,13 +75,13 @@ fn is_linear(x: &[f64], y: &[f64]) -> bool {
     rest(x, y).is_some_and(|rest| rest.abs() < ROUNDING)
 }
 
-/// Returns one minus the squared correlation.
+/// Returns one minus the squared correlation of two columns.
 fn rest(x: &[f64], y: &[f64]) -> Option<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (a, b) = (mean(x), mean(y));
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-    // If a column hardly varies relative to its magnitude, its variation has lost its significant digits.
+    // If the variation of a column is tiny relative to its values, it has lost its significant digits.
     let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
     (varies(xx, a) && varies(yy, b)).then(|| 1.0 - xy * xy / (xx * yy))
 }

@@ -1,4 +1,4 @@
-//! Checks that the inputs of a model fit priors, starts and steps of size one.
+//! Checks whether the scales of a model's inputs and outputs suit priors, starts and steps of size one.
 
 use crate::diagnostics;
 use bnnc_abi::data::Elements;
@@ -9,14 +9,14 @@ use bnnc_data::Dataset;
 use bnnc_inference::outcome::InferenceOutcome;
 use std::borrow::Cow;
 
-/// The largest acceptable ratio of the standard deviations of inputs, and the largest acceptable root mean square of an input.
+/// The ratio of the standard deviations of two inputs should be at most this number, and so should the root mean square of an input.
 const FACTOR: f64 = 100.0;
 
-/// The smallest acceptable root mean square of an input. A smaller input needs a weight above 1000 to have an effect.
+/// The root mean square of an input should be at least this number. If it is smaller, the input needs a weight above 1000 to have an effect.
 const SMALL: f64 = 1e-3;
 
-/// A column is only examined if at least this fraction of its values is neither the smallest nor the largest, since indicator columns and rare pixels
-/// have small standard deviations in any unit.
+/// A column is examined only if at least this fraction of its values is neither the smallest nor the largest value. Indicator columns and rarely used
+/// pixels are therefore skipped, because their standard deviations are small in any unit.
 const VARIED: f64 = 0.1;
 
 /// An input column: its name, its standard deviation, its mean and its root mean square.
@@ -30,7 +30,7 @@ struct Scale {
 }
 
 /// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
-/// input with its own name may be an exposure, which must not be scaled; only the first check includes such an input.
+/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
@@ -57,15 +57,15 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
     }
 }
 
-/// The R-hat above which chains count as stuck.
+/// Chains count as stuck if R-hat is above this value.
 const STUCK: f64 = 1.05;
 
-/// The largest root mean square of an output that chains can reach from starts of size one. At a million, none of three models failed; at a billion,
-/// two of the three failed.
+/// If the root mean square of an output is larger than this, chains that start at size one cannot reach the posterior. At a million, none of three
+/// models failed. At a billion, two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
-/// Returns the warnings about stuck chains in a model with a large output, or with a large input that has its own name: the starts of the chains are
-/// then too far away.
+/// Returns the warnings about stuck chains, if the model has a large output, or a large input with its own name. The chains then start too far away
+/// from the posterior.
 pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis
@@ -101,12 +101,12 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
     inputs.chain(outputs).collect()
 }
 
-/// The distance of an input from zero, in standard deviations, above which a warning is given. At this distance, a variational family with
+/// A warning is given if the mean of an input is more than this number of standard deviations from zero. At this distance, a variational family with
 /// independent elements gives the weight and the intercept about a third of their correct standard deviations.
 const FAR: f64 = 3.0;
 
-/// Returns a warning if an input is far from zero relative to its spread, and the intercept and the weights are independent in the variational
-/// family.
+/// Returns a warning if the mean of an input is far from zero relative to its standard deviation, and the intercept and the weights are independent
+/// in the variational family.
 pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;
@@ -126,14 +126,14 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
     })
 }
 
-/// Returns the scales of the real inputs that vary.
+/// Returns the scales of those real inputs that vary.
 fn scales(infer: &InferenceBlock, dataset: &Dataset) -> Vec<Scale> {
     let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
     let inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
     inputs.flat_map(|binding| of_binding(binding, dataset)).collect()
 }
 
-/// Returns the scales of the columns of an input.
+/// Returns the scale of each column of an input.
 fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
     let rows = &dataset.train;
     let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
@@ -159,7 +159,7 @@ fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
     }
 }
 
-/// Returns the scale of a column; `None` if it hardly varies.
+/// Returns the scale of a column. Returns `None` if the column hardly varies.
 fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_element: bool) -> Option<Scale> {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;

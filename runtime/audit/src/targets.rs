@@ -1,4 +1,4 @@
-//! Checks for targets that are cut off, and for rows that were selected by their target.
+//! Checks for targets that are cut off (censored), and for rows that were selected by their target.
 
 use super::neighbours::Neighbours;
 use super::orthogonal::{Basis, dot};
@@ -7,15 +7,15 @@ use crate::diagnostics::data as codes;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashMap;
 
-/// The number of rows below which equal values at an end may be due to chance.
+/// With fewer rows than this, equal values at an end of the range may be due to chance.
 const LEAST: usize = 20;
 
-/// If at least this number of rows have the same extreme value in a continuous column, this is not due to chance.
+/// In a continuous column, at least this number of rows with the same extreme value is not due to chance.
 const PILED: usize = 5;
 
-/// Returns a warning if at least five rows, and one row in thirty, have the smallest or the largest value of a target, although its other values
-/// occur at most twice. bnnc does not warn if an input marks these rows, that is, if it has one value in all of them and another value in all other
-/// rows.
+/// Returns a warning if many rows have the smallest or the largest value of a target, although its other values occur at most twice. Many rows are at
+/// least five rows, and at least one row in thirty. The warning is not given if an input marks these rows. Such an input has only two different
+/// values, and has the same value in all of these rows.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {
@@ -41,7 +41,7 @@ pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> 
     (!is_told).then(|| codes::cut_off(&target.name, (end, which), (piled, values.len())))
 }
 
-/// Returns whether an input with two values has the same value in all rows at the end.
+/// Returns whether an input has exactly two different values, and has the same value in all rows whose target is `end`.
 fn marks(input: &Column, target: &[f64], end: f64) -> bool {
     let (low, high) = range(&input.train);
     let is_flag = low < high && input.train.iter().all(|value| *value == low || *value == high);
@@ -63,15 +63,15 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// If a smaller fraction of the rows lies beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
+/// If less than this fraction of the rows is beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
-/// The smallest relevant root mean square excess, in standard deviations of the target. Noise around a mean that varies over its whole range stays
-/// below this value unless the noise is as large as the range.
+/// A root mean square excess below this number of standard deviations of the target is ignored. If the mean varies over its whole range, noise causes
+/// a larger excess only if it is as large as the range.
 const EXCESS: f64 = 0.25;
 
-/// Returns a warning if many values of a target lie beyond the bounds of its mean, so that no parameters can fit them, and if noise with the standard
-/// deviation `noise` does not explain these values. `is_standardised` is true for a standardised target.
+/// Returns a warning if many values of a target are beyond the bounds of its mean, so that no parameters can fit these values. The warning is not
+/// given if noise with the standard deviation `noise` explains these values. `is_standardised` is true if the target is standardised.
 pub(super) fn out_of_reach(
     (target, output): (&Column, &str),
     (low, high): (f64, f64),
@@ -90,21 +90,21 @@ pub(super) fn out_of_reach(
         |of: &dyn Fn(&f64) -> f64| values.iter().map(|value| of(value).powi(2)).sum::<f64>() / count;
     let (spread, outside) = (square_of(&|value| value - mean).sqrt(), square_of(&excess).sqrt());
     let is_far = beyond as f64 >= BEYOND * count && outside >= EXCESS * spread && spread > 0.0;
-    // If the mean is exactly at the bound, half of the variance of symmetric noise lies beyond the bound. Noise alone therefore has a root mean
-    // square excess of at most `sqrt(1/2)` = 0.71 of its standard deviations.
+    // If the mean is exactly at the bound, half of the variance of symmetric noise comes from values beyond the bound. Noise alone therefore has a
+    // root mean square excess of at most `sqrt(1/2)` = 0.71 of its standard deviation.
     (is_far && outside > noise)
         .then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high), is_standardised))
 }
 
-/// The largest number of rows among which neighbours are searched.
+/// Neighbours are searched among at most this number of rows.
 const NEIGHBOURS: usize = 1000;
 
-/// The number of inputs above which the noise is not estimated.
+/// If there are more inputs than this, the noise is not estimated.
 const INPUTS: usize = 60;
 
-/// Returns an estimate of the standard deviation of a target around any function of the inputs. The estimate is the smaller of two: the residual of a
-/// linear function, and the difference between rows with neighbouring inputs (Rice 1984) over the square root of two. Without inputs it is the
-/// standard deviation of the target.
+/// Returns an estimate of the standard deviation of a target around any function of the inputs. Two estimates are computed, and the smaller one is
+/// returned. The first is the standard deviation of the residuals of a linear function. The second is the difference between rows with neighbouring
+/// inputs, divided by the square root of two (Rice 1984). If the model does not have inputs, the result is the standard deviation of the target.
 pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
     let rows = target.train.len();
     let is_whole = |input: &&Column| input.train.len() == rows;
@@ -121,7 +121,7 @@ pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
         .min(difference(&target.train, &inputs))
 }
 
-/// Returns a column scaled to mean 0 and standard deviation 1; `None` if it does not vary.
+/// Returns a column that is scaled to mean 0 and standard deviation 1. Returns `None` if the column does not vary.
 fn standardised(values: &[f64]) -> Option<Vec<f64>> {
     let (mean, sd) = (
         values.iter().sum::<f64>() / values.len() as f64,
@@ -146,7 +146,8 @@ fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     (dot(&rest, &rest) / (count - 1.0 - basis.len() as f64)).sqrt()
 }
 
-/// Returns the root mean square difference between the targets of rows and of their nearest rows, over the square root of two.
+/// Computes the root mean square difference between the target of a row and the target of its nearest row. Returns this number divided by the square
+/// root of two.
 fn difference(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let square = |one: usize, other: usize| (target[one] - target[other]).powi(2);
     let neighbours = Neighbours::new(target.len(), NEIGHBOURS, inputs);
@@ -178,7 +179,7 @@ mod tests {
         assert!(cut_off(&of(50.0), &[]).is_some());
         assert!(cut_off(&of(57.0), &[]).is_none());
         assert!(cut_off(&of(100.0), &[]).is_none());
-        // Steps of five are ratings, not measurements.
+        // The values have steps of five, so they are ratings and not measurements.
         let coarse = column((0..60).map(|at| f64::from(at / 5)).collect());
         assert!(cut_off(&coarse, &[]).is_none());
         let flag = column(
