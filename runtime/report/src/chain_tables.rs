@@ -1,4 +1,5 @@
-//! The tables of Markov chains: the chains, the quantities, and the leave-one-out estimates.
+//! The tables about Markov chains: the chains themselves, the quantities, and the leave-one-out
+//! estimates.
 
 use crate::page::table;
 use crate::svg::escape;
@@ -8,10 +9,11 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use bnnc_mcmc::loo::LooEstimate;
 
-/// The largest number of quantities in the table. All quantities are in `result.json`.
+/// The table shows at most this number of quantities. All quantities are in `result.json`.
 const SHOWN: usize = 200;
 
-/// A column of a table: its header, and a function that formats its cell for a quantity.
+/// A column of the table of quantities: its header, and a function that formats its cell from the
+/// summary of a quantity.
 type Column = (&'static str, fn(&QuantitySummary) -> String);
 
 /// The columns of the table of quantities.
@@ -26,13 +28,14 @@ const COLUMNS: [Column; 8] = [
     ("R-hat", |summary| fixed(summary.rhat, 4)),
 ];
 
-/// Writes the tables of the chains and of the quantities.
+/// Writes the table of the chains and the table of the quantities.
 pub fn tables(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
 }
 
-/// Writes one line per chain: the number of draws, and the means of the sampler statistics.
+/// Writes one line per chain. It contains the number of draws and the means of the sampler
+/// statistics.
 fn chains(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     let means = [
         ("acceptance_rate", "acceptance rate"),
@@ -88,7 +91,7 @@ fn quantities(body: &mut String, diagnosis: &Diagnosis) {
     table(body, &title, &heads, rows);
 }
 
-/// Writes the leave-one-out estimates.
+/// Writes the table of the leave-one-out estimates.
 pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) {
     let shapes = total.shapes();
     let pair = |estimate: LooEstimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);

@@ -1,5 +1,5 @@
-//! The plots of Markov chains: traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth, and pairs of
-//! quantities with the divergences.
+//! The plots of Markov chains. They show traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth, and
+//! pairs of quantities with their divergences.
 
 use crate::histogram::Histogram;
 use crate::svg::{Plot, PlotAxis, Swatch};
@@ -15,25 +15,26 @@ const RANKS: (f64, f64) = (370.0, 250.0);
 const SMALL: (f64, f64) = (480.0, 300.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 
-/// The largest number of quantities whose traces and ranks are drawn.
+/// Traces and ranks are drawn for at most this number of quantities.
 const SHOWN: usize = 12;
 
-/// The number of draws of a chain above which its trace is drawn as an outline.
+/// If a chain has more draws than this, its trace is drawn as an outline.
 const TRACE_POINTS: usize = 400;
 
 /// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height at which a rank histogram shows the expected count, as a fraction of the distance between neighbouring chains.
+/// The height at which a rank histogram shows the expected count. It is a fraction of the vertical distance between the histograms of neighbouring
+/// chains.
 const EXPECTED: f64 = 0.6;
 
-/// The largest number of quantities that are drawn against each other.
+/// At most this number of quantities is drawn against each other in pairs.
 const PAIRED: usize = 3;
 
-/// The approximate number of dots in a scatter plot. Divergences are always drawn.
+/// A scatter plot shows about this number of dots. Divergent draws are always shown.
 const DOTS: usize = 1500;
 
-/// The style classes of the chains' lines and areas. The classes repeat if there are more chains.
+/// The style classes for the lines and areas of the chains. If there are more chains than classes, the classes repeat.
 pub const CHAINS: [(&str, &str); 6] = [
     ("chain0", "ranks0"),
     ("chain1", "ranks1"),
@@ -46,25 +47,25 @@ pub const CHAINS: [(&str, &str); 6] = [
 /// The data for the plots of the chains of an inference block.
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
-    /// The quantities with their diagnostics, worst first: by R-hat, then by bulk ESS.
+    /// The quantities with their summaries, ordered by R-hat and then by bulk ESS. The worst come first.
     pub quantities: Vec<(&'a Quantity, QuantitySummary)>,
-    /// The divergence indicators of the iterations, chain by chain; empty if the sampler does not detect divergences.
+    /// For each chain, one number per iteration that states whether it diverged. The vector is empty if the sampler does not detect divergences.
     pub diverging: Vec<Vec<f64>>,
-    /// The energies, chain by chain; empty if the sampler does not record an energy.
+    /// The energies of each chain. The vector is empty if the sampler does not record an energy.
     pub energy: Vec<Vec<f64>>,
-    /// The acceptance rates, chain by chain; empty if the sampler does not reject.
+    /// The acceptance rates of each chain. The vector is empty if the sampler never rejects.
     pub acceptance: Vec<Vec<f64>>,
-    /// The tree depths, chain by chain; empty if the sampler does not have them.
+    /// The tree depths of each chain. The vector is empty if the sampler does not build trees.
     pub depth: Vec<Vec<f64>>,
     /// The E-BFMI of each chain.
     pub missing_information: &'a [f64],
 }
 
-/// The number of last draws of a chain that are plotted if draws are only on disk.
+/// If the draws are only on disk, this number of last draws of each chain is plotted.
 const LATEST: usize = 1 << 16;
 
-/// Returns a sampler statistic, chain by chain. If draws are only on disk, the result covers the last [`LATEST`] draws. The result is empty if the
-/// sampler does not have the statistic.
+/// Returns a sampler statistic for each chain. If the draws are only on disk, only the last [`LATEST`] draws are included. The result is empty if the
+/// sampler does not record the statistic.
 fn latest(sampled: &SamplingResult, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&name) {
@@ -88,7 +89,7 @@ fn latest(sampled: &SamplingResult, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
 }
 
 impl<'a> ChainReport<'a> {
-    /// Reads the data for the plots.
+    /// Reads the data that the plots show.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -111,9 +112,9 @@ impl<'a> ChainReport<'a> {
         })
     }
 
-    /// Returns all plots.
+    /// Returns all plots of the chains.
     pub fn plots(&self) -> Vec<String> {
-        // Draws that are only on disk are not read again for plots.
+        // Draws that are only on disk are not read again for the plots.
         let held = self
             .quantities
             .iter()
@@ -129,7 +130,7 @@ impl<'a> ChainReport<'a> {
         plots
     }
 
-    /// Draws the trace of every chain.
+    /// Draws the trace of a quantity for every chain.
     fn trace(&self, quantity: &Quantity, summary: &QuantitySummary) -> String {
         let longest = quantity.chains.iter().map(Vec::len).max().unwrap_or(0).max(1);
         let y = PlotAxis::around("", quantity.chains.iter().flatten().copied());
@@ -159,8 +160,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// Draws the marginal distributions of the energy and of its change between iterations (Betancourt 2016, section 3.3). If the changes spread much
-    /// less than the energy, the chain cannot reach the tails.
+    /// Draws two distributions: that of the energy, and that of its change from one iteration to the next (Betancourt 2016, section 3.3). If the
+    /// changes vary much less than the energy, the chain cannot reach the tails.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();
@@ -203,7 +204,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// Draws the fraction of draws with each tree depth.
+    /// Draws a bar for each tree depth. It shows the fraction of draws with this depth.
     fn depths(&self) -> Option<String> {
         let depths = self.depth.iter().flatten().filter(|depth| depth.is_finite());
         let largest = depths.clone().copied().fold(f64::NEG_INFINITY, f64::max).max(1.0);
@@ -234,7 +235,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// Draws the quantities that mixed worst against each other.
+    /// Draws pairs of those quantities that mixed worst against each other.
     fn pairs(&self) -> Vec<String> {
         let varying =
             |quantity: &&(&Quantity, QuantitySummary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
@@ -279,7 +280,7 @@ impl<'a> ChainReport<'a> {
     }
 }
 
-/// Orders quantities by how badly they mixed, worst first. Quantities that do not vary come last.
+/// Orders quantities by how well they mixed. The worst come first, and quantities that do not vary come last.
 fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
     let known = |summary: &QuantitySummary| summary.rhat.is_finite();
     let by_rhat = other.rhat.total_cmp(&one.rhat);
@@ -290,7 +291,7 @@ fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
     }
 }
 
-/// Returns the points of a trace. For a long trace, these are the lowest and the highest draw of each segment.
+/// Returns the points of a trace. A long trace is divided into segments, and only the lowest and the highest draw of each segment are returned.
 pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     if chain.len() <= TRACE_POINTS {
         return chain
@@ -315,8 +316,8 @@ pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     points
 }
 
-/// Returns for each chain the number of draws whose rank among all chains falls into each of the bins of equal width (Vehtari et al. 2021, section
-/// 4.2). Equal draws have the mean of their ranks.
+/// Ranks the draws of all chains together, and divides the ranks into bins of equal width. Returns the number of draws in each bin, for each chain
+/// (Vehtari et al. 2021, section 4.2). Equal draws have the mean of their ranks.
 fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     let values = chains
         .iter()
@@ -336,7 +337,7 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     counts
 }
 
-/// Draws the histogram of the ranks of each chain among all draws. The histogram is flat if the chains agree.
+/// Draws a histogram for each chain, of the ranks of its draws among the draws of all chains. The histograms are flat if the chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);
     let x = PlotAxis::between("rank among all draws", 0.0, 1.0);

@@ -1,35 +1,35 @@
-//! Plots of plain ASCII characters for terminals: two axes with round ticks, and marks in data coordinates.
+//! Plots for terminals, which consist of plain ASCII characters. A plot has two axes with round ticks, and marks at data coordinates.
 
 use crate::svg::{PlotAxis, number};
 use crate::ticks::{Ticks, ticks};
 
-/// The number of lines of a plot whose vertical axis has numbers.
+/// The number of lines of a plot if its vertical axis shows numbers.
 const LINES: usize = 12;
 
-/// The fewest columns between the axes.
+/// The smallest number of columns between the left and the right end of a plot.
 const NARROWEST: usize = 20;
 
-/// The number of columns that a tick label of the horizontal axis needs.
+/// The number of columns that each tick label of the horizontal axis needs.
 const TICK: usize = 12;
 
-/// The longest name on a vertical axis.
+/// The largest number of characters of a name on a vertical axis.
 const NAME: usize = 24;
 
-/// A plot of characters that is built mark by mark. Later marks are drawn over earlier ones, and marks outside the axes are left out.
+/// A plot of characters, to which marks are added one by one. Later marks are drawn over earlier marks. Marks outside the axes are left out.
 #[derive(Clone, Debug)]
 pub struct CharacterPlot {
     title: String,
     legend: Vec<(char, String)>,
     x: PlotAxis,
     y: PlotAxis,
-    /// The labels of the lines, all of the same width.
+    /// The labels of the lines. All have the same number of characters.
     labels: Vec<String>,
     lines: Vec<Vec<char>>,
 }
 
 impl CharacterPlot {
-    /// Returns an empty plot that is at most this many characters wide, unless the marks need more room. A vertical axis of names has a line for
-    /// each name.
+    /// Returns an empty plot. It is at most `width` characters wide, unless the marks need more room. If the vertical axis shows names, the plot
+    /// has one line for each name.
     pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);
         let columns = width.saturating_sub(labels[0].chars().count() + 2).max(NARROWEST);
@@ -43,14 +43,14 @@ impl CharacterPlot {
         }
     }
 
-    /// Returns the ends of each column in data coordinates.
+    /// Returns the left and the right end of each column in data coordinates.
     fn columns(&self) -> impl Iterator<Item = (f64, f64)> + use<> {
         let columns = self.lines[0].len();
         let (low, step) = (self.x.low, (self.x.high - self.x.low) / columns as f64);
         (0..columns).map(move |at| (low + step * at as f64, low + step * (at + 1) as f64))
     }
 
-    /// Returns the line and the column of a point.
+    /// Returns the line and the column that contain a point. Returns `None` if the point is outside the plot.
     fn cell(&self, (x, y): (f64, f64)) -> Option<(usize, usize)> {
         let within = |place: f64, cells: usize| {
             let is_inside = (0.0..=1.0).contains(&place);
@@ -60,7 +60,7 @@ impl CharacterPlot {
         Some((line, within(self.x.place(x), self.lines[0].len())?))
     }
 
-    /// Marks a point.
+    /// Draws a mark at a point.
     pub fn point(&mut self, mark: char, point: (f64, f64)) {
         if let Some((line, column)) = self.cell(point) {
             self.lines[line][column] = mark;
@@ -83,7 +83,7 @@ impl CharacterPlot {
         }
     }
 
-    /// Draws a curve as one line, where it is above the lower end of the vertical axis.
+    /// Draws a curve as a line. Parts that are not above the lower end of the vertical axis are left out.
     pub fn curve(&mut self, mark: char, height: impl Fn(f64, f64) -> f64) {
         let lines = self.lines.len();
         let mut before = self.y.low;
@@ -104,7 +104,7 @@ impl CharacterPlot {
     /// Draws a horizontal line from `low` to `high` at `y`.
     pub fn interval(&mut self, mark: char, y: f64, (low, high): (f64, f64)) {
         let (low, high) = (low.max(self.x.low), high.min(self.x.high));
-        // Two points for each column reach every column between the ends.
+        // With two points for each column, every column between the ends contains a point.
         let points = 2 * self.lines[0].len();
         if low <= high {
             for point in 0..=points {
@@ -113,12 +113,12 @@ impl CharacterPlot {
         }
     }
 
-    /// Adds an entry to the legend.
+    /// Adds an entry that explains a mark to the legend.
     pub fn legend(&mut self, mark: char, text: &str) {
         self.legend.push((mark, text.to_owned()));
     }
 
-    /// Returns the lines of the plot.
+    /// Returns the plot as lines of text.
     pub fn render(&self) -> String {
         let mut text = format!("{}\n", self.title);
         if !self.legend.is_empty() {
@@ -133,7 +133,8 @@ impl CharacterPlot {
         text + &self.below()
     }
 
-    /// Returns the horizontal axis: a line with a mark at each tick, a line with the labels of the ticks, and the label of the axis.
+    /// Returns the horizontal axis as three lines: a line with a mark at each tick, a line with the labels of the ticks, and the label of the
+    /// axis.
     fn below(&self) -> String {
         let columns = self.lines[0].len();
         let indent = " ".repeat(self.labels[0].chars().count() + 1);
@@ -147,7 +148,7 @@ impl CharacterPlot {
             let start = at
                 .saturating_sub(label.len() / 2)
                 .min(columns.saturating_sub(label.len()));
-            // Labels that would touch the one before them are left out.
+            // If a label would touch the previous label, it is left out.
             let is_free = labels[start.saturating_sub(1)..]
                 .iter()
                 .all(|letter| *letter == ' ');
@@ -167,12 +168,12 @@ impl CharacterPlot {
     }
 }
 
-/// Returns the label of a tick with a minus sign that every terminal has.
+/// Returns the label of a tick. It uses the ASCII minus sign, which every terminal can show.
 fn ascii(value: f64, decimals: usize) -> String {
     number(value, decimals).replace('\u{2212}', "-")
 }
 
-/// Returns the label of each line of a vertical axis, padded to the same width.
+/// Returns the label of each line for a vertical axis. All labels are padded to the same width.
 fn labels(axis: &PlotAxis) -> Vec<String> {
     let labels: Vec<String> = match axis.names.is_empty() {
         true => {
@@ -214,7 +215,7 @@ mod tests {
             .map(|column| plot.lines.iter().filter(|line| line[column] == '#').count())
             .collect();
         assert!(heights.is_sorted());
-        // The curve rises from 0 to 1 over 41 columns; each of the 12 lines is a twelfth.
+        // The curve rises from 0 to 1 over 41 columns. Each of the 12 lines stands for a twelfth.
         for (column, height) in heights.iter().enumerate() {
             let share = (column as f64 + 0.5) / 41.0;
             assert!((*height as f64 - 12.0 * share).abs() <= 0.5 + 1e-9, "{column}");
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(text.lines().count(), 2 + LINES + 3);
         let peak = text.lines().position(|line| line.contains("***"));
         assert_eq!(peak, Some(2), "the mode is at the top\n{text}");
-        // The curve is one line: each column has a mark.
+        // The curve is a connected line, so every column has a mark.
         let marked = |column: usize| plot.lines.iter().any(|line| line[column] == '*');
         assert!((0..plot.lines[0].len()).all(marked), "{text}");
         for tick in ["-2", "-1", " 0", " 1", "0.4", "0.0"] {
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_interval_ends_where_numbers_are_far_apart() {
-        // Neighbouring numbers near 1e16 differ by 2, which is more than a column.
+        // Near 1e16, neighbouring numbers differ by 2. This difference is larger than the width of a column.
         let (x, y) = (
             PlotAxis::between("", 1e16, 1e16 + 4.0),
             PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]),

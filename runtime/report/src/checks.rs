@@ -17,16 +17,16 @@ const SMALL: (f64, f64) = (330.0, 230.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 const WIDE: (f64, f64) = (640.0, 320.0);
 
-/// The largest number of elements whose density is drawn.
+/// Densities are drawn for at most this number of elements.
 const DENSITIES: usize = 12;
 
-/// The largest number of elements that are drawn against each other.
+/// At most this number of elements is drawn against each other in pairs.
 const PAIRED: usize = 3;
 
-/// The number of draws from which the density of an approximation is drawn.
+/// The density of an approximation is drawn from this number of draws.
 const DRAWS: usize = 1000;
 
-/// The largest number of classes whose relative frequencies are drawn.
+/// Relative frequencies are drawn for at most this number of classes.
 const CLASSES: usize = 40;
 
 /// The draws of one element of a parameter.
@@ -35,7 +35,7 @@ struct Element {
     draws: Vec<f64>,
 }
 
-/// Draws the densities of the parameters that the program itself declares and, for approximations, their pairs.
+/// Draws the densities of the parameters that the program itself declares. For approximations, also draws pairs of parameters against each other.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -46,7 +46,7 @@ pub fn densities(
 ) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
-    // The pairs of chains are drawn with their divergences in another plot.
+    // For chains, the pairs are already drawn in another plot, together with the divergences.
     if outcome.diagnosis.is_none() {
         let varying: Vec<&Element> = elements
             .iter()
@@ -141,7 +141,7 @@ fn pair(across: &Element, up: &Element) -> String {
     plot.render()
 }
 
-/// Draws the residuals, observed value minus predictive mean, against the predictive mean.
+/// Draws the residuals against the predictive mean. A residual is the observed value minus the predictive mean.
 pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String> {
     let pairs = || {
         forecast
@@ -163,7 +163,7 @@ pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String
     Some(plot.render())
 }
 
-/// Draws the Pareto shape of each of the training rows `train`, with lines at the limit for this number of draws and at 1.
+/// Draws the Pareto shapes of the training rows `train`. Lines show the limit for this number of draws, and the value 1.
 pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     let (numbers, label) = numbers(train, left_out.rows.len());
     let shapes = || {
@@ -189,8 +189,8 @@ pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     Some(plot.render())
 }
 
-/// Returns the row numbers in the file, with the label of the axis. If the rows come from several files, or from no file, returns their positions
-/// instead.
+/// Returns the numbers of the rows in the file, and a label for the axis. If the rows come from several files, or do not come from a file, returns
+/// their positions instead.
 fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     match rows.numbers().filter(|numbers| numbers.len() == count) {
         Some(numbers) => (numbers, "training row, by its row in the file"),
@@ -198,7 +198,7 @@ fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     }
 }
 
-/// Draws the prior and posterior predictive checks of an output next to the observed values.
+/// Draws the prior and posterior predictive checks of an output. The plots show replicated data next to observed values.
 pub fn replicated(check: &PredictiveCheck) -> Vec<String> {
     let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
         Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),
@@ -210,8 +210,8 @@ pub fn replicated(check: &PredictiveCheck) -> Vec<String> {
     posterior.into_iter().chain(prior).collect()
 }
 
-/// Draws the densities of observed and replicated data. The axis extends beyond the range of the observed values by a quarter of that range on either
-/// side, or to the 5 % and 95 % quantiles of the replicated values if these are further out.
+/// Draws the densities of observed and of replicated data. On either side, the axis extends a quarter of the observed range beyond the observed
+/// values. If the 5 % or the 95 % quantile of the replicated values is further out, the axis extends to this quantile.
 fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);
@@ -249,7 +249,7 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     Some(plot.render())
 }
 
-/// Draws the relative frequency of each class among the observed rows, and the central 90 % of its frequencies in replicated data.
+/// Draws the relative frequency of each class in the observed rows. Also draws the central 90 % of its relative frequencies in replicated data.
 fn frequencies(
     stage: &str,
     target: &str,

@@ -1,4 +1,4 @@
-//! Exports draws as files for other tools: a Zarr store for ArviZ and xarray, and Stan CSV.
+//! Writes draws to files for other tools: a Zarr store for ArviZ and xarray, and Stan CSV files.
 
 mod approximation;
 mod predictive;
@@ -16,23 +16,23 @@ pub(crate) use predictive::chosen;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// An inference block whose posterior is written.
+/// An inference block whose draws are written, with its results.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The results of the inference. The draws come from the last split.
+    /// The results of the inference block. The draws are those of the last split.
     pub outcome: &'a InferenceOutcome,
-    /// The context with the seed, and a pool for the programs of the model.
+    /// The context, which holds the seed and a thread pool for the programs of the model.
     pub context: &'a Context,
 }
 
-/// An inference block whose chains are written.
+/// An inference block whose Markov chains are written.
 #[derive(Clone, Copy)]
 pub struct Export<'a> {
-    /// The inference block.
+    /// The inference block with its results.
     pub of: Subject<'a>,
-    /// The chains of the inference.
+    /// The Markov chains of the inference block.
     pub sampled: &'a SamplingResult,
 }
 
@@ -47,7 +47,8 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the indices, in [`InferenceBlock::reports`], of the parameters that vary or are computed from parameters that vary.
+    /// Returns the parameters that vary, and those that are computed from parameters that vary. They are given by their indices in
+    /// [`InferenceBlock::reports`].
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -58,7 +59,7 @@ impl Subject<'_> {
         self.infer.reports[site].shape.resolve(&Sizes::default())
     }
 
-    /// Returns the axes of a site, with the names of the axes and positions in the program.
+    /// Returns the axes of a site. The names of the axes and of their positions are those of the program.
     fn dims(&self, site: usize) -> Vec<ZarrDim> {
         let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
         let dim = |(at, size): (usize, usize)| {
@@ -70,7 +71,7 @@ impl Subject<'_> {
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
-    /// Creates the variables of the group `posterior`. Returns them with the indices of their parameters.
+    /// Creates the variables of the group `posterior`. Returns the index of the parameter of each variable, and the variable.
     fn variables(&self, store: &mut ZarrStore, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
         let mut variables = Vec::new();
         for site in self.sites() {
@@ -87,9 +88,9 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data` and, unless they are too large,
-    /// `log_likelihood` and `posterior_predictive` of the training rows, in the original units of the target. Chains without draws are left out, and
-    /// the others are truncated to the shortest.
+    /// Writes the Zarr store. It contains the groups `posterior` (every site that is sampled or computed), `sample_stats` and `observed_data`.
+    /// Unless they are too large, it also contains the groups `log_likelihood` and `posterior_predictive` for the training rows. Targets are in
+    /// their original units. Chains without draws are left out, and all others are truncated to the length of the shortest.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if there is too little memory.
@@ -102,14 +103,14 @@ impl Export<'_> {
         Ok(store.finish()?)
     }
 
-    /// Returns the indices of the chains that have draws.
+    /// Returns the indices of the chains that have at least one draw.
     fn chains(&self) -> Vec<usize> {
         let chains = self.sampled.chains.iter().enumerate();
         let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());
         drawn.map(|(number, _)| number).collect()
     }
 
-    /// Returns the number of draws per chain, that of the shortest chain.
+    /// Returns the number of draws that are written for each chain, which is the length of the shortest chain.
     fn draws(&self) -> usize {
         let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
         lengths.filter(|length| *length > 0).min().unwrap_or(0)
@@ -179,7 +180,7 @@ impl Export<'_> {
     }
 }
 
-/// Returns the type of the elements of an output.
+/// Returns the Zarr type of the elements of an output.
 fn kind_of(output: &Output) -> ZarrType {
     match output.kind {
         OutputKind::Real => ZarrType::Real,

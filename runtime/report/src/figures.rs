@@ -1,4 +1,4 @@
-//! The plots of a report.
+//! The plots of predictions, losses and sites in a report.
 
 use crate::forecast::{Forecast, ForecastCurve};
 use crate::svg::{Plot, PlotAxis, Swatch, matrix};
@@ -12,17 +12,17 @@ use bnnc_training::history::History;
 const WIDE: (f64, f64) = (720.0, 420.0);
 const SQUARE: (f64, f64) = (480.0, 460.0);
 
-/// The number of rows above which intervals are drawn faintly.
+/// If there are more rows than this, intervals are drawn faintly.
 const CROWD: usize = 250;
 
-/// The largest number of points of a loss curve.
+/// A loss curve has at most this number of points.
 const LOSS_POINTS: usize = 400;
 
-/// Draws a curve over one input: mean, intervals, data.
+/// Draws predictions as a function of one input: the mean, intervals, and the data.
 pub fn band(title: &str, curve: &ForecastCurve, target: &str) -> String {
     let [q05, q25, q75, q95] = &curve.forecast.quantiles;
     let data = PlotAxis::around("", curve.points.iter().map(|(_, y)| *y));
-    // A band may become very wide far outside the data. The limits keep the data readable.
+    // Far outside the data, intervals may become very wide. The limits of the axis keep the data readable.
     let reach = 1.2 * (data.high - data.low);
     let inside = |y: &f64| y.clamp(data.low - reach, data.high + reach);
     let data_y = curve.points.iter().map(|(_, y)| *y);
@@ -46,7 +46,7 @@ pub fn band(title: &str, curve: &ForecastCurve, target: &str) -> String {
     plot.render()
 }
 
-/// Draws predicted against observed values, with intervals.
+/// Draws predicted values against observed values, with intervals.
 pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     let [q05, _, _, q95] = &forecast.quantiles;
     let seen = &forecast.observed;
@@ -75,8 +75,8 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     plot.render()
 }
 
-/// Draws the fraction of observed targets inside central intervals against the nominal level of the intervals. `of` is the name of the target, if
-/// there are several.
+/// Draws the fraction of observed targets that are inside central intervals, against the nominal level of the intervals. `of` is the name of the
+/// target if there are several targets.
 pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
     let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
@@ -88,8 +88,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .ranks
         .iter()
         .any(|[below, not_above]| not_above - below > 0.05);
-    // The coverage metric counts values at the ends of an interval as inside, so that intervals of counts cover more than their
-    // level.
+    // The coverage metric counts a value at an end of an interval as inside. Intervals of counts therefore contain more rows than their level.
     let observed = match is_of_counts {
         true => "observed coverage (a count at an end counts in part)",
         false => "observed coverage",
@@ -114,25 +113,25 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// Returns an approximate range that contains the observed fraction for nine of ten calibrated models. `p` is the nominal level, and `count` is the
-/// number of rows.
+/// Returns an approximate range for the observed fraction. For nine of ten calibrated models, the fraction is inside this range. `p` is the nominal
+/// level, and `count` is the number of rows.
 fn chance(p: f64, count: f64) -> (f64, f64) {
     let half = 1.645 * (p * (1.0 - p) / count).sqrt();
     ((p - half).max(0.0), (p + half).min(1.0))
 }
 
-/// Predictions of classes: the probabilities of each class for each row, and the true classes.
+/// Predictions of classes for some rows, with the true classes.
 pub struct ClassPredictions<'a> {
-    /// The probabilities of each class, one column per class.
+    /// The probability of each class. There is one column per class, with one value per row.
     pub probabilities: &'a [&'a [f64]],
     /// The true class of each row.
     pub right: &'a [i32],
-    /// The names of the classes; empty if they do not have names.
+    /// The names of the classes. The slice is empty if the classes do not have names.
     pub names: &'a [String],
 }
 
 impl ClassPredictions<'_> {
-    /// Returns the class with the largest probability, and that probability.
+    /// Returns the class with the largest probability in a row, and this probability.
     fn best(&self, row: usize) -> (usize, f64) {
         let columns = self.probabilities.iter().map(|column| column[row]).enumerate();
         columns.fold(
@@ -143,7 +142,8 @@ impl ClassPredictions<'_> {
         )
     }
 
-    /// Returns the number of rows, the summed confidence and the number of correct predictions of each bin.
+    /// Groups rows by the confidence of their prediction. For each bin, returns the number of rows, the sum of the confidences, and the number of
+    /// correct predictions.
     fn bins(&self) -> [Bin; CALIBRATION_BINS] {
         let rows = self.right.iter().enumerate();
         binned(rows.map(|(row, right)| {
@@ -152,8 +152,9 @@ impl ClassPredictions<'_> {
         }))
     }
 
-    /// Returns, for each bin, the number of predictions, the sum of their probabilities and the number of occurrences. If there are two classes, only
-    /// the second one is counted. If there are more, every class is counted.
+    /// Groups class probabilities into bins. For each bin, returns the number of probabilities, their sum, and the number of times that the class
+    /// occurred. With two classes, only the probabilities of the second class are counted. With more classes, the probabilities of all classes are
+    /// counted.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
         let classes = self.probabilities.iter().enumerate().skip(first);
@@ -173,7 +174,7 @@ impl ClassPredictions<'_> {
         )
     }
 
-    /// Draws the frequency of classes against their predicted probabilities.
+    /// Draws the observed frequencies of classes against their predicted probabilities.
     pub fn calibration(&self, rows: &str) -> String {
         let (title, label) = match (self.probabilities.len(), self.names.get(1)) {
             (2, Some(name)) => (
@@ -191,7 +192,7 @@ impl ClassPredictions<'_> {
         };
         against(&title, (&label, "share of this class"), self.bins_of_classes())
     }
-    /// Draws the counts of true and predicted classes.
+    /// Draws a matrix of counts for each pair of a true and a predicted class.
     pub fn confusion(&self, rows: &str) -> String {
         let classes = self.probabilities.len();
         let mut counts = vec![vec![0; classes]; classes];
@@ -207,7 +208,7 @@ impl ClassPredictions<'_> {
 /// The number of predictions in a bin, the sum of their probabilities, and the number of predictions that came true.
 type Bin = (f64, f64, f64);
 
-/// Groups predictions by their probabilities into bins of equal width.
+/// Groups predictions into bins of equal width by their probabilities.
 fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_BINS] {
     let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
     let count = CALIBRATION_BINS as f64;
@@ -222,7 +223,7 @@ fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_B
     bins
 }
 
-/// Draws the observed frequency of predicted events against their predicted probability.
+/// Draws the observed frequency of events against their predicted probability.
 fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> String {
     let axis = |label: &str| PlotAxis::between(label, -0.04, 1.05);
     let mut plot = Plot::new(title, SQUARE, axis(x), axis(y));
@@ -248,7 +249,7 @@ fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> 
     plot.render()
 }
 
-/// Returns Wilson's interval of a proportion, at 90 %.
+/// Returns Wilson's 90 % interval for a proportion.
 fn wilson(share: f64, count: f64) -> (f64, f64) {
     let z2 = 1.645f64.powi(2);
     let middle = (share + z2 / (2.0 * count)) / (1.0 + z2 / count);
@@ -256,7 +257,8 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
     (middle - half, middle + half)
 }
 
-/// Returns an axis for losses by epoch. The losses of the first epochs are left out if they fall so far that the rest would be a flat line.
+/// Returns an axis for losses by epoch. If the loss decreases so much in the first epochs that the rest would look like a flat line, these epochs are
+/// left out.
 fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> PlotAxis {
     let all = PlotAxis::around(label, points.clone().map(|point| point.1));
     let later = points
@@ -269,7 +271,7 @@ fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone
     }
 }
 
-/// Draws the loss of every epoch, one line per split.
+/// Draws the loss of every epoch. Each split has its own line.
 pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String> {
     let per_row = |history: &History, rows: usize| {
         let losses = history.means();
@@ -289,7 +291,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.epochs);
-    // There are no epochs if all iterates come from an earlier inference block.
+    // If all iterates come from an earlier inference block, the training has no epochs.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, PlotAxis::between("epoch", 0.0, epochs), y);
@@ -309,7 +311,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String
     Some(plot.render())
 }
 
-/// Draws the loss of the validation rows by epoch, one line per split.
+/// Draws the loss on the validation rows for every epoch. Each split has its own line.
 pub fn validation(outcome: &InferenceOutcome) -> Option<String> {
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let curves: Vec<Vec<(f64, f64)>> = fitted
@@ -328,7 +330,7 @@ pub fn validation(outcome: &InferenceOutcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// Draws the cost of pruning: the error rate, or the root mean squared error, against the fraction of removed weights.
+/// Draws the cost of pruning. The error rate, or the root mean squared error, is drawn against the fraction of removed weights.
 pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     let lines = outcome.pruning();
     let figure = |line: &PruningLine| {
@@ -365,15 +367,15 @@ pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// The largest number of elements that are drawn with their names.
+/// Elements are drawn with their names if there are at most this number.
 const NAMED: usize = 60;
 
-/// Draws the elements of a site as intervals, in their order, with their names if there are not too many.
+/// Draws the elements of a site as intervals, in their order. Their names are shown if there are not too many elements.
 pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
     let values = PlotAxis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
     let count = site.elements.len();
-    // A point estimate does not have a spread.
+    // If all standard deviations are zero, the posterior is a point estimate.
     let is_point = site.elements.iter().all(|summary| summary.sd == 0.0);
     let title = match is_point {
         true => format!("Estimate of {}", site.name),
@@ -419,7 +421,7 @@ mod tests {
 
     #[test]
     fn wilsons_interval_matches_its_formula() {
-        // Wilson (1927), formula by hand: (p + z²/2n ± z √(p q / n + z²/4n²)) / (1 + z²/n), with z = 1.645.
+        // Wilson's formula (1927), evaluated by hand, is (p + z²/2n ± z √(p q / n + z²/4n²)) / (1 + z²/n), with z = 1.645.
         let (low, high) = wilson(0.5, 100.0);
         assert!((low - 0.418_84).abs() < 1e-4, "{low}");
         assert!((high - 0.581_16).abs() < 1e-4, "{high}");

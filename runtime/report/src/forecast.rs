@@ -1,4 +1,4 @@
-//! The predictive distributions behind the plots of real outputs: intervals and ranks of rows, and a curve over one input.
+//! The predictive distributions that the plots of real outputs show: intervals and ranks of rows, and a curve as a function of one input.
 
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
@@ -10,40 +10,41 @@ use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
 use bnnc_inference::outcome::InferenceOutcome;
 
-/// The largest number of rows in a plot.
+/// A plot shows at most this number of rows.
 const ROWS: usize = 2000;
 
-/// The number of points of a curve.
+/// A curve has this number of points.
 const POINTS: usize = 241;
 
-/// The largest number of draws behind a curve.
+/// A curve is computed from at most this number of draws.
 const CURVE_DRAWS: usize = 4000;
 
-/// The largest number of reals in weight samples that a curve may take.
+/// The draws of weights for a curve have at most this number of reals.
 const WEIGHTS: usize = 1 << 26;
 
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// True if the quantiles refer to the mean, because the model's distribution does not have a sampler.
+    /// True if the quantiles are those of the mean, because the distribution of the target does not have a sampler.
     pub of_mean: bool,
-    /// The predictive means.
+    /// The predictive mean of each row.
     pub mean: Vec<f64>,
-    /// The quantiles at 5, 25, 75 and 95 %.
+    /// The 5 %, 25 %, 75 % and 95 % quantiles of each row.
     pub quantiles: [Vec<f64>; 4],
-    /// The observed targets, where they are known.
+    /// The observed targets of those rows in which they are known.
     pub observed: Vec<f64>,
-    /// For each observed target, the fraction of draws below it and the fraction of draws not above it. If the model is calibrated, a random point
-    /// between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    /// For each observed target, the fraction of draws that are below it, and the fraction of draws that are not above it. If the model is
+    /// calibrated, a random point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 
 impl Forecast {
-    /// Returns the fraction of ranks inside the central interval of this level. For a rank that extends beyond an end, only the part inside counts.
+    /// Returns the fraction of ranks inside the central interval of this level. If a rank is only partly inside the interval, only this part
+    /// counts.
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
-            // If the distribution is continuous, the two fractions differ at most by one draw.
+            // If the distribution is continuous, the two fractions differ by at most one draw.
             match not_above - below < 1e-3 {
                 true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
                 false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),
@@ -53,20 +54,21 @@ impl Forecast {
     }
 }
 
-/// A forecast over a grid of the only input.
+/// Predictions on a grid of values of the only input.
 #[derive(Clone, Debug)]
 pub struct ForecastCurve {
     /// The name of the input.
     pub name: String,
-    /// The grid, in original units.
+    /// The values of the input on the grid, in original units.
     pub x: Vec<f64>,
     /// The predictions on the grid.
     pub forecast: Forecast,
-    /// The training rows as points.
+    /// The training rows, as points of an input and a target.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Returns the predictions of the output at index `place` for the scored rows of the last split; `None` if the output is not a single number.
+/// Returns the predictions of the output at index `place` for the scored rows of the last split. Returns `None` if the output is not a single
+/// number.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -97,8 +99,8 @@ pub fn of_rows(
     )
 }
 
-/// Returns the curve of an output over the only input. Returns `None` if there is not exactly one input, if it is not a real number, or if the
-/// distribution of an output depends on another output.
+/// Returns the curve of an output as a function of the only input. Returns `None` in three cases: the model does not have exactly one input, the
+/// input is not a real number, or the distribution of an output depends on another output.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -201,9 +203,9 @@ fn forecast(
 /// The only input of a model.
 struct Only {
     name: String,
-    /// The values in the training rows, in original units.
+    /// The values of the input in the training rows, in original units.
     values: Vec<f64>,
-    /// The scale and the standardisation of the input column; `None` if the input is a field of its own.
+    /// The scale and the standardisation of the input column. `None` if the input is a separate field.
     column: Option<(f64, Standardisation)>,
 }
 
@@ -242,7 +244,7 @@ fn only_input(infer: &InferenceBlock, dataset: &Dataset, spec: &DataSpec) -> Opt
     }
 }
 
-/// Returns the name of the only input column: the one in the program, or the only field that is not a target.
+/// Returns the name of the only input column. It is the column in the program, or the only field that is not a target.
 fn column_name(spec: &DataSpec, rows: &Rows, infer: &InferenceBlock) -> Option<String> {
     if let [column] = &spec.inputs[..] {
         return Some(expression::text(column));
@@ -256,7 +258,7 @@ fn column_name(spec: &DataSpec, rows: &Rows, infer: &InferenceBlock) -> Option<S
 }
 
 impl Only {
-    /// Returns rows with these values of the input.
+    /// Returns rows in which the input has the values `x`.
     fn rows(&self, like: &Rows, x: &[f64]) -> Rows {
         let mut rows = like.clone();
         rows.count = x.len();
@@ -299,7 +301,7 @@ mod tests {
         assert_eq!(forecast.coverage(1.0), 1.0);
     }
 
-    /// A calibrated model: the ranks of a Poisson variable with mean 1.3, where the frequency of each value equals its probability.
+    /// The model is calibrated. The target is a Poisson variable with mean 1.3, and each of its values has a frequency that equals its probability.
     #[test]
     fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
         let (mut below, mut probability) = (0.0, (-1.3f64).exp());

@@ -1,27 +1,28 @@
-//! Histograms as densities.
+//! Histograms that are normalised to densities.
 
 use crate::svg::Plot;
 
-/// The largest number of bins of a histogram.
+/// A histogram has at most this number of bins.
 const BINS: usize = 40;
 
-/// Returns twice the cube root of the number of values (the rule of Rice University), so that few values do not leave gaps.
+/// Returns twice the cube root of the number of values (the rule of Rice University). With this number of bins, a small number of values does not
+/// leave gaps.
 fn bins(values: usize) -> usize {
     let rice = (2.0 * (values as f64).cbrt()).ceil() as usize;
     rice.clamp(5, BINS)
 }
 
-/// The density of some values in bins of equal width.
+/// A histogram that is normalised to a density. All bins have the same width.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    /// The start of the first bin.
+    /// The lower end of the first bin.
     pub low: f64,
     width: f64,
     densities: Vec<f64>,
 }
 
 impl Histogram {
-    /// Builds a histogram between the smallest and the largest value; `None` if the values do not vary.
+    /// Builds a histogram between the smallest and the largest value. Returns `None` if all values are equal.
     pub fn new(values: &[f64]) -> Option<Histogram> {
         let finite = values.iter().copied().filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -29,13 +30,13 @@ impl Histogram {
         Histogram::between(values, low, high)
     }
 
-    /// Builds a histogram of the values between two ends; `None` if there are no such values.
+    /// Builds a histogram of the values between two ends. Returns `None` if no value is between the ends.
     pub fn between(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
         Histogram::in_bins(values, (low, high), bins(values.len()))
     }
 
-    /// Builds a histogram of whole numbers between two ends, with one bin per number or, if there are many numbers, with the same number of integers
-    /// in each bin. Bins of another width would show gaps and peaks that are not in the data. `None` if there are no such values.
+    /// Builds a histogram of whole numbers between two ends. Each bin contains one integer, or the same number of integers if the range is wide.
+    /// Bins of another width would show gaps and peaks that are not in the data. Returns `None` if no value is between the ends.
     pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
         let width = ((high - low) / BINS as f64).ceil().max(1.0);
         let low = low.ceil() - 0.5;
@@ -65,12 +66,12 @@ impl Histogram {
         })
     }
 
-    /// Returns the end of the last bin.
+    /// Returns the upper end of the last bin.
     pub fn high(&self) -> f64 {
         self.low + self.width * self.densities.len() as f64
     }
 
-    /// Returns the largest density.
+    /// Returns the largest density of all bins.
     pub fn top(&self) -> f64 {
         self.densities.iter().copied().fold(0.0, f64::max)
     }
@@ -84,7 +85,7 @@ impl Histogram {
         density.copied().filter(|_| is_inside).unwrap_or(0.0)
     }
 
-    /// Draws the bins as one area.
+    /// Draws all bins as one area.
     pub fn draw(&self, plot: &mut Plot, class: &'static str) {
         let edge = |bin: usize| self.low + self.width * bin as f64;
         let edges: Vec<f64> = (0..self.densities.len())
@@ -94,7 +95,7 @@ impl Histogram {
         plot.band(class, &edges, &vec![0.0; edges.len()], &heights);
     }
 
-    /// Returns the middles of the bins with their densities.
+    /// Returns the middle of each bin with its density.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let middle = |bin: usize| self.low + self.width * (bin as f64 + 0.5);
         self.densities
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_have_bins_of_whole_numbers() {
-        // Each of the numbers 0 to 6 occurs ten times. Two of the nine bins of Rice's rule would be empty.
+        // Each of the numbers 0 to 6 occurs ten times. With the nine bins of Rice's rule, two bins would be empty.
         let values: Vec<f64> = (0..70).map(|at| f64::from(at % 7)).collect();
         let Some(found) = Histogram::of_whole(&values, -1.0, 7.0) else {
             panic!("there are values");
@@ -123,7 +124,7 @@ mod tests {
                 .iter()
                 .all(|(_, density)| (density - 1.0 / 7.0).abs() < 1e-12)
         );
-        // Each bin of a wide range holds two numbers.
+        // In a wide range, each bin contains two integers.
         let wide: Vec<f64> = (0..64).map(f64::from).collect();
         let Some(found) = Histogram::of_whole(&wide, 0.0, 63.0) else {
             panic!("there are values");
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(found.at(-1.0), 0.0);
         assert_eq!(found.at(found.high() + 1.0), 0.0);
         assert_eq!(found.at(found.high()), found.densities[BINS - 1]);
-        // The square root of a uniform number has a linear density on its range: bin k of 40 holds 2 k - 1 parts of 1600.
+        // The square root of a uniform number has a density that is linear on its range. Bin k of 40 contains 2 k - 1 of 1600 equal parts.
         let last = found.densities[BINS - 1] * found.width;
         assert!((last - 79.0 / 1600.0).abs() < 2e-3, "{last}");
         assert_eq!(Histogram::new(&[2.0, 2.0]), None);

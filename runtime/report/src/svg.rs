@@ -1,11 +1,11 @@
-//! Plots as SVG text: two axes with round ticks, marks in data coordinates, a legend at the top.
+//! Plots as SVG text. A plot has two axes with round ticks, marks at data coordinates, and a legend at the top.
 //!
-//! Colours come from style classes ([`STYLE`]), so that the same drawing works on light and dark pages and on paper.
+//! The colours are defined by style classes ([`STYLE`]). The same SVG text can therefore be used on light pages, on dark pages and on paper.
 
 use crate::ticks::{Ticks, ticks};
 use std::fmt::Write;
 
-/// The style sheet of all plots. Blue, orange and green belong to the palette of Okabe and Ito, which colour-blind readers can distinguish.
+/// The style sheet of all plots. Its blue, orange and green are from the palette of Okabe and Ito, which colour-blind readers can distinguish.
 pub const STYLE: &str = include_str!("plot.css");
 
 const LEFT: f64 = 62.0;
@@ -22,18 +22,18 @@ const WIDER: f64 = 4.0;
 /// An axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotAxis {
-    /// The quantity that the axis shows, with the unit of the quantity.
+    /// The quantity that the axis shows, with its unit.
     pub label: String,
     /// The value at the start of the axis.
     pub low: f64,
     /// The value at the end of the axis.
     pub high: f64,
-    /// The names of the positions 0, 1, ..; empty for an axis of numbers.
+    /// The names of the positions 0, 1 and so on. The vector is empty if the axis shows numbers.
     pub names: Vec<String>,
 }
 
 impl PlotAxis {
-    /// Returns an axis that contains all finite values, with some room at both ends.
+    /// Returns an axis that contains all finite values. Both ends have some additional room.
     pub fn around(label: &str, values: impl Iterator<Item = f64>) -> PlotAxis {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -48,7 +48,7 @@ impl PlotAxis {
         PlotAxis::between(label, low - room, high + room)
     }
 
-    /// Returns an axis between two values.
+    /// Returns an axis that begins at `low` and ends at `high`.
     pub fn between(label: &str, low: f64, high: f64) -> PlotAxis {
         PlotAxis {
             label: label.to_owned(),
@@ -58,7 +58,7 @@ impl PlotAxis {
         }
     }
 
-    /// Returns a vertical axis of names, the first at the top.
+    /// Returns a vertical axis that shows names. The first name is at the top.
     pub fn named(label: &str, names: Vec<String>) -> PlotAxis {
         PlotAxis {
             label: label.to_owned(),
@@ -68,7 +68,7 @@ impl PlotAxis {
         }
     }
 
-    /// Returns the ticks of a vertical axis of this height.
+    /// Returns the ticks of a vertical axis that is `height` pixels high.
     fn ticks(&self, height: f64) -> Ticks {
         match self.names.len() {
             0 => ticks(self.low, self.high, (height / 50.0).max(4.0) as usize),
@@ -79,7 +79,7 @@ impl PlotAxis {
         }
     }
 
-    /// Returns the labels of these ticks.
+    /// Returns the labels of the ticks, or the names if the axis shows names.
     fn labels(&self, height: f64) -> Vec<String> {
         let Ticks { values, decimals } = self.ticks(height);
         let label = |value: &f64| match self.names.get(*value as usize) {
@@ -89,13 +89,13 @@ impl PlotAxis {
         values.iter().map(label).collect()
     }
 
-    /// Returns the place of a value, from 0 at the start to 1 at the end.
+    /// Returns the place of a value on the axis. It is 0 at the start of the axis, and 1 at its end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 }
 
-/// The shape of a mark in the legend.
+/// The shape of a sample in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swatch {
     /// A filled box.
@@ -106,21 +106,21 @@ pub enum Swatch {
     Dot,
 }
 
-/// A plot that is built mark by mark. Marks outside the axes are clipped.
+/// A plot, to which marks are added one by one. Marks outside the axes are clipped.
 #[derive(Clone, Debug)]
 pub struct Plot {
     title: String,
     size: (f64, f64),
     x: PlotAxis,
     y: PlotAxis,
-    /// The margin for the labels of the vertical axis.
+    /// The width of the margin for the labels of the vertical axis.
     left: f64,
     marks: String,
     legend: Vec<(Swatch, &'static str, String)>,
 }
 
 impl Plot {
-    /// Returns an empty plot of this size in pixels.
+    /// Returns an empty plot. `size` is its width and height in pixels.
     pub fn new(title: &str, size: (f64, f64), x: PlotAxis, y: PlotAxis) -> Plot {
         Plot {
             title: title.to_owned(),
@@ -137,10 +137,10 @@ impl Plot {
         (self.size.0 - self.left - RIGHT, self.size.1 - TOP - BOTTOM)
     }
 
-    /// Returns the pixel coordinates of a point in the plot's inner rectangle.
+    /// Returns the pixel coordinates of a point, relative to the rectangle between the axes.
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let (width, height) = self.inner();
-        // Coordinates far outside are clamped, so that no number becomes too long.
+        // Coordinates far outside the plot are clamped, so that their numbers do not become too long.
         let pixel = |place: f64, size: f64| place.clamp(-9.0, 10.0) * size;
         (
             pixel(self.x.place(x), width),
@@ -157,7 +157,7 @@ impl Plot {
         path
     }
 
-    /// Draws the area between two curves over the same `x`.
+    /// Draws the area between two curves. `low` and `high` hold the heights of the curves at the positions `x`.
     pub fn band(&mut self, class: &'static str, x: &[f64], low: &[f64], high: &[f64]) {
         let there = x.iter().copied().zip(low.iter().copied());
         let back = x.iter().copied().zip(high.iter().copied()).rev();
@@ -165,13 +165,13 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}Z"/>"#);
     }
 
-    /// Draws a line through points.
+    /// Draws a line that connects points.
     pub fn line(&mut self, class: &'static str, points: impl Iterator<Item = (f64, f64)>) {
         let path = self.path(points);
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws vertical lines from `low` to `high` at `x`, as `(x, low, high)`.
+    /// Draws vertical lines. Each is given as `(x, low, high)`.
     pub fn bars(&mut self, class: &'static str, bars: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (x, low, high) in bars.filter(|(x, low, high)| (x + low + high).is_finite()) {
@@ -181,7 +181,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws horizontal lines from `low` to `high` at `y`, as `(y, low, high)`.
+    /// Draws horizontal lines. Each is given as `(y, low, high)`.
     pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
@@ -191,7 +191,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws dots, as `(x, y, radius in pixels)`.
+    /// Draws dots. Each is given as `(x, y, radius in pixels)`.
     pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
         let _ = writeln!(self.marks, r#"<g class="{class}">"#);
         for (x, y, radius) in dots.filter(|(x, y, _)| x.is_finite() && y.is_finite()) {
@@ -201,12 +201,12 @@ impl Plot {
         self.marks.push_str("</g>\n");
     }
 
-    /// Adds a legend entry for a class of marks.
+    /// Adds an entry that explains a style class to the legend.
     pub fn legend(&mut self, swatch: Swatch, class: &'static str, text: &str) {
         self.legend.push((swatch, class, text.to_owned()));
     }
 
-    /// Returns the plot as an `svg` element.
+    /// Returns the plot as an `svg` element of HTML.
     pub fn render(&self) -> String {
         let (width, height) = self.inner();
         let left = self.left;
@@ -254,7 +254,7 @@ impl Plot {
         labels(text, left, self.size, &self.x.label, &self.y.label);
     }
 
-    /// Draws the legend in one line. The gaps between its entries shrink if they would not fit otherwise.
+    /// Draws the legend in one line. If the entries do not fit, the gaps between them shrink.
     fn draw_legend(&self, text: &mut String) {
         let (mut x, y) = (LEFT, 42.0);
         let width = |label: &str| 24.0 + length(label);
@@ -293,7 +293,7 @@ fn length(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER + wide as f64 * WIDER
 }
 
-/// The largest number of letters of a name on an axis.
+/// Names on an axis are shortened to at most this number of letters.
 const NAME: usize = 24;
 
 fn shortened(name: &str) -> String {
@@ -303,14 +303,14 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Returns the margin for the labels of a vertical axis.
+/// Returns the width of the margin that the labels of a vertical axis need.
 fn margin(labels: &[String]) -> f64 {
     let longest = labels.iter().map(|label| length(label));
     longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
 }
 
-/// Draws a square of counts, with one row per true class and one column per predicted class. The classes are labelled with these names, or with their
-/// indices if there are no names.
+/// Draws a square of counts, with one row per true class and one column per predicted class. The classes are labelled with `names`, or with their
+/// indices if `names` is empty.
 pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let names: Vec<String> = match names.len() == counts.len() {
         true => names.iter().map(|name| shortened(name)).collect(),
@@ -321,10 +321,10 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let side = cell * classes as f64;
     let left = margin(&names);
     let longest = names.iter().map(|name| length(name)).fold(0.0, f64::max);
-    // Names that are wider than a column are rotated by 40 degrees.
+    // If the names are wider than a column, they are rotated by 40 degrees.
     let is_turned = longest > cell - 4.0;
     let deeper = if is_turned { 0.65 * longest } else { 0.0 };
-    // The letters of a title are a sixth wider.
+    // The letters of a title are a sixth wider than other letters.
     let room = LEFT + 1.17 * length(title) + RIGHT;
     let size = ((left + side + RIGHT).max(room), TOP + side + BOTTOM + deeper);
     let mut text = open(title, size);
@@ -333,7 +333,7 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
         let y = TOP + row as f64 * cell;
         for (column, &count) in counts.iter().enumerate() {
             let x = left + column as f64 * cell;
-            // The square root makes the few errors visible next to the many correct predictions.
+            // The square root makes small numbers of errors visible next to large numbers of correct predictions.
             let share = (count as f64 / total).sqrt();
             let _ = writeln!(
                 text,
@@ -398,7 +398,7 @@ fn labels(text: &mut String, left: f64, (width, height): (f64, f64), x: &str, y:
     );
 }
 
-/// Returns a plot as a separate file, with its style and a background.
+/// Returns a plot as the content of a separate file, with the style sheet and a background.
 pub fn standalone(plot: &str) -> String {
     match plot.split_once(">\n") {
         Some((open, rest)) => {
@@ -412,7 +412,7 @@ pub fn standalone(plot: &str) -> String {
 
 /// Formats the label of a tick.
 pub(crate) fn number(value: f64, decimals: usize) -> String {
-    // Minus zero is shown as zero.
+    // Minus zero is shown without the minus sign.
     let value = if value == 0.0 { 0.0 } else { value };
     if value.abs() >= 1e6 || decimals > 5 {
         format!("{value:.1e}")
@@ -421,7 +421,7 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Escapes text for the content of an element or an attribute.
+/// Escapes text so that it can be the content of an element or an attribute.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -453,7 +453,7 @@ mod tests {
             Plot::new("t", (720.0, 420.0), x, y).left
         };
         assert_eq!(of(0.0, 1.0), LEFT);
-        // Six letters, and room for the title of the axis.
+        // The margin must have room for six letters and for the title of the axis.
         assert!(of(1.5362, 1.5368) >= 6.0 * LETTER + 30.0);
     }
 
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// The last entry of a long legend ends within the plot, and the entries of a short legend do not overlap.
+    /// The last entry of a long legend ends inside the plot. The entries of a short legend do not overlap.
     #[test]
     fn a_legend_fits_into_its_plot() {
         let last = |labels: &[&str]| {

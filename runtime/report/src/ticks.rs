@@ -1,15 +1,16 @@
-//! Round numbers along an axis.
+//! Chooses round numbers for the ticks of an axis.
 
 /// The ticks of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ticks {
     /// The values of the ticks.
     pub values: Vec<f64>,
-    /// The number of decimals that distinguishes the ticks.
+    /// The number of decimals that the labels need to distinguish the ticks.
     pub decimals: usize,
 }
 
-/// Returns about `wanted` ticks between two values: multiples of 1, 2 or 5 times a power of ten.
+/// Returns about `wanted` ticks between two values. The ticks are multiples of 1, 2 or 5 times a
+/// power of ten.
 pub fn ticks(low: f64, high: f64, wanted: usize) -> Ticks {
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
