@@ -1,4 +1,4 @@
-//! The report of a run: `report.html` with tables and plots, and the main plot of each inference block as a separate file.
+//! The report of a run. It consists of `report.html` with tables and plots, and of a separate file with the main plot of each inference block.
 
 pub mod chain_tables;
 pub mod chains;
@@ -27,20 +27,20 @@ use page::Plots;
 use replicates::PredictiveCheck;
 use std::sync::Arc;
 
-/// The number of classes above which a confusion matrix is not drawn.
+/// A confusion matrix is drawn only if there are at most this number of classes.
 const CLASSES: usize = 40;
 
-/// A report.
+/// The report of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The HTML page.
     pub html: String,
-    /// The main plot of each inference block, by its name.
+    /// For each inference block, its name and its main plot.
     pub main: Vec<(String, String)>,
 }
 
-/// Builds the report of a run from the text of the program and the checks of each outcome. The predictions for the plots are computed again, for the
-/// last split.
+/// Builds the report of a run. `text` is the text of the program, and `checks` are the predictive checks of each outcome. The predictions that the
+/// plots show are computed again for the last split.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -63,7 +63,7 @@ pub fn report(
             report.main.push((outcome.name.clone(), svg::standalone(main)));
         }
         figures.extend(checks.iter().flat_map(checks::replicated));
-        // Individual elements of the parameters of layers have little meaning.
+        // The parameters of layers are left out, because their individual elements have little meaning.
         let own = outcome
             .sites
             .iter()
@@ -99,7 +99,7 @@ fn no_prior(check: &PredictiveCheck) -> Option<String> {
     Some(format!("No prior predictive check of `{}`: {why}", check.column))
 }
 
-/// Returns the plots of the chains, if the inference samples.
+/// Returns the plots of the Markov chains if the posterior consists of chains.
 fn chain_plots(outcome: &InferenceOutcome) -> Result<Vec<String>, Stop> {
     let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
     let (Some(sampled), Some(diagnosis)) = (sampled, &outcome.diagnosis) else {
@@ -108,7 +108,7 @@ fn chain_plots(outcome: &InferenceOutcome) -> Result<Vec<String>, Stop> {
     Ok(ChainReport::new(sampled, &outcome.quantities, diagnosis)?.plots())
 }
 
-/// Returns the plots of the predictive distribution, the main plot first.
+/// Returns the plots of the predictive distribution. The main plot comes first.
 fn predictive(
     manifest: &Manifest,
     infer: &InferenceBlock,
@@ -129,7 +129,7 @@ fn predictive(
     Ok(plots)
 }
 
-/// Returns the plots of an output that is a number.
+/// Returns the plots for an output that is a number.
 fn numbers(
     manifest: &Manifest,
     (infer, place): (&InferenceBlock, usize),
@@ -168,7 +168,7 @@ fn numbers(
     Ok(plots)
 }
 
-/// Returns the plots of an output that is one of `count` classes.
+/// Returns the plots for an output that is one of `count` classes.
 fn classes(
     (infer, output): (&InferenceBlock, &Output),
     count: usize,

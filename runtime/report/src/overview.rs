@@ -1,4 +1,5 @@
-//! The parts of the page about the whole run: contents, warnings, failures, data, the program.
+//! The parts of the report that concern the whole run: the table of contents, warnings, failures,
+//! the data, and the program.
 
 use crate::page::{table, ticked};
 use crate::result::place;
@@ -12,7 +13,7 @@ use bnnc_data::describe::scores;
 use bnnc_inference::outcome::RunResult;
 use std::fmt::Write;
 
-/// Writes links to the sections of inferences, if there are several.
+/// Writes links to the sections of the inference blocks if there are several.
 pub fn contents(body: &mut String, result: &RunResult) {
     let names = result.outcomes.iter().map(|outcome| &outcome.name);
     let link = |name: &String| {
@@ -32,7 +33,7 @@ pub fn warnings(body: &mut String, result: &RunResult) {
     table(body, "Warnings", &["", "", "advice"], rows);
 }
 
-/// Writes the section of the inference that failed, with its diagnostics.
+/// Writes a section about the inference block that failed, with its diagnostics.
 pub fn failure(body: &mut String, result: &RunResult) {
     let (Some(name), Some(stop)) = (&result.failed, &result.stopped) else {
         return;
@@ -66,7 +67,8 @@ fn row(diagnostic: &Diagnostic) -> Vec<String> {
     ]
 }
 
-/// Writes the data of the run: files, rows, the columns that models read, and their standardisation.
+/// Writes a section about the data of the run: the files, the rows, the columns that models use,
+/// and their standardisation.
 pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
     for spec in &manifest.data {
         let infer = manifest.infers.iter().find(|infer| infer.data == spec.name);
@@ -102,7 +104,7 @@ pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
     }
 }
 
-/// Describes how the values of a column were shifted and scaled.
+/// Describes how the values of columns were shifted and scaled.
 fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
     let maps = maps.filter(|map| *map != Standardisation::IDENTITY);
     let text = |map: Standardisation| format!("minus {}, divided by {}", number(map.mean), number(map.sd));
@@ -112,10 +114,11 @@ fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
     }
 }
 
-/// The largest number of columns that are listed.
+/// The report lists at most this number of columns.
 const COLUMNS: usize = 200;
 
-/// Returns the name of a file without its folder, which differs between machines.
+/// Returns the name of a file without its folder. The folder is left out because it differs between
+/// machines.
 pub fn file_name(file: &std::path::Path) -> String {
     file.file_name().map_or_else(
         || file.display().to_string(),

@@ -1,4 +1,4 @@
-//! The page: tables and plots as one self-contained HTML file.
+//! The HTML page of the report, a self-contained file with tables and plots.
 
 use crate::result::{rounded, shown, what};
 use crate::svg::{STYLE, escape};
@@ -16,7 +16,7 @@ use std::fmt::Write;
 /// The plots of an inference block.
 #[derive(Clone, Debug, Default)]
 pub struct Plots {
-    /// The plots of predictions and sites.
+    /// The plots of predictions and of sites.
     pub figures: Vec<String>,
     /// The reasons why some plots are missing.
     pub notes: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Plots {
     pub chains: Vec<String>,
 }
 
-/// Returns the whole page, with the plots of each inference block.
+/// Returns the whole HTML page. `plots` holds the plots of each inference block.
 pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]) -> String {
     let program = escape(&manifest.program);
     let name = manifest.program.rsplit('/').next().unwrap_or_default();
@@ -107,7 +107,7 @@ fn section(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome
     cost(body, infer, outcome);
 }
 
-/// Writes the table of a `compare` item.
+/// Writes the table for a `compare` item.
 fn compared(body: &mut String, comparison: &Comparison) {
     let heads = comparison.heads();
     let heads: Vec<&str> = std::iter::once("inference")
@@ -248,7 +248,7 @@ fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutco
     table(body, title, heads, rows);
 }
 
-/// Writes the sites of a sampled model, with the scales on which they are sampled.
+/// Writes the table of the sampled sites, with the scale on which each site is sampled.
 fn sampled_sites(body: &mut String, infer: &InferenceBlock) {
     let rows = infer.reports.iter().map(|site| {
         let name = format!("<code>{}</code>", escape(&site.name));
@@ -257,7 +257,7 @@ fn sampled_sites(body: &mut String, infer: &InferenceBlock) {
     table(body, "Parameters", &["parameter", "shape", "kind", "how"], rows);
 }
 
-/// Writes the facts about an approximation, and its sites.
+/// Writes the facts about an approximation, and the table of its sites.
 fn approximation(body: &mut String, infer: &InferenceBlock, lines: Vec<(String, String)>) {
     let rows = lines
         .into_iter()
@@ -266,7 +266,7 @@ fn approximation(body: &mut String, infer: &InferenceBlock, lines: Vec<(String, 
     sampled_sites(body, infer);
 }
 
-/// Formats the sizes of a shape: `3 × 4`.
+/// Formats the sizes of a shape, for example as `3 × 4`.
 fn sizes(shape: &Shape) -> String {
     let sizes = shape.resolve(&Sizes::default());
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -344,7 +344,7 @@ fn cost(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome) {
     table(body, "Cost", &["", ""], rows);
 }
 
-/// Returns HTML in which the words between backticks are code.
+/// Converts text to HTML. Words between backticks are formatted as code.
 pub(super) fn ticked(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(at, part): (usize, &str)| match at % 2 {
@@ -354,7 +354,7 @@ pub(super) fn ticked(text: &str) -> String {
     parts.map(part).collect()
 }
 
-/// Formats a number with a unit: `1.5 MiB`.
+/// Formats a number with a unit, for example as `1.5 MiB`.
 fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
     let mut value = value as f64;
     let mut unit = 0;
@@ -368,7 +368,8 @@ fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
         .to_owned()
 }
 
-/// Writes a table of cells that are already HTML. Writes nothing if there are no rows.
+/// Writes a table whose cells are already HTML. If the table does not have rows, nothing is
+/// written.
 pub(super) fn table(body: &mut String, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

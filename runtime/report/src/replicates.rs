@@ -1,5 +1,5 @@
-//! Prior and posterior predictive checks: data sets that a model predicts for the training rows, before and after the fit, compared with the observed
-//! data.
+//! Prior and posterior predictive checks. A model predicts data sets for the training rows, before and after the fit. These data sets are compared
+//! with the observed data.
 
 use crate::export::chosen;
 use bnnc_abi::manifest::{InferenceBlock, NoPrior, Output, OutputKind};
@@ -21,15 +21,16 @@ use std::sync::Arc;
 /// The number of replicated data sets.
 const REPLICATES: usize = 40;
 
-/// The largest number of rows in a replicated data set.
+/// A replicated data set has at most this number of rows.
 const ROWS: usize = 2000;
-/// The smallest number of rows in a replicated data set. This number is used even for a large network.
+/// A replicated data set has at least this number of rows, even if the network is large.
 const FEWEST: usize = 100;
 
-/// The product of the numbers of rows, data sets and parameters for which the replicates take about a second on one thread.
+/// A limit on the work for replicated data: the number of rows times the number of data sets times the number of parameters. This amount of work
+/// takes about a second on one thread.
 const WORK: usize = 1 << 32;
 
-/// The statistics that are computed for each data set, with their names.
+/// The name of a statistic, and the function that computes it for a data set.
 type Statistic = (&'static str, fn(&[f64]) -> f64);
 
 const STATISTICS: [Statistic; 4] = [
@@ -43,24 +44,24 @@ const STATISTICS: [Statistic; 4] = [
     }),
 ];
 
-/// An output of a model, with its observed values and the predicted data sets.
+/// An output of a model, with its observed values and the data sets that the model predicts.
 #[derive(Clone, Debug)]
 pub struct PredictiveCheck {
-    /// The column of the output.
+    /// The name of the output's column.
     pub column: String,
-    /// The names of the classes of the output; `None` if the output is a number.
+    /// The names of the classes. `None` if the output is a number.
     pub classes: Option<Vec<String>>,
-    /// The observed values or classes.
+    /// The observed values of the output, or the observed classes.
     pub observed: Vec<f64>,
-    /// True if the posterior data sets are drawn with a single value of each parameter.
+    /// True if all posterior predictive data sets are drawn with the same parameter values.
     pub is_point: bool,
-    /// The posterior predictive data sets; empty if the output does not have draws.
+    /// The posterior predictive data sets. The vector is empty if draws of the output cannot be made.
     pub posterior: Vec<Vec<f64>>,
     /// The prior predictive data sets, or the reason why they cannot be drawn.
     pub prior: Result<Vec<Vec<f64>>, NoPrior>,
 }
 
-/// Returns the checks of the outputs with one number or one class per row.
+/// Returns the predictive checks of those outputs that have one number or one class per row.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if some columns do not fit the program.
@@ -131,7 +132,7 @@ pub fn checks(
     Ok(all)
 }
 
-/// Returns the names of the classes of an output, or their indices as text if they have no names.
+/// Returns the names of the classes of an output. If the classes do not have names, returns their indices as text.
 fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),
@@ -139,10 +140,10 @@ fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     }
 }
 
-/// Data sets, by output and index.
+/// Predicted data sets. The first index is that of the output, and the second that of the data set.
 type Sets = Vec<Vec<Vec<f64>>>;
 
-/// Returns the posterior predictive data sets of each output; empty if predictions integrate over some weights.
+/// Returns the posterior predictive data sets of each output. The result is empty if predictions integrate over some weights.
 fn posterior(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -185,7 +186,7 @@ fn prior(
     sets((infer, "prior"), outcome, &mut predictor, context).map(Ok)
 }
 
-/// Draws data sets of each output: the draws of the predictor, or classes from their probabilities.
+/// Draws data sets for each output. They consist of the draws of the predictor, or of classes that are drawn from their probabilities.
 fn sets(
     (infer, stage): (&InferenceBlock, &str),
     outcome: &InferenceOutcome,
@@ -211,7 +212,7 @@ fn sets(
     Ok(all)
 }
 
-/// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first` is the index of the first row.
+/// Draws classes from their probabilities, `[draws, rows]`. The result is empty for outputs that are numbers. `first` is the index of the first row.
 fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes.max(1),
@@ -236,7 +237,7 @@ fn sd(values: &[f64]) -> f64 {
     (squares / values.len().max(1) as f64).sqrt()
 }
 
-/// Returns the relative frequency of each class.
+/// Returns the relative frequency of each class among the values.
 pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     let share = |class: usize| {
         let own = values.iter().filter(|value| **value == class as f64);
@@ -245,14 +246,14 @@ pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     (0..classes).map(share).collect()
 }
 
-/// Returns the mean of a statistic over some data sets, and the ends of its central 90 %.
+/// Returns the mean of a statistic over data sets, and the two ends of the central 90 % of its values.
 pub fn spread(values: &[f64]) -> (f64, f64, f64) {
     let sorted = sorted(values.iter().copied());
     (mean(values), quantile(&sorted, 0.05), quantile(&sorted, 0.95))
 }
 
 impl PredictiveCheck {
-    /// Returns the part of `result.json`: statistics of the observed values and of predicted data sets.
+    /// Returns the check as a part of `result.json`: statistics of the observed values and of the predicted data sets.
     pub fn json(&self) -> Value {
         let of = |sets: &[Vec<f64>]| match &self.classes {
             Some(names) => {

@@ -1,4 +1,4 @@
-//! The result object (`run --json`, `result.json`) and the printed table.
+//! The results of a run as JSON (`run --json`, `result.json`) and as the printed table.
 
 mod posterior;
 
@@ -19,7 +19,7 @@ use bnnc_inference::summary::SiteSummary;
 use bnnc_mcmc::loo::LooEstimate;
 use serde_json::{Map, Value, json};
 
-/// Returns the result object. Only `seconds` differs between runs with the same seed.
+/// Returns the results as a JSON object. If two runs have the same seed, only `seconds` differs.
 pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     let mut infers = Map::new();
     for outcome in &result.outcomes {
@@ -68,7 +68,7 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     value
 }
 
-/// Returns a diagnostic with its place, if it has one.
+/// Returns a diagnostic as JSON, with its place if it has one.
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
         "code": diagnostic.code.id,
@@ -79,7 +79,8 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
     })
 }
 
-/// Formats a place as `d.csv:12` or `model.bnn:3:5`: a file without its folder, which differs between machines, with row and column.
+/// Formats a place as `d.csv:12` or `model.bnn:3:5`: the file, the row and the column. The folder of the file is left out, because
+/// it differs between machines.
 pub fn place(at: &Place) -> Option<String> {
     let Place::File { path, row, column } = at else {
         return None;
@@ -89,7 +90,7 @@ pub fn place(at: &Place) -> Option<String> {
     Some(format!("{}{numbers}", file_name(path)))
 }
 
-/// Returns the files, rows and columns of the data, with the standardisation of inputs and targets.
+/// Returns a description of the data: files, rows and columns, and the standardisation of inputs and targets.
 fn data(manifest: &Manifest, result: &RunResult) -> Value {
     let mut all = Map::new();
     for spec in &manifest.data {
@@ -196,7 +197,7 @@ fn diagnostics(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
     value
 }
 
-/// Returns a line of the pruning table.
+/// Returns one line of the pruning table as JSON.
 fn pruned_json(line: &PruningLine) -> Value {
     json!({
         "fraction": line.fraction,
@@ -207,7 +208,7 @@ fn pruned_json(line: &PruningLine) -> Value {
     })
 }
 
-/// Returns a line of the rejection table.
+/// Returns one line of the rejection table as JSON.
 fn rejection_json((fraction, accuracies): &(f64, Vec<MetricOverSplits>)) -> Value {
     let mut value = json!({"fraction": fraction});
     if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
@@ -216,7 +217,7 @@ fn rejection_json((fraction, accuracies): &(f64, Vec<MetricOverSplits>)) -> Valu
     value
 }
 
-/// Returns the means of the metrics over the splits. With several splits, `NAME_se` is the standard error.
+/// Returns the mean of each metric over the splits. If there are several splits, `NAME_se` is the standard error of the mean.
 fn metrics(outcome: &InferenceOutcome) -> Value {
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     with_errors(&over_splits(&sets))
@@ -263,7 +264,7 @@ fn sites(sites: &[SiteSummary]) -> Value {
     Value::Object(sites.iter().map(one).collect())
 }
 
-/// Returns flat elements as nested arrays.
+/// Converts a flat sequence of elements to nested arrays with the given shape.
 fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
     match shape.split_first() {
         None => elements.next().map_or(Value::Null, finite),
@@ -286,7 +287,7 @@ pub fn table(manifest: &Manifest, result: &RunResult) -> String {
     text
 }
 
-/// Returns the part of the table about one inference block.
+/// Returns the part of the printed table that describes one inference block.
 pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let Some(last) = outcome.splits.last() else {
         return String::new();
@@ -323,7 +324,7 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
     text
 }
 
-/// Returns the pruning table: a line per fraction, a column per metric.
+/// Returns the pruning table. It has one line per fraction and one column per metric.
 fn pruning_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
@@ -356,7 +357,7 @@ fn pruning_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     text
 }
 
-/// Returns the metrics of rotated test rows: a line per angle.
+/// Returns the table of metrics for rotated test rows. It has one line per angle.
 fn turned_table(outcome: &InferenceOutcome) -> String {
     let lines = outcome.turned();
     let Some((_, first)) = lines.first() else {
@@ -375,7 +376,7 @@ fn turned_table(outcome: &InferenceOutcome) -> String {
     text + "\n\n"
 }
 
-/// Returns the rejection table: a line with the fractions, then one line for each class output.
+/// Returns the rejection table. The first line lists the rejected fractions, and each output that is a class has one more line.
 fn rejection_table(outcome: &InferenceOutcome) -> String {
     let lines = outcome.rejection();
     let Some((_, first)) = lines.first() else {
@@ -396,12 +397,12 @@ fn rejection_table(outcome: &InferenceOutcome) -> String {
     text + "\n"
 }
 
-/// Returns the name of a metric without its output: `rmse` for `y.rmse`.
+/// Returns the name of a metric without its output, for example `rmse` for `y.rmse`.
 pub fn what(metric: &str) -> &str {
     metric.rsplit('.').next().unwrap_or(metric)
 }
 
-/// Returns the metrics of a pruning table: the error metrics, and the scores of the predictive distribution.
+/// Returns the metrics that the pruning table shows: the error metrics, and the scores of the predictive distribution.
 pub fn shown(line: &PruningLine) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
     let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
     line.metrics
@@ -409,12 +410,12 @@ pub fn shown(line: &PruningLine) -> impl Iterator<Item = &(String, f64, Option<f
         .filter(move |(name, ..)| wanted.contains(&what(name)))
 }
 
-/// Rounds a number to its meaningful digits: `98`, `99.5`.
+/// Rounds a number to its meaningful digits, for example to `98` or `99.5`.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// Returns the leave-one-out estimates for `result.json`.
+/// Returns the leave-one-out estimates as a part of `result.json`.
 fn loo(LeftOut { total, draws, .. }: &LeftOut) -> Value {
     let pair = |name: &str, estimate: LooEstimate| {
         [

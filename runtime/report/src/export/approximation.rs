@@ -1,4 +1,4 @@
-//! Draws of approximations as a Zarr store with the same groups as for chains.
+//! Writes draws of approximations as a Zarr store. The store has the same groups as for chains.
 
 use super::Subject;
 use super::predictive::{MOST, per_block};
@@ -9,17 +9,17 @@ use bnnc_inference::draws::StateDraws;
 use bnnc_inference::posterior::Posterior;
 use std::path::Path;
 
-/// The number of draws that are written, if the limits below allow it.
+/// This number of draws is written if the limits below allow it.
 const DRAWS: usize = 1000;
 
-/// The maximum number of parameter values that are written, over all draws (32 MiB).
+/// At most this number of parameter values is written, summed over all draws (32 MiB).
 const NUMBERS: usize = 1 << 22;
 /// If [`NUMBERS`] allows fewer draws than this, no store is written.
 const FEWEST: usize = 10;
 
-/// Writes `posterior`, `observed_data` and, unless they are too large, `log_likelihood` and `posterior_predictive` of the training rows, in the
-/// original units of the target, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in
-/// `posterior.safetensors`.
+/// Writes the draws as one chain. The store contains the groups `posterior` and `observed_data`. Unless they are too large, it also contains
+/// the groups `log_likelihood` and `posterior_predictive` for the training rows. Targets are in their original units. If there are too many
+/// parameters, no store is written. Their distribution is still in `posterior.safetensors`.
 ///
 /// # Errors
 /// Fails if a file cannot be written, or if there is too little memory.

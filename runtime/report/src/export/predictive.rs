@@ -1,4 +1,4 @@
-//! The log likelihoods and predictions of the training rows under the draws, and the observed values.
+//! Writes the observed values of the training rows, and their log likelihoods and predictions under the draws.
 
 use super::{Export, Subject, kind_of};
 use bnnc_abi::manifest::{Output, OutputKind};
@@ -13,11 +13,11 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// Without a request for PSIS-LOO, log likelihoods and predictions are written only if the number of rows times the number of draws of all chains is
-/// at most this number (128 MiB each).
+/// Log likelihoods and predictions are written only if the number of rows times the number of all draws is at most this number (128 MiB each). If the
+/// program requests PSIS-LOO, they are always written.
 pub(super) const MOST: usize = 1 << 24;
 
-/// The largest product of rows and draws in memory at a time.
+/// At most this number of predictions (rows times draws) is in memory at the same time.
 const BLOCK: usize = 1 << 20;
 
 impl Subject<'_> {
@@ -25,8 +25,8 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// Returns the dimension of the rows, labelled with the row numbers in the file (counted over all files if there are several), followed by the
-    /// dimensions of an output with this number of elements.
+    /// Returns the dimensions of an output with `elements` elements per row. The first dimension is that of the rows. Its labels are the row numbers
+    /// in the file. If there are several files, rows are counted over all of them.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<ZarrDim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
         let mut dims = vec![ZarrDim::named("row", rows)];
@@ -41,7 +41,7 @@ impl Subject<'_> {
         dims
     }
 
-    /// Writes the targets of the training rows, in original units.
+    /// Writes the observed targets of the training rows, in original units.
     pub(super) fn observed(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let dataset = &self.outcome.dataset;
         let observed = |output: &Output| {
@@ -64,7 +64,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Writes the log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a chain.
+    /// Writes the log likelihood of every row under every draw, and a prediction of its target. `block` computes both for some draws of a chain.
     pub(super) fn write_predictive(
         &self,
         store: &mut ZarrStore,
@@ -79,7 +79,7 @@ impl Subject<'_> {
             for first in (0..draws).step_by(per_block) {
                 let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
-                // An output that is observed in parts has neither log likelihoods nor predictions.
+                // An output of which only parts are observed has neither log likelihoods nor predictions.
                 for ((output, found), written) in
                     each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
                 {
@@ -116,7 +116,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Returns the predictions of each output of all rows, from the draws that the predictor was set to. `first` is the index of the first draw.
+    /// Returns the predictions of each output for all rows, computed from the draws that are set in `predictor`. `first` is the index of the first of
+    /// these draws.
     pub(super) fn block(&self, predictor: &mut Predictor, first: usize) -> Result<Vec<Block>, Stop> {
         let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
         let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
@@ -141,8 +142,8 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first_draw` and `first_row` are the indices of the first draw and
-    /// of the first row.
+    /// Draws classes from their probabilities, `[draws, rows]`. The result is empty for outputs that are numbers. `first_draw` and `first_row` are
+    /// the indices of the first draw and the first row.
     fn classes(
         &self,
         output: &Output,
@@ -170,7 +171,7 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the log likelihood of every row under every draw, and a prediction of its target.
+    /// Writes the log likelihood of every row under every draw of the chains, and a prediction of its target.
     pub(super) fn predictive(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
         let wanted = match self
@@ -199,7 +200,7 @@ impl Export<'_> {
             })
     }
 
-    /// Returns the states at some draws of a chain: `[draws, ..]` for the states that are sampled.
+    /// Returns the states at some draws of a chain. States that are sampled have the shape `[draws, ..]`.
     fn states(&self, chain: usize, draws: Range<usize>) -> Result<StateValues, Stop> {
         let store = &self.sampled.chains[chain].store;
         let records = store.records(draws)?;
@@ -213,7 +214,7 @@ impl Export<'_> {
     }
 }
 
-/// The variables of an output, created once there is something to write.
+/// The variables of an output in the store. They are created when their first values are written.
 #[derive(Clone, Copy, Default)]
 struct Written {
     likelihood: Option<VariableId>,
@@ -228,34 +229,34 @@ fn variable<'a>(output: &'a Output, kind: ZarrType, dims: &'a [ZarrDim]) -> Zarr
     }
 }
 
-/// The predictions of all rows from some draws: `[draws, rows, ..]`.
+/// The predictions for all rows, computed from some draws, `[draws, rows, ..]`.
 #[derive(Default)]
 pub(super) struct Block {
     log_likelihood: Vec<f64>,
-    /// The draws of the target; empty if the distribution does not have a sampler.
+    /// Draws of the target. The vector is empty if the distribution does not have a sampler.
     draw: Vec<f64>,
 }
 
-/// Computes the predictions of each output from some draws of a chain.
+/// A function that computes the predictions of each output from some draws of a chain.
 pub(super) type BlockOf<'a> = dyn FnMut(usize, Range<usize>) -> Result<Vec<Block>, Stop> + 'a;
 
-/// Returns the number of draws whose predictions are in memory at a time.
+/// Returns the number of draws whose predictions are in memory at the same time.
 pub(super) fn per_block(rows: usize, draws: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(1, draws.max(1))
 }
 
-/// Returns the class that a uniform number selects.
+/// Returns the class that is drawn with a uniform number.
 pub(crate) fn chosen(probabilities: &[f64], uniform: f64) -> usize {
     let mut sum = 0.0;
     let above = probabilities.iter().position(|probability| {
         sum += probability;
         uniform < sum
     });
-    // Rounding may leave the sum slightly below one.
+    // Because of rounding, the sum of the probabilities may be slightly below one. In this case, the last class is drawn.
     above.unwrap_or(probabilities.len().saturating_sub(1))
 }
 
-/// Copies a block of rows to its place in a matrix of draws by rows (by elements).
+/// Copies a block of rows to its place in a matrix of shape `[draws, rows, ..]`.
 fn put(matrix: &mut Vec<f64>, block: &[f64], (draws, rows): (usize, usize), range: &Range<usize>) {
     let width = block.len() / (draws * range.len()).max(1);
     matrix.resize(draws * rows * width, 0.0);

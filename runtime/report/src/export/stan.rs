@@ -1,4 +1,4 @@
-//! Draws as Stan CSV.
+//! Writes draws as Stan CSV files.
 
 use super::Export;
 use bnnc_abi::manifest::InferenceBlock;
@@ -9,10 +9,10 @@ use bnnc_data::write::stan_csv::{ChainWriter, CsvSite, Settings};
 use std::fs;
 use std::path::Path;
 
-/// The number of elements of sites above which no table is written, since no tool reads lines of a megabyte.
+/// If all sites together have more elements than this, no file is written, because no tool reads lines of a megabyte.
 const COLUMNS: usize = 1 << 14;
 
-/// Returns the number of elements of all sites that an inference block samples, if there are too many for Stan CSV.
+/// Returns the number of elements of all sampled sites if it is too large for Stan CSV.
 pub fn too_long(infer: &InferenceBlock) -> Option<usize> {
     infer.sampling()?;
     let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
@@ -21,7 +21,7 @@ pub fn too_long(infer: &InferenceBlock) -> Option<usize> {
 }
 
 impl Export<'_> {
-    /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, to a folder, which is created if necessary.
+    /// Writes one file per chain, `INFER_1.csv`, `INFER_2.csv` and so on, to a folder. The folder is created if it does not exist.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if there is too little memory.
@@ -38,8 +38,7 @@ impl Export<'_> {
         }
         let made = fs::create_dir_all(folder);
         made.map_err(|error| bnnc_core::diagnostics::cannot_write(folder, &error.to_string()))?;
-        // Files of additional chains from an earlier run are removed, because tools would read them as chains
-        // of this run.
+        // An earlier run may have had more chains. Their files are removed, because tools would read them as chains of this run.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;
@@ -61,7 +60,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// Returns the names of the elements of a site; empty if none of its axes has names.
+    /// Returns the names of the elements of a site. The result is empty if no axis of the site has names.
     fn element_names(&self, site: usize) -> Vec<String> {
         let (name, shape, names) = (
             &self.of.infer.reports[site].name,
@@ -118,8 +117,8 @@ impl Export<'_> {
         Ok(file.finish()?)
     }
 
-    /// Writes the draws of a chain, the first of which has the index `before`. `block` holds the values of each site. Returns the number of draws
-    /// written.
+    /// Writes the draws of a chain as lines. `before` is the index of the first draw. `block` holds the values of each site. Returns the number
+    /// of draws that were written.
     fn lines(
         &self,
         file: &mut ChainWriter,

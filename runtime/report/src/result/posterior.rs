@@ -1,4 +1,4 @@
-//! The posterior in the printed table: the parameters that the program declares, followed by the parameters of its layers.
+//! The part of the printed table about the posterior. The parameters that the program declares come first, and the parameters of layers follow.
 
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::sampling::DiagnosedQuantities;
@@ -8,11 +8,11 @@ use bnnc_data::metrics::DrawSummary;
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::summary::SiteSummary;
 
-/// The largest number of elements of a declared parameter with one line each. Larger parameters, and the parameters of layers, have one line with
-/// ranges.
+/// If a declared parameter has at most this number of elements, each has its own line. Larger parameters, and the parameters of layers, have a
+/// single line with ranges.
 const LINES: usize = 16;
 
-/// The largest number of elements with one line each, for a parameter that `report` names.
+/// If `report` names a parameter and it has at most this number of elements, each has its own line.
 const NAMED_LINES: usize = 100;
 
 /// Returns whether `report` names a parameter.
@@ -23,7 +23,7 @@ fn is_named(infer: &InferenceBlock, site: &str) -> bool {
     }
 }
 
-/// Returns whether a parameter is shown in the table. All parameters are shown if `report` does not name any.
+/// Returns whether the table shows a parameter. If `report` does not name any parameters, all are shown.
 fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
     let names_some = matches!(
         infer.sampling().map(|sampling| &sampling.options.report),
@@ -32,7 +32,7 @@ fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
     !names_some || is_named(infer, site)
 }
 
-/// Returns the table; empty if there are no parameters.
+/// Returns the part of the table about the posterior. It is empty if there are no parameters.
 pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
@@ -58,8 +58,7 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         .clamp(24, 48);
     let mut text = String::new();
     if !single.is_empty() {
-        // The weights that are integrated over depend on the row, so these summaries describe the iterates, not the
-        // box.
+        // The weights over which predictions integrate depend on the row. These summaries therefore describe the iterates and not the box.
         let title = match (infer.integrates(), infer.finds_point()) {
             (true, _) => "of the iterates, not of the box",
             (false, true) => "estimate",
@@ -87,13 +86,14 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     text
 }
 
-/// Returns a line of the table without trailing blanks.
+/// Returns one line of the table, without blanks at its end.
 fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
     let cells = cells.map(|cell| format!(" {cell:>10}")).concat();
     format!("  {}\n", format!("{name:<width$}{cells}").trim_end())
 }
 
-/// Formats ranges: `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`, or `16 values: -0.5 to 1.2` for a point.
+/// Formats the ranges of a large parameter as `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`. For a point estimate, the format is
+/// `16 values: -0.5 to 1.2`.
 fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     let range = |of: fn(&DrawSummary) -> f64| {
         let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
@@ -114,7 +114,7 @@ fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     }
 }
 
-/// Returns the lines that list the parameters without a summary and the file with their values.
+/// Returns lines that list the parameters without a summary, and the file that contains their values.
 fn left_out(infer: &InferenceBlock, outcome: &InferenceOutcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));
