@@ -1,4 +1,5 @@
-//! Predictions of the cost of a run before it starts: one step, and the memory for reading, splitting, training, predicting and summarising.
+//! Predicts the cost of a run before it starts. The cost is that of one step, and the memory for reading, splitting, training, predicting and
+//! summarising.
 
 pub mod advice;
 pub mod fitting;
@@ -17,8 +18,8 @@ use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
 /// Sets the cost of a step and the predicted peak memory of every inference block, for these data and the current options. The peak is the largest
-/// number of bytes in use during the inference run on one thread, including the results of earlier inference blocks. `schemas`, by data item, are
-/// stored in the manifest, so that peaks for other options can be computed from it.
+/// number of bytes that are in use at the same time while the block runs on one thread. It includes the results of earlier inference blocks.
+/// `schemas` holds the schema of each data item. It is stored in the manifest, so that peaks for other options can be computed later.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -32,29 +33,31 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     }
 }
 
-/// Returns the number of bytes of the matrices in the precision of a Laplace approximation; `None` if its data are not known, and for other methods.
+/// Returns the number of bytes that the matrices in the precision of a Laplace approximation take. Returns `None` if the data are not known, and for
+/// all other methods.
 pub fn precision(manifest: &Manifest, infer: &InferenceBlock) -> Option<u64> {
     let laplace = infer.laplace()?;
     Some(memory::precision(laplace, trained(manifest, infer)?))
 }
 
-/// Returns the number of training examples of an inference block.
+/// Returns the number of training examples of an inference block. Returns `None` if the data are not known.
 fn trained(manifest: &Manifest, infer: &InferenceBlock) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
     Some(infer.examples(schema.train))
 }
 
-/// Returns the number of bytes that the results of a finished inference block take, for a number of rows and iterates.
+/// Returns the number of bytes that the results of a finished inference block take. The arguments are the number of rows and the planned number of
+/// iterates.
 fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
 
-/// The bytes of a data item as a file, as a table and as rows.
+/// The number of bytes that a data item takes: as a file, as a table, and as rows.
 struct Data {
     file: u64,
     table: u64,
     rows: u64,
-    /// The bytes of the row numbers of each part, while the rows are split.
+    /// The bytes of the row numbers of each part of the data, while the rows are split.
     parts: u64,
 }
 
@@ -69,7 +72,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` files are first held as bytes, one per number, and converted to reals later.
+    // The inputs of `idx` files are read as bytes, with one byte per number. They are converted to reals later.
     let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {
@@ -100,7 +103,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
                 0
             }),
         table: per_row * all + shared,
-        // The row numbers are included.
+        // The number of bytes includes the row numbers.
         rows: used * (schema.inputs as u64 * NUMBER + copied + NUMBER) + shared,
         parts: all * (NUMBER + 1),
     }
@@ -110,14 +113,15 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.iter().filter(|field| field.per_example)
 }
 
-/// Returns the fields that are stored in rows in addition to the inputs.
+/// Returns the fields that are stored for each row in addition to the inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
     let is_pair = spec.format.contents() == Contents::Pair;
     let target = schema.target.as_ref();
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// Returns the peak bytes of training, predictions, leave-one-out estimates (if a comparison needs them) and summaries, with `planned` iterates.
+/// Returns the peak number of bytes of four tasks: training, predictions, summaries and, if a comparison needs them, leave-one-out estimates.
+/// `planned` is the number of iterates.
 fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = MemoryExtent {
@@ -137,7 +141,7 @@ fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, plann
     finding.max(sum(&[results, predicting.max(summing).max(pruning)]))
 }
 
-/// Returns whether a thread that runs the inference keeps the workspace of matrix products.
+/// Returns whether each thread of the inference run keeps a workspace for matrix products.
 fn multiplies(infer: &InferenceBlock) -> bool {
     fn calls(steps: &[PlanStep]) -> bool {
         steps.iter().any(|step| match step {
@@ -151,7 +155,8 @@ fn multiplies(infer: &InferenceBlock) -> bool {
         .any(|artifact| calls(&artifact.plan.steps))
 }
 
-/// Returns the bytes needed to rank the weights or to predict with masks afterwards, whichever is larger.
+/// Returns the number of bytes that pruning needs. The weights are ranked first, and predictions with masks follow. The result is the larger of the
+/// two numbers.
 fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports
@@ -165,11 +170,11 @@ fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
     let draws = infer.predictive_draws();
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
-    // Scoring also holds the ratios, the order and the masks.
+    // While the predictions are scored, the ratios, the order and the masks are in memory too.
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// Returns the number of bytes of the draws behind the summaries of small sites, for an approximation with `members` members.
+/// Returns the number of bytes of the draws from which small sites are summarised, for an approximation with `members` members.
 fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
@@ -179,12 +184,12 @@ fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
         weights,
         noise,
     } = bnnc_methods::of(infer).summing(members);
-    // All draws of each site are in memory and, during one call, also the draws of one site and of the weights.
+    // All draws of each site are in memory. During one call, the draws of one site and of the weights are in memory too.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }
 
-/// Returns the number of bytes of the columns of predictions.
+/// Returns the number of bytes that the columns of predictions take.
 fn predictions(infer: &InferenceBlock, schema: &Schema) -> u64 {
     let columns = infer.outputs.iter().map(|output| match output.kind {
         OutputKind::Classes(classes) => classes as u64,
@@ -192,6 +197,6 @@ fn predictions(infer: &InferenceBlock, schema: &Schema) -> u64 {
         OutputKind::Real | OutputKind::Count => 5,
     });
     let columns: u64 = columns.sum();
-    // The row numbers are included.
+    // The number of bytes includes the row numbers.
     scored(infer, schema) as u64 * (columns + 1) * NUMBER
 }

@@ -1,4 +1,5 @@
-//! The diagnostic about an inference block that needs too much memory, with advice on options that need less.
+//! The diagnostic for an inference block that needs too much memory. It advises options that need less
+//! memory.
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
@@ -8,7 +9,7 @@ use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_core::diagnostics::{TOO_LITTLE_MEMORY, error, size};
 use bnnc_methods::laplace::memory;
 
-/// Returns the diagnostic of an inference block whose predicted memory is above the limit.
+/// Returns the diagnostic for an inference block whose predicted memory is above the limit.
 pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Diagnostic {
     let name = &infer.name;
     let text = format!(
@@ -37,7 +38,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64
     }
 }
 
-/// Adds advice for a Laplace approximation, whose matrices take most of the memory.
+/// Adds advice for a Laplace approximation. Its matrices take most of the memory.
 fn too_large(
     (manifest, infer): (&Manifest, &InferenceBlock),
     laplace: &Laplace,

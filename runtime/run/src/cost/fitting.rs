@@ -1,4 +1,4 @@
-//! Smaller Laplace approximations that fit into a memory limit, found by evaluating the cost model for each.
+//! Finds smaller Laplace approximations that fit into a memory limit. The cost model is evaluated for each of them.
 
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
@@ -8,29 +8,30 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// The number of larger sizes that are tried after a size that fits. Larger subnetworks have smaller blocks of rows and may therefore need less
-/// memory, so that a larger size may fit although a smaller one does not.
+/// The number of larger sizes that are tried after a size that fits. A larger subnetwork uses smaller blocks of rows, and may therefore need less
+/// memory. A larger size can fit even if a smaller size does not.
 const ABOVE: usize = 64;
 
-/// A smaller approximation that would fit.
+/// A smaller approximation that fits into the memory limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// A subnetwork of this size. A subnetwork with one more weight would not fit.
     Subnetwork {
-        /// The number of weights.
+        /// The number of weights in the subnetwork.
         size: usize,
-        /// The options to write.
+        /// The options of the program that request the subnetwork.
         options: String,
     },
-    /// The requested subnetwork, chosen by a score that needs less memory. The text has the options to write.
+    /// The requested subnetwork, whose weights are chosen by a score that needs less memory. The text holds the options that request it.
     Chosen(String),
-    /// A kernel of this number of rows, chosen at random. A kernel with one more row would not fit.
+    /// A kernel with this number of rows, which are chosen at random. A kernel with one more row would not fit.
     Rows(usize),
-    /// A diagonal precision of the same weights.
+    /// A diagonal precision for the same weights.
     Diagonal,
 }
 
-/// Returns the approximations that would fit into `limit` bytes if they replaced one inference block of a manifest with schemas.
+/// Returns the approximations that would fit into `limit` bytes if they replaced one inference block. The manifest must contain the schemas of the
+/// data.
 pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
     let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
@@ -47,7 +48,7 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
         let of_size = |size| as_subnetwork(infer, laplace, (size, &by));
         let wanted = wanted(laplace);
         let size = room.largest(wanted, &of_size);
-        // A cheaper score is only offered if more weights fit with it.
+        // A cheaper score is offered only if it allows more weights.
         if size > most {
             most = size;
             let options = written(laplace, (size, &by));
@@ -74,7 +75,8 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
     offers
 }
 
-/// Returns the size of the subnetwork or, if there is no subnetwork, the number of weights from which a subnetwork could be chosen.
+/// Returns the size of the requested subnetwork. If the program does not request a subnetwork, returns the number of weights from which a subnetwork
+/// could be chosen.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
@@ -82,7 +84,7 @@ fn wanted(laplace: &Laplace) -> usize {
     }
 }
 
-/// Returns the scores that may rank the weights: the requested one, and the cheapest one.
+/// Returns the scores by which the weights may be ranked: the requested score and the cheapest score.
 fn scores(laplace: &Laplace) -> Vec<Score> {
     match &laplace.options.over {
         Over::Subnetwork { by, .. } if *by == Score::Marginal => vec![Score::Marginal, Score::Diagonal],
@@ -94,7 +96,7 @@ fn scores(laplace: &Laplace) -> Vec<Score> {
     }
 }
 
-/// Returns the options that request a subnetwork.
+/// Returns the options of a program that request a subnetwork of this size.
 fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
     let by = match by {
         Score::Diagonal if !laplace.options.over.is_subnetwork() => String::new(),
@@ -107,7 +109,7 @@ fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
     format!("{structure}over = subnetwork({size}{by})")
 }
 
-/// Returns the inference with a subnetwork of this size.
+/// Returns the inference block with a subnetwork of this size.
 fn as_subnetwork(infer: &InferenceBlock, laplace: &Laplace, (size, by): (usize, &Score)) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -130,7 +132,7 @@ fn as_subnetwork(infer: &InferenceBlock, laplace: &Laplace, (size, by): (usize, 
     infer
 }
 
-/// Returns the inference with a kernel of this number of rows.
+/// Returns the inference block with a kernel of this number of rows.
 fn with_rows(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -139,7 +141,7 @@ fn with_rows(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> Inferenc
     infer
 }
 
-/// Returns the inference with a diagonal precision of the same weights.
+/// Returns the inference block with a diagonal precision for the same weights.
 fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -155,7 +157,7 @@ fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> 
     infer
 }
 
-/// Makes all weights random, and removes the programs that compute whole Jacobians.
+/// Makes all weights random, so that there is no subnetwork, and removes the programs that compute whole Jacobians.
 fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
@@ -164,7 +166,7 @@ fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) 
     without_jacobians(laplace);
 }
 
-/// Removes the programs that only whole Jacobians and Kronecker factors need.
+/// Removes the programs that are needed only for whole Jacobians and Kronecker factors.
 fn without_jacobians(laplace: &mut Laplace) {
     laplace.blocks = Vec::new();
     let programs = &mut laplace.programs;
@@ -173,7 +175,7 @@ fn without_jacobians(laplace: &mut Laplace) {
     programs.turned = None;
 }
 
-/// Returns a program with this plan, for predicting its memory. Its code belongs to another program and is never run.
+/// Returns a program with this plan, whose memory can then be predicted. The code of the program belongs to another program and is never run.
 fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     Artifact {
         plan: Arc::new(plan.clone()),
@@ -181,7 +183,7 @@ fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     }
 }
 
-/// The position of an inference block in the list of inference blocks, and a memory limit.
+/// The position of an inference block in the list of inference blocks, and the memory limit.
 struct Room {
     manifest: Manifest,
     position: usize,
@@ -189,7 +191,7 @@ struct Room {
 }
 
 impl Room {
-    /// Returns whether an inference block fits at this position.
+    /// Returns whether an inference block fits into the limit if it is run at this position.
     fn fits(&mut self, infer: InferenceBlock) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest, self.manifest.infers.iter())
@@ -199,8 +201,8 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// Searches for the largest size up to `all` at which an inference block fits. After a size whose next size does not fit, up to [`ABOVE`] larger
-    /// sizes are tried. Returns 0 if the block does not fit at size 1.
+    /// Searches for the largest size, up to `all`, with which an inference block fits. If a size fits but the next size does not, up to [`ABOVE`]
+    /// larger sizes are tried. Returns 0 if the block does not fit with size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let mut found = 0;
         let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));
@@ -213,8 +215,8 @@ impl Room {
         found
     }
 
-    /// Returns, by bisection between `fitting` and `all`, a size at which the block fits. The block does not fit at the next size, unless the size
-    /// is `all`.
+    /// Searches by bisection between `fitting` and `all` for a size with which the block fits. The block does not fit with the next size, unless the
+    /// result is `all`.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {

@@ -1,4 +1,4 @@
-//! The peak memory of a run during each of its inference blocks, including the results of earlier blocks.
+//! The peak memory of a run while each of its inference blocks runs. It includes the results of earlier blocks.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Start};
@@ -9,23 +9,23 @@ use std::collections::{HashMap, HashSet};
 /// The peak memory of an inference block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peak {
-    /// All bytes that are held at the peak.
+    /// The number of all bytes that are in use at the peak.
     pub bytes: u64,
-    /// The part of the peak that consists of the results of earlier inference blocks.
+    /// The number of these bytes that belong to the results of earlier inference blocks.
     pub earlier: u64,
 }
 
-/// Returns the number of bytes that the results of earlier inference blocks take at the memory peak of this one.
+/// Returns the number of bytes that the results of earlier inference blocks take when `infer` reaches its peak.
 pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
     peak.map_or(0, |peak| peak.earlier)
 }
 
-/// Returns whether an inference block fits into `limit` bytes if only it and the inferences that it needs are run.
+/// Returns whether an inference block fits into `limit` bytes if a run consists only of this block and of the blocks that it needs.
 pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
-    // Every inference comes after the inferences that it needs.
+    // Every inference block comes after the blocks that it needs.
     for infer in manifest.infers.iter().rev() {
         if wanted.contains(&*infer.name) {
             wanted.extend(infer.needs());
@@ -39,12 +39,12 @@ pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bo
     peaks(manifest, alone).iter().all(is_within)
 }
 
-/// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference block are not known.
+/// Returns the peak of each inference block, in the order in which the blocks run. Returns `None` if the data of a block are not known.
 pub(super) fn peaks<'a>(
     manifest: &Manifest,
     infers: impl Iterator<Item = &'a InferenceBlock>,
 ) -> Vec<Option<Peak>> {
-    // The bytes of data and of the results of inferences, so far.
+    // The bytes that the data and the results of earlier inference blocks take so far.
     let (mut kept, mut found) = (0, 0);
     let mut read = HashSet::new();
     let (mut workspace, mut packed) = (0, 0);
@@ -71,7 +71,7 @@ pub(super) fn peaks<'a>(
             false => sum(&[kept, found, data.file, data.table]),
         };
         if !is_read {
-            // With several splits the table is kept. With one split the rows are kept instead.
+            // If there are several splits, the table stays in memory. If there is one split, the rows stay in memory instead.
             kept += if splits > 1 { data.table } else { data.rows };
         }
         if multiplies(infer) {
@@ -79,7 +79,8 @@ pub(super) fn peaks<'a>(
         }
         packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // During the last split, the posteriors of the other splits are in memory, and also the predictions of the previous split.
+        // During the last split, two things are in memory: the posteriors of all other splits, and the predictions of the previous
+        // split.
         let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {
