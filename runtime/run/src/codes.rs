@@ -1,8 +1,8 @@
-//! The codes of the diagnostics of a run.
+//! The codes of all diagnostics that a run can report.
 
 use bnnc_base::diagnostic::Code;
 
-/// Returns the codes of all crates of a run, including those of the methods.
+/// Returns the codes of all crates that a run uses, including those of the inference methods.
 pub fn all() -> impl Iterator<Item = &'static Code> {
     let lists = [
         bnnc_core::diagnostics::CODES,

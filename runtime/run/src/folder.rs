@@ -1,15 +1,15 @@
-//! The folder of a run: the inventory of the run's own files, and the replacement of earlier results as a whole.
+//! The folder of a run: the inventory of the files that belong to the run, and the replacement of all earlier results at once.
 //!
-//! `manifest.json` names every file of the results. This inventory also contains the run's identity and the checksums of the files that `bnnc
-//! predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
+//! The inventory `manifest.json` names every file of the results. It also contains the identity of the run, and the checksums of the files that
+//! `bnnc predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
 //!
-//! 1. write an inventory of the old and the new names, which states that the results are being replaced,
+//! 1. write an inventory of the old and the new file names, which states that the results are being replaced,
 //! 2. move every new file to its place,
-//! 3. remove old files that are not among the new ones,
+//! 3. remove old files whose names are not among the new names,
 //! 4. write the new inventory.
 //!
-//! If the process ends before step 1, the old results are intact. If it ends later, `bnnc predict` rejects the folder because of the inventory, and
-//! the next run finds the names of all files in the inventory.
+//! If the process ends before step 1, the old results are intact. If it ends after step 1 but before step 4, the inventory states that the results
+//! are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics;
@@ -21,45 +21,45 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of the inventory.
+/// The file name of the inventory.
 const INVENTORY: &str = "manifest.json";
 
 /// The folder in which results are collected until all of them are written.
 const STAGE: &str = ".bnnc-results";
 
-/// The file of the states and draws of every inference block.
+/// The file that holds the states and draws of every inference block.
 pub const POSTERIOR: &str = "posterior.safetensors";
 
-/// The file of the run's inputs: a [`crate::out::SavedRun`].
+/// The file that holds the inputs of the run, as a [`crate::out::SavedRun`].
 pub const PROGRAM: &str = "program.json";
 
 /// The files from which predictions are made.
 const PARTS: [&str; 2] = [PROGRAM, POSTERIOR];
 
-/// The version of the layout of the inventory and of the files from which predictions are made.
+/// The version of the format of the inventory, and of the files from which predictions are made.
 const LAYOUT: u32 = 1;
 
-/// The inventory of the files of a run in a folder.
+/// The inventory of the files that a run wrote to a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     layout: u32,
     /// The checksum of the run's [`Fingerprint`].
     run: String,
-    /// True if no file is being replaced.
+    /// True if the results are complete, so that no file is being replaced.
     complete: bool,
-    /// True if the run failed before any inference had a result.
+    /// True if the run failed before any inference block had a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     failed: bool,
-    /// The files by their paths in the folder, with `/` between the parts.
+    /// The paths of the files relative to the folder. The parts of a path are separated by `/`.
     files: BTreeSet<String>,
-    /// The length and the CRC-32 of the files from which predictions are made.
+    /// For each file from which predictions are made, its length and its CRC-32.
     parts: BTreeMap<String, String>,
-    /// The CRC-32 of the inventory, computed with this field empty.
+    /// The CRC-32 of the text of the inventory. It is computed while this field is empty.
     checksum: String,
 }
 
 impl Inventory {
-    /// Reads the inventory of a folder; `None` if there is none.
+    /// Reads the inventory of a folder. Returns `None` if the folder does not have an inventory.
     ///
     /// # Errors
     /// Fails if the inventory has been changed since the run wrote it.
@@ -74,8 +74,8 @@ impl Inventory {
         let inventory = read.map_err(|error| diagnostics::damaged_part(&path, &error.to_string()))?;
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
-            // The text is generated again from the values that were read. If a value was changed, the checksum of the new text differs from the one
-            // in the file. If only the format was changed, the new text differs from the text in the file.
+            // The text is generated again from the values that were read. If a value was changed, the checksum of the new text differs from the
+            // checksum in the file. If only the formatting was changed, the new text differs from the text in the file.
             false => Err(diagnostics::damaged_part(&path, "its checksum differs")),
         }
     }
@@ -106,10 +106,10 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the contents of one of the files from which predictions are made, after checking that the folder's run wrote the file.
+/// Returns the content of one of the files from which predictions are made. First checks that the run of this folder wrote the file.
 ///
 /// # Errors
-/// Fails if the folder has no inventory, if a process ended while it was replacing the results, or if the run did not write the file.
+/// Fails if the folder does not have an inventory, if a process ended while it was replacing the results, or if the run did not write the file.
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
@@ -130,10 +130,10 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
 }
 
 /// Checks that a new run may write its results to a folder. The folder must not contain results of another run, and existing files that the run would
-/// replace must have been written by a run. `names` are the names of these files in the folder.
+/// replace must have been written by a run. `names` are the names of the files that the run would write to the folder.
 ///
 /// # Errors
-/// Returns the reason why the folder needs `--overwrite`.
+/// Fails with the reason why the run may only write to the folder with `--overwrite`.
 pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) -> Result<(), Diagnostic> {
     let inventory = Inventory::read(folder).map_err(|_| diagnostics::foreign_files(folder, &[INVENTORY]))?;
     let own = inventory.as_ref().map(|inventory| &inventory.files);
@@ -159,11 +159,11 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks that the results do not replace a file that the run reads, and that the run does not read results in the folder. `names` are the names of
-/// the results in the folder.
+/// Checks that the results do not replace a file that the run reads, and that the run does not read earlier results in the folder. `names` are the
+/// names of the results in the folder.
 ///
 /// # Errors
-/// Returns an error that names the file that the run reads.
+/// Fails with an error that names the file that the run reads.
 pub fn check_sources<'a>(
     folder: &Path,
     mut sources: impl Iterator<Item = &'a Path>,
@@ -189,7 +189,7 @@ pub fn holds(folder: &Path, file: &Path) -> bool {
     name_in(folder, file).is_some_and(|name| name == INVENTORY || inventory.files.contains(&name))
 }
 
-/// Returns the path of a file relative to a folder, with `/` between the parts; `None` if the file is not in the folder.
+/// Returns the path of a file relative to a folder, with `/` between the parts. Returns `None` if the file is not in the folder.
 fn name_in(folder: &Path, file: &Path) -> Option<String> {
     let [home, file] = [folder, file].map(fs::canonicalize);
     let inside = file.ok()?.strip_prefix(home.ok()?).ok()?.to_path_buf();
@@ -197,13 +197,14 @@ fn name_in(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Returns whether a folder holds the results of a run. A run that failed before its first result does not count. A folder whose inventory cannot be
-/// read counts as a folder with results.
+/// Returns whether a folder contains the results of a run. A run that failed before its first result does not count. If the inventory of a folder
+/// cannot be read, the folder counts as having results.
 pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }
 
-/// New results that are being collected for a folder. The new files are deleted if this value is dropped before [`Staging::commit`].
+/// New results that are collected before they replace the results in a folder. If this value is dropped before [`Staging::commit`], the new files are
+/// deleted.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
@@ -211,10 +212,10 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Begins new results of a folder. The folder is created if it does not exist.
+    /// Begins to collect new results for a folder. The folder is created if it does not exist.
     ///
     /// # Errors
-    /// Fails if the folder cannot be written.
+    /// Fails if the folder cannot be created or written.
     pub fn begin(folder: &Path) -> Result<Staging, Diagnostic> {
         let stage = folder.join(STAGE);
         let begun = remove(&stage).and_then(|()| fs::create_dir_all(&stage));
@@ -228,8 +229,8 @@ impl Staging {
         &self.stage
     }
 
-    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. If that run failed before its first
-    /// result (`failed`), any other run may replace it later.
+    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. `failed` states that this run failed
+    /// before its first result. Any other run may then replace its files later.
     ///
     /// # Errors
     /// Fails if a file cannot be read or moved.
@@ -238,7 +239,7 @@ impl Staging {
             failed,
             ..self.inventory(fingerprint)?
         };
-        // If the old inventory cannot be read, the names of the old files are not known, so no old files are removed.
+        // If the old inventory cannot be read, the names of the old files are not known. In this case, no old files are removed.
         let old = Inventory::read(&self.folder).ok().flatten().unwrap_or_default();
         let both = Inventory {
             complete: false,
@@ -283,7 +284,7 @@ impl Staging {
         })
     }
 
-    /// Writes an inventory to the folder, in place of the earlier one.
+    /// Writes an inventory to the folder. It replaces the earlier inventory.
     fn publish(&self, inventory: Inventory) -> Result<(), Diagnostic> {
         let text = inventory.text();
         write::atomically(&self.stage.join(INVENTORY), |writer| {
@@ -294,7 +295,7 @@ impl Staging {
             .map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))
     }
 
-    /// Moves a file into the folder. A symbolic link at the path of the file, or of a folder on this path, is replaced and not followed.
+    /// Moves a file into the folder. If the file, or a folder on its path, is a symbolic link, the link is replaced and not followed.
     fn place(&self, file: &str) -> io::Result<()> {
         let mut target = self.folder.clone();
         let mut parts = file.split('/').peekable();
@@ -314,7 +315,7 @@ impl Staging {
         fs::rename(self.stage.join(file), target)
     }
 
-    /// Removes the folders on the path of a file that are empty, from the innermost outwards.
+    /// Removes empty folders on the path of a file, beginning with the innermost.
     fn remove_empty(&self, file: &str) {
         let mut path = self.folder.join(file);
         for _ in file.split('/').skip(1) {
@@ -328,12 +329,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // A folder that cannot be removed is harmless, because the next run removes it.
+        // If the folder cannot be removed, this is harmless, because the next run removes it.
         let _ = remove(&self.stage);
     }
 }
 
-/// Removes a folder with all of its contents, or a link in its place, if there is one.
+/// Removes a folder with all of its contents. If the path is a link, removes the link. If nothing exists at the path, does nothing.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -343,7 +344,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns all files below a folder, by their paths in it.
+/// Returns the paths of all files in a folder and its subfolders, relative to this folder.
 fn files(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![(folder.to_path_buf(), String::new())];

@@ -1,4 +1,4 @@
-//! Runs a manifest: every inference block on every split, in order.
+//! Runs a manifest. Every inference block is run on every split, in order.
 
 pub mod codes;
 pub mod cost;
@@ -37,25 +37,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The options of a run that are not part of the program.
+/// The options of a run that do not belong to the program.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The number of threads. The results do not depend on it.
     pub threads: usize,
-    /// True if progress lines are shown.
+    /// True if progress is shown while the run is in progress.
     pub progress: bool,
-    /// The largest predicted memory that is allowed, in bytes.
+    /// The maximum predicted memory in bytes. `None` if the memory is not limited.
     pub max_memory: Option<u64>,
     /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The flag that the user raises to stop the run.
+    /// The flag with which the user stops the run.
     pub interrupt: Interrupt,
-    /// Data that were read before the run. No file is read twice, because a pipe would be empty and a file may have changed.
+    /// Data that were already read before the run. Every file is read only once, because a pipe would be empty at the second time, and a file may
+    /// have changed.
     pub sources: Sources,
 }
 
 impl RunOptions {
-    /// Returns options with this number of threads, without progress lines, memory limit or checkpoint.
+    /// Returns options with this number of threads. They have no progress display, no memory limit and no checkpoint.
     pub fn new(threads: usize) -> RunOptions {
         RunOptions {
             threads,
@@ -68,11 +69,11 @@ impl RunOptions {
     }
 }
 
-/// Runs every inference block.
+/// Runs every inference block of a manifest on every split.
 ///
 /// # Errors
-/// Returns an error only if it occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with
-/// the finished results.
+/// Fails only if an error occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with the
+/// results that are finished.
 pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -110,7 +111,7 @@ pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop>
     Ok(run.result)
 }
 
-/// Adds a note that names the inferences which were not run because of the failure.
+/// Adds a note to an error. The note names the inference blocks that were not run because of this error.
 fn with_rest(stop: Stop, rest: &[InferenceBlock]) -> Stop {
     let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
     match (stop, names.is_empty()) {
@@ -136,11 +137,11 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     }
 }
 
-/// The part of a data item that is kept.
+/// The part of a data item that is kept in memory.
 enum Data {
-    /// The only split. The table from which the rows were selected has been freed.
+    /// The rows of the only split. The table from which they were selected has been freed.
     Whole(Arc<Dataset>),
-    /// The source of the rows of every split.
+    /// The table from which the rows of every split are selected.
     Splits(Box<LoadedData>),
 }
 
@@ -149,7 +150,7 @@ struct Run<'a> {
     context: Context,
     data: HashMap<String, Data>,
     options: &'a RunOptions,
-    /// The starts for later inference blocks, by inference block and split.
+    /// The results from which later inference blocks can start. The key consists of the inference block and the split.
     found: HashMap<(String, usize), start::EarlierResult>,
     result: RunResult,
 }
@@ -199,7 +200,8 @@ impl Run<'_> {
         stopped
     }
 
-    /// Adds the warnings about an inference block and its rows. A warning is added only once, even if several inferences share the rows.
+    /// Adds the warnings about an inference block and its rows. If several inference blocks share the rows, a warning about them is added only
+    /// once.
     fn audit(&mut self, infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings
@@ -217,7 +219,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the outcome of an inference block to the result, with its summaries and warnings.
+    /// Adds the outcome of an inference block to the result of the run, with its summaries and warnings.
     fn finish(&mut self, infer: &InferenceBlock, mut outcome: InferenceOutcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
@@ -259,7 +261,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the warnings about a result that contradicts its model.
+    /// Returns the warnings about results that contradict the assumptions of the model.
     fn judged(
         &self,
         infer: &InferenceBlock,
@@ -283,7 +285,7 @@ impl Run<'_> {
         Ok(warnings)
     }
 
-    /// Reads the files of a data item at its first use. Returns the number of its splits.
+    /// Reads the files of a data item when it is first used. Returns the number of its splits.
     fn splits(&mut self, spec: &DataSpec) -> Result<usize, Stop> {
         if !self.data.contains_key(&spec.name) {
             let source = match self.options.sources.take(&spec.name) {
@@ -310,7 +312,8 @@ impl Run<'_> {
         }
     }
 
-    /// Rejects rows that cannot be used. This check precedes an inference run, because a failure after the run would lose its result.
+    /// Returns an error if some rows cannot be used. The check is made before an inference run, because an error after the run would lose its
+    /// result.
     fn check_rows(&self, infer: &InferenceBlock, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;
@@ -385,7 +388,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the results of the earlier inferences on this split.
+    /// Returns the results of earlier inference blocks on this split.
     fn earlier(&self, split: usize) -> EarlierResults {
         let of_split = self.found.iter().filter(|((_, at), _)| *at == split);
         of_split

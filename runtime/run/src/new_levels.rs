@@ -1,4 +1,4 @@
-//! Predictions for rows whose levels do not occur in the training rows, from draws of a posterior.
+//! Predictions for rows with levels that do not occur in the training rows. They are computed from draws of a posterior.
 
 use super::saved::{checked, draws_in, table};
 use bnnc_abi::data::Elements;
@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Adds the new levels of `rows` along an axis to the codes of the inputs `ports`, which index that axis. The levels are added in the order in which
+/// Adds new levels in `rows` to the codes of the inputs `ports`. All of these inputs index the same axis. New levels are added in the order in which
 /// they appear. Returns the number of new levels.
 pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
     let all = infer.bindings.iter().enumerate();
@@ -63,7 +63,7 @@ pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows
     grown.saturating_sub(size)
 }
 
-/// Returns the known levels, followed by the new levels in `found`, each once.
+/// Returns the known levels, followed by the levels in `found` that are new. No level is repeated.
 fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = known.to_vec();
     let mut seen: HashSet<T> = known.iter().cloned().collect();
@@ -84,7 +84,8 @@ fn texts_of(column: &ArrayValues) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(codes, levels)| codes.iter().map(|code| levels[*code as usize].clone()))
 }
 
-/// Predicts as [`super::predict()`] does, with the programs of `grown`, which has more levels than `infer`. `values` come from the run of `infer`.
+/// Makes the same predictions as [`super::predict()`], but with the programs of `grown`. It has more levels than `infer`. `values` are the states
+/// from the run of `infer`.
 ///
 /// # Errors
 /// Fails in the same cases as [`super::predict()`].
@@ -102,7 +103,7 @@ pub fn predict(
     let mut predictor = Predictor::with_target(grown, &dataset.test, &dataset, (draws, false), context)?;
     predictor.set_parameters(&sites)?;
     let mut columns = table(grown, preparation, &dataset, |take| predictor.run(take))?;
-    // The parameter is a scalar and does not have levels.
+    // The parameter is a scalar, so it does not have levels.
     let lowest = |parameter: &str| {
         let values = sites.get(parameter)?;
         Some(DrawSummary::of_sorted(&sorted(values.iter().copied())).q05)
@@ -113,7 +114,7 @@ pub fn predict(
     Ok(columns)
 }
 
-/// Returns the values of all parameters at each draw, in the shapes that they have in `grown`. Elements of new levels are 0.
+/// Returns the values of all parameters at each draw, in the shapes that the parameters have in `grown`. Elements that belong to new levels are 0.
 fn sites(
     (infer, grown): (&InferenceBlock, &InferenceBlock),
     values: &StateValues,
@@ -147,7 +148,7 @@ fn sites(
     Ok(all)
 }
 
-/// Appends an array of shape `from` to `into`, padded with zeros to the shape `to`.
+/// Pads an array of shape `from` with zeros to the shape `to`, and appends it to `into`.
 fn widen(array: &[f64], (from, to): (&[usize], &[usize]), into: &mut Vec<f64>) {
     let start = into.len();
     into.resize(start + to.iter().product::<usize>(), 0.0);

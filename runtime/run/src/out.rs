@@ -1,5 +1,6 @@
-//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, the data for `bnnc predict`, the
-//! inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and draws of Markov chains as `stan/INFER_CHAIN.csv`.
+//! Writes and reads the output folder of a run. The folder contains `result.json`, `posterior.safetensors`, `predictions.csv`, the report with
+//! its plots, the data for `bnnc predict`, and the inventory of all files ([`crate::folder`]). Draws of the posterior are in `posterior.zarr`,
+//! and draws of Markov chains are also in `stan/INFER_CHAIN.csv`.
 
 use crate::folder::{self, Staging};
 use bnnc_abi::data::Schema;
@@ -28,33 +29,33 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The data about a run that a later `bnnc predict` needs.
+/// The data about a run that `bnnc predict` needs later.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedRun {
-    /// The path of the program.
+    /// The path of the program's file.
     pub program: PathBuf,
     /// The text of the program at the time of the run. The file may have been edited since then.
     pub text: String,
-    /// The settings on the command line that changed the program.
+    /// The command-line settings that changed the program.
     pub settings: Vec<String>,
-    /// The `--data` options.
+    /// The values of the `--data` options.
     pub data: Vec<String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// The value of `--precision`, if given.
+    /// The value of `--precision` if it was given.
     pub precision: Option<String>,
-    /// The rewrites that were switched off.
+    /// The names of the rewrites that were switched off.
     pub without: Vec<String>,
-    /// The checksum of the library that the program was compiled with.
+    /// The checksum of the library with which the program was compiled.
     pub library: u64,
     /// The schemas of the data items at the time of compilation. The files may have changed since then.
     pub schemas: BTreeMap<String, Schema>,
-    /// The preparation of rows, by inference.
+    /// For each inference block, the preparation of its rows.
     pub preparations: BTreeMap<String, Preparation>,
-    /// The ranges of the inputs in the training rows, by inference.
+    /// For each inference block, the ranges of its inputs in the training rows.
     #[serde(default)]
     pub ranges: BTreeMap<String, Ranges>,
-    /// The inputs that determine the results of the run.
+    /// The identity of the run: all inputs that determine its results.
     pub fingerprint: Fingerprint,
 }
 
@@ -79,7 +80,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Writes all results, replacing those of an earlier run in the folder.
+/// Writes all results to a folder. They replace the results of an earlier run in this folder.
 ///
 /// # Errors
 /// Fails if a file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
@@ -96,7 +97,7 @@ pub fn write(
     staging.commit(&fingerprint, failed)
 }
 
-/// Writes all results to a folder without results.
+/// Writes all results to a folder that does not contain results yet.
 fn stage(
     folder: &Path,
     manifest: &Manifest,
@@ -139,7 +140,8 @@ fn stage(
     write_text(&folder.join(folder::PROGRAM), &saved)
 }
 
-/// Returns the name of a file: `predictions.csv` for one inference block, `predictions.NAME.csv` for several.
+/// Returns the name of a file of an inference block. If the manifest has one inference block, it is `predictions.csv`. If it has several, it is
+/// `predictions.NAME.csv`.
 fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
     match manifest.infers.len() {
         1 => format!("{stem}.{extension}"),
@@ -147,7 +149,7 @@ fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String
     }
 }
 
-/// Writes the draws of every inference block for other tools.
+/// Writes the draws of every inference block to files for other tools.
 fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     for outcome in &result.outcomes {
@@ -173,7 +175,7 @@ fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), D
     Ok(())
 }
 
-/// Returns the diagnostic of a file that could not be written. An interruption is not an error.
+/// Returns the diagnostic for a file that could not be written. If the user interrupted the run, returns no error.
 fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),
@@ -182,7 +184,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns, for each outcome, the prior and posterior predictive checks of its outputs.
+/// Returns the prior and posterior predictive checks of the outputs of each outcome.
 fn checks(
     folder: &Path,
     manifest: &Manifest,
@@ -200,7 +202,8 @@ fn checks(
     result.outcomes.iter().map(of).collect()
 }
 
-/// Writes `report.html` of a program with this text and these checks, and the main plot of each inference block as `predictive.svg`.
+/// Writes `report.html`, and the main plot of each inference block as `predictive.svg`. The report contains the text of the program and the
+/// predictive checks.
 fn pictures(
     folder: &Path,
     manifest: &Manifest,
@@ -224,7 +227,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Returns the rows that were scored.
+/// Returns the rows on which the metrics were computed.
 fn scored(outcome: &InferenceOutcome) -> &Rows {
     match outcome.tested {
         true => &outcome.dataset.test,
@@ -232,7 +235,7 @@ fn scored(outcome: &InferenceOutcome) -> &Rows {
     }
 }
 
-/// Returns the observed values in the scored rows, for outputs with one value per row.
+/// Returns the observed values in the scored rows, for those outputs that have one value per row.
 fn targets(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<(String, ResultColumn)> {
     let rows = scored(outcome);
     let column = |output: &Output| {
@@ -256,12 +259,13 @@ fn targets(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<(String, R
     infer.outputs.iter().filter_map(column).collect()
 }
 
-/// Returns a column of integers.
+/// Returns the values of a column if they are integers.
 fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
     Some(rows.ints(name).ok()?.into_iter().map(i64::from).collect())
 }
 
-/// Writes one tensor per parameter and inference, `INFER/STATE`, as `F64`. With several splits, the names end in `#SPLIT`.
+/// Writes one tensor for each parameter of each inference block. Its name is `INFER/STATE`, and its type is `F64`. If there are several splits,
+/// the names end in `#SPLIT`.
 fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let mut tensors: Vec<PosteriorArray<'_>> = Vec::new();
     for outcome in &result.outcomes {
@@ -282,7 +286,7 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
                 let mut shape = state.shape.resolve(&Sizes::default());
                 let count = shape.iter().product::<usize>().max(1);
                 if values.len() != count {
-                    // The first axis has one element per draw.
+                    // The first axis of the tensor has one element per draw.
                     shape.insert(0, values.len() / count);
                 }
                 arrays.push((state.name.clone(), shape, values.into()));
@@ -296,8 +300,8 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
     write::atomically(&path, |writer| safetensors(&tensors, writer))
 }
 
-/// Writes tensors one after the other, so that no tensor is copied in memory: the length of the header, the header, padded to a multiple of eight
-/// bytes, and the elements.
+/// Writes tensors in the safetensors format: the length of the header, the header, and the elements. The header is padded to a multiple of eight
+/// bytes. The tensors are written one after the other, so that no tensor is copied in memory.
 fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut end) = (Map::new(), 0);
     for (name, shape, values) in tensors {
@@ -317,20 +321,20 @@ fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Re
     elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }
 
-/// Reads the inputs of the run in a folder.
+/// Reads the inputs of the run that wrote a folder.
 ///
 /// # Errors
-/// Fails if no run wrote the folder, or if the folder is damaged.
+/// Fails if a run did not write the folder, or if the folder is damaged.
 pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     let bytes = folder::part(folder, folder::PROGRAM)?;
     let read = serde_json::from_slice(&bytes);
     read.map_err(|error| diagnostics::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
 }
 
-/// Reads the data that `bnnc predict` needs from a folder.
+/// Reads the inputs of the run and the states of the posterior, which `bnnc predict` needs, from a folder.
 ///
 /// # Errors
-/// Fails if no run wrote the folder, or if the folder is damaged.
+/// Fails if a run did not write the folder, or if the folder is damaged.
 pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), Diagnostic> {
     let saved = saved(folder)?;
     let mut values: HashMap<String, StateValues> = HashMap::new();
@@ -349,7 +353,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), D
 /// Reads the tensors of an inference block whose names begin with a prefix.
 ///
 /// # Errors
-/// Fails if no run wrote the folder.
+/// Fails if a run did not write the folder.
 pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic> {
     let mut arrays: Vec<PosteriorArray<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {
@@ -365,7 +369,8 @@ pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorA
     Ok(arrays)
 }
 
-/// Passes the tensors of a run to `take`, by inference and name. With several splits, the tensors of the last split come last.
+/// Passes each tensor of a run to `take`, with the name of its inference block and its own name. If there are several splits, the tensors of the
+/// last split come last.
 fn each_tensor(
     folder: &Path,
     mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),

@@ -1,4 +1,4 @@
-//! Predictions of a finished run for new rows, from the contents of its folder.
+//! Predictions of a finished run for new rows. They are computed from the contents of the run's folder.
 
 use crate::out;
 use bnnc_abi::data::DataSpec;
@@ -24,7 +24,8 @@ use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
 use std::path::Path;
 
-/// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are its states in the folder of its run.
+/// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are the states of the block that are stored in
+/// the folder of its run.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if the values belong to another program.
@@ -40,7 +41,7 @@ pub fn predict(
     forecast((infer, &*found), preparation, &dataset, context)
 }
 
-/// Returns the predictions of a posterior that a run has just found, as [`predict`] returns those of a folder.
+/// Returns the predictions of a posterior that a run has just found. Otherwise this function is the same as [`predict`].
 ///
 /// # Errors
 /// Fails in the same cases as [`predict`].
@@ -54,7 +55,7 @@ pub fn predict_found(
     forecast((infer, found), preparation, &dataset, context)
 }
 
-/// Returns the dataset of new rows, after checking that all positions along axes are inside the axes at all draws of the values.
+/// Returns the dataset of the new rows. First checks that all positions along axes are inside the axes, at all draws of `values`.
 fn usable(
     (infer, values): (&InferenceBlock, &StateValues),
     preparation: &Preparation,
@@ -91,8 +92,8 @@ fn forecast(
     Ok(columns)
 }
 
-/// Returns the number of draws over which predictions with these values average. If the values contain draws, the result depends on the number of
-/// these draws.
+/// Returns the number of draws over which predictions with these values are averaged. If `values` contains draws, the result depends on their
+/// number.
 pub(super) fn draws_in(infer: &InferenceBlock, values: &StateValues) -> usize {
     match held(infer, values) {
         0 => infer.predictive_draws(),
@@ -100,7 +101,7 @@ pub(super) fn draws_in(infer: &InferenceBlock, values: &StateValues) -> usize {
     }
 }
 
-/// Returns the predictions for the test rows, which `run` computes by blocks, as the columns of a table.
+/// Returns the predictions for the test rows as the columns of a table. `run` computes the predictions in blocks of rows.
 pub(super) fn table(
     infer: &InferenceBlock,
     preparation: &Preparation,
@@ -115,7 +116,7 @@ pub(super) fn table(
     let without = columns.without();
     match without.len() == infer.outputs.len() && dataset.test.count > 0 {
         true => {
-            // All rows of the data form one example of the model, and its outputs refer to these rows.
+            // In this case, all rows of the data form one example of the model, and the outputs of this example refer to these rows.
             let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
             let vector = infer.outputs.iter().find(|output| output.elements() != 1);
             let diagnostic = match vector {
@@ -134,8 +135,8 @@ pub(super) fn table(
     }
 }
 
-/// Returns the warnings about new rows that are far from the training rows of an inference block. Rows that cannot be used are reported by
-/// [`predict`] instead.
+/// Returns the warnings about new rows that are far from the training rows of an inference block. Rows that cannot be used are not reported here,
+/// but by [`predict`].
 pub fn far(
     infer: &InferenceBlock,
     (spec, preparation): (&DataSpec, &Preparation),
@@ -148,18 +149,19 @@ pub fn far(
     )
 }
 
-/// Returns the warnings about new rows that are far from the training rows of a dataset, as [`far`] does.
+/// Returns the same warnings as [`far`]. The training rows are those of `dataset`.
 pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows: Rows) -> Vec<Diagnostic> {
     let ranges = bnnc_audit::ranges(infer, spec, dataset);
     far(infer, (spec, &dataset.preparation), rows, &ranges)
 }
 
 /// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`.
-/// The covariance is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in the units of the model, where
-/// outputs may be logits or the logarithm of a rate.
+/// If the outputs are the means of a Normal likelihood, the covariance is in the units of the target. Otherwise, it is in the units of the model,
+/// in which outputs may be logits or the logarithm of a rate.
 ///
 /// # Errors
-/// Fails if the inference block has no such covariance, if the covariance needs more than `max_memory` bytes, or in the same cases as [`predict`].
+/// Fails if the inference block does not have such a covariance, or if the covariance needs more than `max_memory` bytes. Also fails in the same
+/// cases as [`predict`].
 pub fn joint(
     infer: &InferenceBlock,
     preparation: &Preparation,
@@ -187,9 +189,10 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns, as the columns of a table, the derivatives of the mean and of the variance of each output of the new rows with respect to the inputs.
-/// The derivatives are per unit of an input before it is standardised. The derivatives are in the units of the target if the outputs are the means
-/// of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
+/// Returns derivatives for the new rows as the columns of a table. They are the derivatives of the mean and of the variance of each output with
+/// respect to the inputs. Inputs are in their original units, before they are standardised. If the outputs are the means of a Normal likelihood,
+/// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, they are in the units of the model (`model_mean/..`,
+/// `model_variance/..`).
 ///
 /// # Errors
 /// Fails in the same cases as [`joint()`].
@@ -256,7 +259,7 @@ pub fn slopes(
     Ok(columns)
 }
 
-/// Returns the unit of an output in the units of the target; `None` if the outputs are not the mean of the target.
+/// Returns the unit of an output, expressed in the units of the target. Returns `None` if the outputs are not the mean of the target.
 fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     match laplace.likelihood {
         Likelihood::Normal => Some(preparation.target.sd),
@@ -264,7 +267,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     }
 }
 
-/// Returns the Gaussians of a Laplace inference.
+/// Restores the Gaussians of a Laplace approximation from the folder of its run.
 fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<SharedPosterior, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
@@ -272,14 +275,14 @@ fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<Shared
     }
 }
 
-/// Returns the members of such a posterior.
+/// Returns the Gaussians of all members of a posterior from [`gaussians`].
 fn members<'a>(infer: &InferenceBlock, found: &'a SharedPosterior) -> Result<&'a [Gaussian], Stop> {
     let found: Option<&Approximated> = found.of();
     let members = found.map(|found| &found.members[..]);
     Ok(members.ok_or_else(|| diagnostics::no_joint(&infer.name))?)
 }
 
-/// Checks that a computation fits into the memory limit.
+/// Returns an error if a computation needs more memory than the limit.
 fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
     match max_memory.filter(|limit| need > *limit) {
         Some(limit) => Err(diagnostics::too_large_together(&infer.name, what, need, limit).into()),
@@ -287,7 +290,7 @@ fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) 
     }
 }
 
-/// Returns the standard deviation by which an element of an array was divided.
+/// Returns the standard deviation by which an element of an array was divided when it was standardised.
 fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     let known = preparation.named.iter().find(|(known, _)| known == name);
     let map = known.and_then(|(_, maps)| maps.get(element));
@@ -306,17 +309,17 @@ fn restored(
     })
 }
 
-/// Checks that no column has changed from numbers in the run to text in the new rows, since the codes of its levels would be used as numbers.
-/// Positions outside an axis and unknown levels are detected later, when the rows are prepared for the program.
+/// Checks the new rows for columns that contain text but contained numbers in the run. Without this check, the codes of the text's levels would be
+/// used as numbers. Positions outside an axis and unknown levels are detected later, when the rows are prepared for the program.
 ///
 /// # Errors
-/// Returns an error that names the column.
+/// Fails with an error that names the column.
 fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
     for binding in &infer.bindings {
         let DataSource::Field(name) = &binding.from else {
             continue;
         };
-        // A missing column is reported when it is read.
+        // A missing column is reported later, when it is read.
         let is_text = rows.field(name).is_some_and(|field| field.values.is_text());
         let is_known = preparation.levels.iter().any(|(known, _)| known == name);
         if is_text && !is_known {
@@ -326,7 +329,7 @@ fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) ->
     Ok(())
 }
 
-/// Returns a dataset in which the new rows replace all other rows.
+/// Returns a dataset that consists of the new rows.
 ///
 /// # Errors
 /// Fails if the rows have text instead of numbers, or if the model has an array that all examples share, because new rows do not contain such an
