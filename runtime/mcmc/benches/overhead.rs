@@ -7,7 +7,8 @@ use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::time::{Duration, Instant};
 
-/// A standard normal distribution, chosen because its gradient is cheap. It records the time that its own evaluations take.
+/// A standard normal distribution, chosen because its gradient is cheap. The struct records the time that evaluations of the
+/// density take.
 struct Round(Duration);
 
 impl Target for Round {

@@ -54,7 +54,7 @@ pub struct Warmup {
 }
 
 impl Warmup {
-    /// Begins a warm-up of `length` iterations in `dimension` dimensions. It learns the metric from positions, without gradients.
+    /// Begins a warm-up of `length` iterations in `dimension` dimensions. This warm-up learns the metric from positions, without gradients.
     pub fn new(adaptation: &Adaptation, dimension: usize, length: usize) -> Warmup {
         let learnt = |whitening, dense| {
             let (windows, moments) = (WarmupWindows::new(length), RunningMoments::new(dimension, dense));

@@ -142,7 +142,7 @@ pub struct Hamiltonian<T> {
     phase: Phase,
     /// The end point of the current step, and the size of the step.
     step: (PointSlot, f64),
-    /// The gradient at the current state. It is not whitened.
+    /// The gradient at the current state, which is not whitened.
     gradient: Vec<f64>,
     stats: [f64; STATS.len()],
 }

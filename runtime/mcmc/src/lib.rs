@@ -1,8 +1,8 @@
 //! Markov chain Monte Carlo: samplers, which are serialisable state machines, and the diagnostics
 //! of their draws.
 //!
-//! A sampler does not access models, devices or files. It requests log densities and gradients
-//! ([`seam`]), and its caller computes these.
+//! A sampler does not access models, devices or files. A sampler requests log densities and
+//! gradients ([`seam`]), and its caller computes these.
 
 pub mod adapt;
 pub mod diagnostics;

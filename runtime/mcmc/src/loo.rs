@@ -19,10 +19,10 @@ pub struct LooRow {
     pub elpd: f64,
     /// The effective number of parameters: the log density of the row given all rows, minus `elpd`.
     pub p: f64,
-    /// The Pareto shape, which measures the tail of the importance ratios. The estimates are reliable if it is at most [`good_shape`]. It is minus
-    /// infinity if all ratios are equal, and infinity if the tail cannot be fitted.
+    /// The Pareto shape, which measures the tail of the importance ratios. The estimates are reliable if the shape is at most [`good_shape`]. The
+    /// shape is minus infinity if all ratios are equal, and infinity if the tail cannot be fitted.
     pub k: f64,
-    /// The Monte Carlo standard error of `elpd`. It is meaningless if `k` is above [`good_shape`].
+    /// The Monte Carlo standard error of `elpd`. This error is meaningless if `k` is above [`good_shape`].
     pub mcse: f64,
     /// `elpd` by the widely applicable information criterion (WAIC).
     pub elpd_waic: f64,
@@ -79,8 +79,8 @@ impl LooEstimator {
             return UNKNOWN;
         }
         let draws = log_likelihood.len();
-        // The importance ratio of a draw is the posterior density without the row, divided by the posterior density with the row. It is proportional
-        // to 1 / likelihood.
+        // The importance ratio of a draw is the posterior density without the row, divided by the posterior density with the row. The ratio is
+        // proportional to 1 / likelihood.
         let lowest = log_likelihood.iter().copied().fold(f64::INFINITY, f64::min);
         self.weights.clear();
         self.weights
@@ -180,11 +180,11 @@ pub struct LooEstimate {
 /// The number of rows in each range of the Pareto shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shapes {
-    /// Rows whose shape is at most [`good_shape`]. Their estimates are reliable.
+    /// Rows whose shape is at most [`good_shape`], so that their estimates are reliable.
     pub good: usize,
-    /// Rows whose shape is above [`good_shape`] and at most 1. Their estimates are biased or converge slowly.
+    /// Rows whose shape is above [`good_shape`] and at most 1, so that their estimates are biased or converge slowly.
     pub bad: usize,
-    /// Rows whose shape is above 1. Their estimates are meaningless.
+    /// Rows whose shape is above 1, so that their estimates are meaningless.
     pub very_bad: usize,
 }
 

@@ -35,8 +35,8 @@ impl Drift {
     }
 
     /// Returns the step size at which the adaptation begins. This step size is optimal on a round target with many dimensions `d` (Roberts and
-    /// Rosenthal 2001). It is `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the
-    /// gradient.
+    /// Rosenthal 2001). The step size is `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals
+    /// along the gradient.
     fn step_size(self, dimension: usize) -> f64 {
         let dimension = dimension.max(1) as f64;
         match self {
@@ -64,7 +64,7 @@ pub struct Metropolis {
     stats: [f64; STATS.len()],
 }
 
-/// The data that determine all later iterations. They are saved and restored.
+/// The data that determine all later iterations, and that are saved and restored.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.

@@ -53,16 +53,16 @@ impl ChainNoise {
     }
 
     /// Returns the coordinates of an iteration, which are three words. The first word has the purpose in its low byte, and bits 40 to 63 of the
-    /// iteration in the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. Its other bytes are zero here;
-    /// [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
+    /// iteration in the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. The other bytes of the second word are zero
+    /// here; [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
         let above = (iteration >> 40) as u32;
         let middle = u32::from((iteration >> 32) as u8);
         [purpose as u32 | (above << 8), middle, iteration as u32]
     }
 
-    /// Returns the coordinates for the momentum of a trial step before an iteration. They differ from the coordinates of every iteration and of
-    /// every other trial step.
+    /// Returns the coordinates for the momentum of a trial step before an iteration. These coordinates differ from the coordinates of every
+    /// iteration and of every other trial step.
     fn trial_coordinates(iteration: u64, trial: TrialStep) -> [u32; 3] {
         let [purpose, middle, low] = ChainNoise::coordinates(Purpose::Motion, iteration);
         [purpose, middle | (trial.0 << 8), low]

@@ -26,8 +26,8 @@ struct Shard {
     count: usize,
 }
 
-/// Chooses the rows of batches. Its choices depend only on the arguments of its constructor, the noise, the purpose and the iteration, so it need
-/// not be saved.
+/// Chooses the rows of batches. The choices of a chooser depend only on the arguments of its constructor, the noise, the purpose and the iteration,
+/// so it need not be saved.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     shards: Vec<Shard>,
@@ -40,7 +40,7 @@ pub struct Chooser {
 
 impl Chooser {
     /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement, a shard contributes at most all of
-    /// its rows. If it contributes all of them, they are in order. An empty shard contributes no rows.
+    /// its rows. If a shard contributes all of its rows, these are in order. An empty shard contributes no rows.
     pub fn new(shards: &[usize], counts: &[usize], replacement: bool) -> Chooser {
         let mut first = 0;
         let mut given = Vec::with_capacity(shards.len());

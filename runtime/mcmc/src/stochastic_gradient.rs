@@ -59,7 +59,7 @@ pub struct StochasticGradient {
     stats: [f64; STATS.len()],
 }
 
-/// The data that determine all later iterations. They are saved and restored.
+/// The data that determine all later iterations, and that are saved and restored.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.

@@ -266,8 +266,8 @@ fn dense_metrics_remove_correlations_near_one() {
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {
-        // The covariance is the identity matrix with `shared` added to every element. Its inverse is the identity matrix with `taken` subtracted
-        // from every element.
+        // The covariance is the identity matrix with `shared` added to every element. The inverse of the covariance is the identity matrix with
+        // `taken` subtracted from every element.
         let taken = shared / (1.0 + dimension as f64 * shared);
         let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
             let sum: f64 = at.iter().sum();

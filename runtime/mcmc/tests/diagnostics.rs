@@ -345,7 +345,7 @@ fn reused_memory_does_not_change_summaries() {
 fn bfmi_of_independent_energies_is_two() {
     let energies = autoregressive(12, 0.0, 1, 20_000).remove(0);
     let found = energy::fraction_of_missing_information(&energies);
-    // The exact value is 2 (1 - r), where r is the lag-one correlation. Its standard error is 1 / sqrt(N).
+    // The exact value is 2 (1 - r), where r is the lag-one correlation. The standard error of r is 1 / sqrt(N).
     assert!((found - 2.0).abs() < 4.0 * 2.0 / 20_000_f64.sqrt(), "{found}");
     let slow = autoregressive(13, 0.9, 1, 20_000).remove(0);
     // The lag-one correlation r has the standard error sqrt((1 - r^2) / N).

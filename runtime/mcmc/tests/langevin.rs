@@ -53,8 +53,8 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// Returns the mean acceptance probability in equilibrium on the standard normal distribution. It is an integral over the position and the noise,
-/// and uses the densities of the forward and the reverse proposal.
+/// Returns the mean acceptance probability in equilibrium on the standard normal distribution. The mean acceptance probability is an integral over
+/// the position and the noise, and uses the densities of the forward and the reverse proposal.
 fn acceptance(step_size: f64) -> f64 {
     let log_q = |from: f64, to: f64| -(to - from + step_size * from).powi(2) / (4.0 * step_size);
     let (width, half) = (0.03, 250);
@@ -190,7 +190,7 @@ fn overflowing_proposals_are_rejected() {
     );
 }
 
-/// The target has standard deviations of 0.2 and 5. Its correlation is 0.9, or 0 in the test of the diagonal metric.
+/// The target has standard deviations of 0.2 and 5. The correlation of the target is 0.9, or 0 in the test of the diagonal metric.
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {

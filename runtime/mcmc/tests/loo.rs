@@ -298,7 +298,8 @@ fn smoothing_keeps_the_order_and_the_values_below_the_tail() {
     assert!(ratios.iter().all(|ratio| *ratio <= 0.0));
 }
 
-/// The differences of the three rows are 0.5, 0 and -1. Their variance is 7 / 12, so the variance of the sum of three differences is 7 / 4.
+/// The differences of the three rows are 0.5, 0 and -1. The variance of these differences is 7 / 12, so the variance of the sum of three
+/// differences is 7 / 4.
 #[test]
 fn differences_have_the_standard_error_of_paired_rows() {
     let row = |elpd: f64| LooRow {

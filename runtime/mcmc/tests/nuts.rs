@@ -13,7 +13,7 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// The target is a normal distribution with unequal scales and correlations. Its precision matrix is
+/// The target is a normal distribution with unequal scales and correlations. The target's precision matrix is
 /// `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, and its covariance is the inverse, `[[3, 2, 1], [2, 4, 2], [1, 2, 3]] / 4`.
 #[test]
 fn moments_of_a_correlated_normal_are_exact() {
@@ -184,8 +184,8 @@ fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Reference values for each of `theta_1 .. theta_8`, `mu` and `tau`: the mean, its standard error, and the standard deviation. They are
-/// from the summary of the reference draws of `eight_schools-eight_schools_noncentered` in posteriordb.
+/// Reference values for each of `theta_1 .. theta_8`, `mu` and `tau`: the mean, its standard error, and the standard deviation. The
+/// values are from the summary of the reference draws of `eight_schools-eight_schools_noncentered` in posteriordb.
 const EIGHT_SCHOOLS: [[f64; 3]; 10] = [
     [6.150502293, 0.05615863419, 5.615863419],
     [4.939581141, 0.04645578114, 4.645578114],

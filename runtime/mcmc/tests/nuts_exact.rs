@@ -1,4 +1,4 @@
-//! The no-U-turn sampler agrees state by state with the recursive algorithm of the papers. It leaves known distributions invariant.
+//! The no-U-turn sampler agrees state by state with the recursive algorithm of the papers. The sampler leaves known distributions invariant.
 #![allow(clippy::unwrap_used)]
 
 mod chains;

@@ -110,7 +110,7 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// The target has standard deviations of 0.2 and 5. Its correlation is 0.9, or 0 in the test of the diagonal metric.
+/// The target has standard deviations of 0.2 and 5. The correlation of the target is 0.9, or 0 in the test of the diagonal metric.
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {

@@ -72,7 +72,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns `bound - coefficients . point`. It is positive or zero if the point is in the half-space.
+    /// Returns `bound - coefficients . point`. The result is positive or zero if the point is in the half-space.
     pub fn slack(&self, point: &[Rational]) -> Rational {
         let products = self
             .coefficients

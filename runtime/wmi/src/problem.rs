@@ -69,7 +69,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     problems.map_err(|flaw| flaw.diagnostic(file))
 }
 
-/// Reads a JSON object. Its keys determine whether it is read as an instance, a list of instances or a density.
+/// Reads a JSON object. The keys determine whether the object is read as an instance, a list of instances or a density.
 fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     let tree = json::read(text)?;
     if let Some(list) = tree.key("instances") {

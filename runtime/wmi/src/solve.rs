@@ -1,10 +1,10 @@
 //! Solves problems of weighted model integration.
 //!
-//! The search decides a comparison or a Boolean only if the formula or the weight depends on it. It therefore uses partial assignments, as in
-//! structure-aware encodings (Spallitta et al., UAI 2022). Parts that share no variable are solved separately, and their results are multiplied. If
-//! a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below and one bounds it
-//! from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The remaining regions
-//! are polytopes, and [`crate::region`] integrates over them.
+//! The search decides a comparison or a Boolean only if the formula or the weight depends on it. The search therefore uses partial assignments, as
+//! in structure-aware encodings (Spallitta et al., UAI 2022). Parts that share no variable are solved separately, and their results are multiplied.
+//! If a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below and one bounds
+//! it from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The remaining
+//! regions are polytopes, and [`crate::region`] integrates over them.
 
 mod amount;
 mod bounds;
@@ -30,7 +30,7 @@ use state::State;
 /// The status of a solution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// The integral is known. If it is 0, the reason for this may be unknown.
+    /// The integral is known. If the integral is 0, the reason for this may be unknown.
     Ok,
     /// No point satisfies the formula, so the integral is 0.
     Empty,

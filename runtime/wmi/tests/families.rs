@@ -1,5 +1,5 @@
-//! Families of problems on the unit cube, for which closed forms are known for every size. They are from Kolb et al. (IJCAI 2019) and from Zeng et
-//! al. (ICML 2020).
+//! Families of problems on the unit cube, for which closed forms are known for every size. The families are from Kolb et al. (IJCAI 2019) and from
+//! Zeng et al. (ICML 2020).
 
 #![allow(clippy::unwrap_used)]
 

@@ -419,8 +419,8 @@ fn regions_that_are_too_large_are_given_up() {
     };
     let powers = names.map(|name| format!(r#"["^", "{name}", "100"]"#)).join(", ");
     let weight = format!(r#"["*", {powers}]"#);
-    // The integral over the whole box is an upper bound for the integral over any of its parts. It is (2^101 / 101)^4, because each variable runs
-    // from 0 to 2.
+    // The integral over the whole box is an upper bound for the integral over any of its parts. The bound is (2^101 / 101)^4, because each variable
+    // runs from 0 to 2.
     let whole = (2f64.powi(101) / 101.0).powi(4);
     for lower in ["0", "1"] {
         let solution = solve_on(lower, &weight);
@@ -568,7 +568,8 @@ fn directions_stay_within_their_region() {
     assert!(x <= y && y <= Rational::from(2) * x);
 }
 
-/// An equation between a variable and a piecewise linear term of other variables holds on a set of measure zero. Its negation holds everywhere else.
+/// An equation between a variable and a piecewise linear term of other variables holds on a set of measure zero. The negation of the equation holds
+/// everywhere else.
 #[test]
 fn equations_have_measure_zero() {
     let text = |formula: &str| instance(formula, "\"1\"");

@@ -202,8 +202,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// The integral of a high power of a linear form over a box agrees with the sum over the corners of the box (`by_corners`). It also agrees if two
-/// other planes cut the box into four parts, and the integrals over these parts are added.
+/// The integral of a high power of a linear form over a box agrees with the sum over the corners of the box (`by_corners`). The integral also agrees
+/// if two other planes cut the box into four parts, and the integrals over these parts are added.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -244,7 +244,7 @@ fn high_powers_match_beta_functions_and_maxima() {
     // The larger of two uniform variables has the density 2 m.
     let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
     assert_near(&solved(&unit, "true", maximum), &number("1/2049"));
-    // The integral is B(a + 2, b + 1) / (a + 1). It is smaller than the smallest positive number of double precision.
+    // The integral is B(a + 2, b + 1) / (a + 1). The integral is smaller than the smallest positive number of double precision.
     let (a, b) = (2000, 1500);
     let weight = format!(r#"["*", ["^", "x0", "{a}"], ["^", ["-", "1", "x1"], "{b}"]]"#);
     let solution = solved(&unit, r#"["<=", "x0", "x1"]"#, &weight);
@@ -297,7 +297,7 @@ fn sums_of_rectified_forms_take_two_cells_each() {
             ));
             expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
         }
-        // The weight also has a term without a choice, the square of a variable. Its integral over this box is 1/3 of the volume.
+        // The weight also has a term without a choice, the square of a variable. The integral of this term over the box is 1/3 of the volume.
         let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
         expected += whole(2).pow(dimension as isize) / whole(3);
         let solution = solved(&reals, "true", &weight);
@@ -394,7 +394,7 @@ fn a_form_in_all_variables_keeps_blocks_separate() {
     let all: Vec<String> = (0..16).map(|at| format!(r#""x{at}""#)).collect();
     let weight = format!(r#"["^", ["+", {}], "2"]"#, all.join(", "));
     let solution = solved(&sides, &formula, &weight);
-    // The weight is the square of the sum of eight `s`. Its integral is 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6.
+    // The weight is the square of the sum of eight `s`. The integral of this weight is 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6.
     assert_near(&solution, &number("65/576"));
 }
 

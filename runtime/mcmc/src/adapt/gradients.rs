@@ -19,11 +19,11 @@
 //! worse than a diagonal metric: under a dense metric, steps are long on average, so a chain cannot leave a region in which the posterior is narrow.
 //! For the Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds with the dense metric.
 //! The squared lengths of the whitened gradients reveal such a metric. In this model with 13 dimensions, the mean of the squared lengths under the
-//! dense metric was 60 to 90. Their variance was 10 to 14 times the variance for a normal distribution with the same mean; under the diagonal metric,
-//! it was 7.5 to 8 times this variance. At the end of the last window, the dense metric is therefore replaced by the diagonal metric if two
-//! conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
-//! squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense
-//! metric is between `d` and `1.2 d`, so the dense metric is kept.
+//! dense metric was 60 to 90. The variance of the squared lengths was 10 to 14 times the variance for a normal distribution with the same mean; under
+//! the diagonal metric, it was 7.5 to 8 times this variance. At the end of the last window, the dense metric is therefore replaced by the diagonal
+//! metric if two conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the
+//! variance to the squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean
+//! under the dense metric is between `d` and `1.2 d`, so the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};
@@ -119,8 +119,8 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// If a window has fewer draws per dimension than the first number, no covariance is computed. If it has fewer than the second number, the
-    /// covariance is shrunk.
+    /// If a window has fewer draws per dimension than the first number, no covariance is computed. If a window has fewer draws per dimension than the
+    /// second number, the covariance is shrunk.
     const ENOUGH: [u64; 2] = [2, 5];
     /// If a window has fewer draws than this, no metric is computed.
     const LEAST: u64 = 3;

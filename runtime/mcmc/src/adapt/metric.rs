@@ -238,10 +238,10 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. It is the sum of the
-    /// variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is `(1 - r^2)^2 / (n - 1)`
-    /// for `n` normal draws (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). The moments must be
-    /// dense and must include at least two positions.
+    /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. The fraction is the sum
+    /// of the variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is
+    /// `(1 - r^2)^2 / (n - 1)` for `n` normal draws (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1),
+    /// 32). The moments must be dense and must include at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);

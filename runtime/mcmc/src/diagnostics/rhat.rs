@@ -22,8 +22,8 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     of_scores(Halves::new(chains), &mut Ranks::default())
 }
 
-/// Returns an R-hat that is sensitive to scale. It is computed from the distances of the draws from `centre`: the distances are ranked, and the
-/// ranks are replaced by normal scores.
+/// Returns an R-hat that is sensitive to scale. This R-hat is computed from the distances of the draws from `centre`: the distances are ranked, and
+/// the ranks are replaced by normal scores.
 pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
     let mut halves = Halves::default();
     halves.fill_with(&Halves::new(chains), |value| (value - centre).abs());

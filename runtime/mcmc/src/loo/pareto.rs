@@ -3,7 +3,7 @@
 /// The generalised Pareto distribution, with the distribution function `F(x) = 1 - (1 + k x / scale)^(-1/k)` for `x > 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
-    /// The shape `k`. If it is positive, moments of order `1 / k` and above are infinite.
+    /// The shape `k`. If the shape is positive, moments of order `1 / k` and above are infinite.
     pub shape: f64,
     /// The scale.
     pub scale: f64,

@@ -1,5 +1,5 @@
-//! Step sizes of samplers that take a single step per iteration. They are adapted by stochastic approximation, so that the acceptance rate
-//! approaches its target.
+//! Step sizes of samplers that take a single step per iteration. These step sizes are adapted by stochastic approximation, so that the acceptance
+//! rate approaches its target.
 //!
 //! The acceptance of a single step is too noisy for dual averaging. The gains of dual averaging are chosen for the mean acceptance over a
 //! trajectory. With single steps, they would make step sizes vary by large factors, and the acceptance rate at the mean step size would differ

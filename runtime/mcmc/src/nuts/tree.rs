@@ -134,8 +134,8 @@ impl Trees {
     }
 }
 
-/// Returns whether a trajectory of two neighbouring points turns back. It turns back if the sum of the momenta points against one of the momenta.
-/// Writes the sum to `sum`.
+/// Returns whether a trajectory of two neighbouring points turns back. The trajectory turns back if the sum of the momenta points against one of
+/// the momenta. Writes the sum to `sum`.
 pub fn turns_single(points: &Points, first: PointSlot, last: PointSlot, sum: &mut [f64]) -> bool {
     let (first, last) = (points.momentum(first), points.momentum(last));
     sum_scaled(sum, first, 1.0, last);

@@ -1,4 +1,5 @@
-//! The penalty that is added to a noisy loss difference. It makes the stationary distribution of the chain independent of the noise.
+//! The penalty that is added to a noisy loss difference. The penalty makes the stationary distribution of the chain independent of the
+//! noise.
 
 use bnnc_abi::sampling::Correction;
 

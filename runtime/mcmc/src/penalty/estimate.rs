@@ -63,7 +63,7 @@ pub struct Losses {
     estimator: Estimator,
     correction: Correction,
     batches: usize,
-    /// The number of batches whose losses are computed. It is `batches`, plus one if the first batch is used separately.
+    /// The number of batches whose losses are computed: `batches`, plus one if the first batch is used separately.
     computed: usize,
     /// For each group of a batch, the weight of its rows.
     weights: Vec<f64>,

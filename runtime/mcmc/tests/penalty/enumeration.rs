@@ -1,4 +1,4 @@
-//! Tests that enumerate all possible batches. They compute the exact mean of the estimates.
+//! Tests that enumerate all possible batches. The tests compute the exact mean of the estimates.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
@@ -97,7 +97,7 @@ fn assert_law(law: &Law, [a, b, aa, ab, bb]: [f64; 5]) {
 const FULL: [f64; 5] = [0.21480489, 0.77863725, 0.01138104, -0.00159433, 0.00992162];
 const TEMPERED: [f64; 5] = [0.21121462, 0.75711215, 0.04399345, -0.00598864, 0.03851154];
 
-/// The mean of the estimates over all 28 batches of two rows is a difference of log densities. They are the log densities of the posterior
+/// The mean of the estimates over all 28 batches of two rows is a difference of log densities. These are the log densities of the posterior
 /// tempered by 2/8, or of the ordinary posterior if the loss is scaled to all rows.
 #[test]
 fn mean_over_all_batches_is_the_stated_target() {

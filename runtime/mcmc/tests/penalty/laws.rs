@@ -51,7 +51,8 @@ fn acceptance_with_known_variance_satisfies_detailed_balance() {
     }
 }
 
-/// Returns the distribution function of the standard normal distribution. It uses the error function of Numerical Recipes (relative error 1.2e-7).
+/// Returns the distribution function of the standard normal distribution. The computation uses the error function of Numerical Recipes (relative
+/// error 1.2e-7).
 fn normal(x: f64) -> f64 {
     let z = (x / 2f64.sqrt()).abs();
     let t = 1.0 / (1.0 + 0.5 * z);
@@ -78,7 +79,7 @@ fn accepted(difference: f64, variance: f64, penalty: f64) -> f64 {
     normal(-middle / deviation) + (variance / 2.0 - middle).exp() * normal((middle - variance) / deviation)
 }
 
-/// Returns differences of `batches` batches. Their mean is zero, and their sum of squares is `squares`.
+/// Returns differences of `batches` batches. The mean of the differences is zero, and their sum of squares is `squares`.
 fn spread(batches: usize, squares: f64) -> Vec<f64> {
     let mut differences = vec![0.0; batches];
     differences[0] = (squares / 2.0).sqrt();
@@ -142,8 +143,8 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     (0..CELLS).map(|cell| law[cell] * place(cell).powi(2)).sum()
 }
 
-/// Returns the stationary distribution of a chain with these rates between states. It uses the elimination method of Grassmann, Taksar and Heyman,
-/// which does not need subtractions.
+/// Returns the stationary distribution of a chain with these rates between states. The function uses the elimination method of Grassmann, Taksar and
+/// Heyman, which does not need subtractions.
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();

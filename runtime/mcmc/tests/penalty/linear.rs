@@ -1,5 +1,5 @@
-//! The model of a straight line `a + b x` with known noise and standard normal priors. Its posterior is normal at any
-//! temperature.
+//! The model of a straight line `a + b x` with known noise and standard normal priors. The posterior of this model is
+//! normal at any temperature.
 
 use bnnc_mcmc::seam::Target;
 

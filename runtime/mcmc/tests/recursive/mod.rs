@@ -1,5 +1,5 @@
-//! The no-U-turn sampler as the papers describe it. It is recursive, uses the coordinates of the target, and stores a momentum for each point. It
-//! makes the same random choices as the sampler under test, and can have a deliberate defect.
+//! The no-U-turn sampler as the papers describe it. This sampler is recursive, uses the coordinates of the target, and stores a momentum for each
+//! point. This implementation makes the same random choices as the sampler under test, and can have a deliberate defect.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;

@@ -32,7 +32,7 @@ pub(super) enum Meaning {
 pub(super) struct Builder {
     /// The store to which the terms and formulas are added.
     pub store: TermStore,
-    /// The defined names. They are in alphabetical order, so that the suggestion for a misspelt name is always the same.
+    /// The defined names. The names are in alphabetical order, so that the suggestion for a misspelt name is always the same.
     names: BTreeMap<String, Meaning>,
     /// The names that are defined by enclosing `let` expressions. The innermost name comes last.
     local: Vec<(String, Meaning)>,

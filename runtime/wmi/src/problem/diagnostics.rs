@@ -1,4 +1,4 @@
-//! The errors in problems. Their codes can be passed to `bnnc explain`.
+//! The errors in problems, whose codes can be passed to `bnnc explain`.
 
 use super::Problem;
 use super::tree::Position;
@@ -89,7 +89,7 @@ pub static OVERFLOW: Code = Code {
               `--exact`, or variables in larger units.",
 };
 
-/// An error in a text. It does not include the name of the file, which the readers do not know.
+/// An error in a text. The error does not include the name of the file, which the readers do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// The code of the error.

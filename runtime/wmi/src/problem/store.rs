@@ -417,8 +417,8 @@ impl TermStore {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation share a boundary, which has no volume but is not empty. Their conjunction is therefore not replaced by
-        // false.
+        // A comparison and its negation share a boundary, which has no volume but is not empty. The conjunction of the two is therefore not
+        // replaced by false.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),

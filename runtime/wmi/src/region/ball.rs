@@ -32,7 +32,7 @@ impl Ball {
         Ball { value, error: 0.0 }
     }
 
-    /// Returns a ball that contains a rational number. Its midpoint is the nearest floating-point number.
+    /// Returns a ball that contains a rational number. The midpoint of the ball is the nearest floating-point number.
     pub fn around(number: &Rational) -> Ball {
         match number.to_f64() {
             Approximation::Exact(value) => Ball::exactly(value),

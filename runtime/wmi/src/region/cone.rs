@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_square_pyramid_has_four_rays() {
-        // The cone is z >= |x|, z >= |y|. Its four extreme rays go through the corners of a square.
+        // The cone is z >= |x|, z >= |y|. The four extreme rays of this cone go through the corners of a square.
         let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
         let mut found: Vec<Vec<IBig>> = all_rays(&cone)
             .into_iter()

@@ -94,7 +94,7 @@ impl Number for Rational {
 /// Storing a number costs this number of steps of a budget. With this cost, a billion steps store no more than a few gigabytes.
 const KEPT: u64 = 8;
 
-/// The number of bytes that the allocator adds to two small allocations. It includes the reference counts in one of these allocations.
+/// The number of bytes that the allocator adds to two small allocations. This number includes the reference counts in one of these allocations.
 const ALLOCATIONS: usize = 48;
 
 /// Computes moments of a polytope for products of powers of affine forms `l`. `values` holds the values of the forms at the corners. The result
@@ -115,9 +115,9 @@ const ALLOCATIONS: usize = 48;
 /// over faces is from Lasserre, An analytical expression and an algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl.
 /// 39, 1983. The origin of each face is one of its corners, as in the triangulation of Cohen and Hickey, Two algorithms for determining volumes
 /// of convex polyhedra, JACM 26, 1979. Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes,
-/// 2000. The equations of a face are brought to echelon form. Its area is measured in the coordinates that are not pivots of this echelon form;
-/// they depend only on the face. The row of G is reduced by the equations of the face. Then h is the slack of v in this row, divided by the
-/// pivot of the row. Returns an error if the work exceeds `budget`.
+/// 2000. The equations of a face are brought to echelon form. The area of the face is measured in the coordinates that are not pivots of this
+///       echelon form. These coordinates depend only on the face. The row of G is reduced by the equations of the face. Then h is the slack of
+///       v in this row, divided by the pivot of the row. Returns an error if the work exceeds `budget`.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
     values: &[Vec<Rational>],

@@ -128,7 +128,7 @@ struct Dictionary<T> {
     margin: usize,
     /// The basic variables, one per row. Each is expressed as a linear form in the nonbasic variables.
     basic: Vec<usize>,
-    /// The nonbasic variables, one per column. They are zero in the current solution.
+    /// The nonbasic variables, one per column, which are zero in the current solution.
     free: Vec<usize>,
     /// The entries of each row: one coefficient per column, then the constant.
     entries: Vec<Vec<T>>,

@@ -34,7 +34,7 @@ impl Skeleton {
             .collect()
     }
 
-    /// Returns the slack of a corner at a facet. It is proportional to the distance, and its unit depends on the row of the facet.
+    /// Returns the slack of a corner at a facet. The slack is proportional to the distance, and its unit depends on the row of the facet.
     pub fn slack(&self, facet: usize, corner: usize) -> Rational {
         let vertex = &self.vertices[corner];
         Rational::from_parts_signed(dot(&self.facets[facet], vertex), vertex[0].clone())

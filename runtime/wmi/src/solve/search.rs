@@ -1,4 +1,4 @@
-//! The search of a solution. It distinguishes cases until the remaining problem can be integrated.
+//! The search for a solution, which distinguishes cases until the remaining problem can be integrated.
 //!
 //! A state is simplified with the known constraints, and is split into states that share no variable. Then one of three steps follows. If possible,
 //! a variable is integrated out. If no condition is left to decide, the weight is integrated over the polytope. Otherwise, both cases of a
@@ -100,7 +100,7 @@ impl Search {
     }
 
     /// Computes the integral of a state. `inside` is a point in a larger region, from which this state was derived by case distinctions. The point
-    /// has one coordinate per real of the problem. It may be outside the region of this state.
+    /// has one coordinate per real of the problem. The point may be outside the region of this state.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -388,7 +388,8 @@ impl Search {
         }
     }
 
-    /// Returns whether the set that satisfies the constraints of a state has a volume. If it does, `inside` becomes a point in this set.
+    /// Returns whether the set that satisfies the constraints of a state has a volume. If the set has a volume, `inside` becomes a point in this
+    /// set.
     fn has_volume(&mut self, state: &State, inside: &mut [Rational]) -> bool {
         let guess: Vec<Rational> = state.reals.iter().map(|at| inside[*at].clone()).collect();
         match feasible_near(&state.polytope(&self.rows), &guess) {

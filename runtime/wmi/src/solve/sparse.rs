@@ -15,15 +15,15 @@ const MOST_TERMS: usize = 20_000;
 /// or two seconds.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// A form with several terms is substituted for a variable if all powers of the variable are below this number. Otherwise, it is substituted
-/// only if a single power occurs.
+/// A form with several terms is substituted for a variable if all powers of the variable are below this number. With larger powers, a form is
+/// substituted only if a single power occurs.
 const MOST_POWERS: usize = 1024;
 
 /// Powers of forms are kept if this leads to at most this number of monomials (including divisors), even if their expansion would have fewer
 /// monomials.
 const FEW_KEPT: u64 = 2000;
 
-/// The index of the first form that is kept as a variable. It is larger than the index of any real variable.
+/// The index of the first form that is kept as a variable. This index is larger than the index of any real variable.
 const FIRST_FORM: usize = usize::MAX / 2;
 
 /// The variables of a monomial with their powers, ordered by variable. No power is zero.
@@ -85,7 +85,7 @@ impl Sparse {
         }
     }
 
-    /// Returns a linear form as a separate variable. Its index follows the indices of the forms in `kept`.
+    /// Returns a linear form as a separate variable. The index of the variable follows the indices of the forms in `kept`.
     fn form(form: &LinearForm, kept: &mut Vec<LinearForm>) -> Sparse {
         let known = kept.iter().position(|other| other == form);
         let at = known.unwrap_or(kept.len());
@@ -95,9 +95,9 @@ impl Sparse {
         Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
     }
 
-    /// Converts a term without conditions to a polynomial. Its variables are the `reals`, and linear forms in the `reals`. Returns `None` if
-    /// the polynomial has too many monomials. The polynomial will be integrated over a polytope. Each row of this polytope mentions variables
-    /// of only one of the `blocks`, which hold indices into `reals`.
+    /// Converts a term without conditions to a polynomial. The variables of the polynomial are the `reals`, and linear forms in the `reals`.
+    /// Returns `None` if the polynomial has too many monomials. The polynomial will be integrated over a polytope. Each row of this polytope
+    /// mentions variables of only one of the `blocks`, which hold indices into `reals`.
     ///
     /// If a form mentions variables of two blocks, keeping it would join the two blocks. The number of faces of the joined block is the
     /// product of the numbers of faces of the two blocks. Such forms are therefore expanded if possible. Other forms are kept if the

@@ -8,7 +8,7 @@ use crate::rational::Rational;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// A part of the problem. It consists of constraints that are known to hold, other formulas that must hold, a weight, and variables.
+/// A part of the problem. A state consists of constraints that are known to hold, other formulas that must hold, a weight, and variables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     /// The constraints that are known to hold.
@@ -60,7 +60,7 @@ pub(super) enum Variable {
     Bool(usize),
 }
 
-/// The variables that occur in each term and formula. They are computed once and stored.
+/// The variables that occur in each term and formula, which are computed once and stored.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     formulas: HashMap<FormulaId, Rc<[Variable]>>,

@@ -22,8 +22,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
 
 /// Returns the warning about divergent iterations, with advice for the most likely cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler without trajectories treats a point without a computable density like any other rejected proposal. Its chains therefore do not miss
-    // a part of the posterior.
+    // A sampler without trajectories treats a point without a computable density like any other rejected proposal. The chains of this sampler
+    // therefore do not miss a part of the posterior.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);

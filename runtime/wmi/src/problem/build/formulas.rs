@@ -7,7 +7,7 @@ use super::operators::{Call, Operator};
 use super::{Builder, Meaning, described};
 
 impl Builder {
-    /// Builds the formula of an operator. Its arguments are formulas, or terms that the operator compares.
+    /// Builds the formula of an operator. The arguments of the operator are formulas, or terms that the operator compares.
     pub(super) fn logic(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let comparisons = [
             Operator::AtMost,
@@ -95,7 +95,7 @@ impl Builder {
         Ok(self.store.all(&parts))
     }
 
-    /// Returns the two sides of a comparison. They must be terms of degree at most one.
+    /// Returns the two sides of a comparison. Both sides must be terms of degree at most one.
     fn compared(&mut self, call: Call<'_>) -> Result<Vec<TermId>, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("two terms"));
