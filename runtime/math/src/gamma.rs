@@ -6,12 +6,12 @@ use crate::special::{digamma, log_minus_digamma};
 /// The maximum number of attempts at a variate. Each attempt is accepted with a probability above 0.95, so the last attempt is almost never needed.
 pub const ATTEMPTS: u64 = 64;
 
-/// Returns a gamma variate with this shape and scale 1. It belongs to the element `element` of the stream `key` at the coordinates (draw, example,
-/// step).
+/// Returns a gamma variate with this shape and scale 1. The variate belongs to the element `element` of the stream `key` at the coordinates (draw,
+/// example, step).
 ///
 /// The method is that of Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
-/// for the shape `shape + 1`, multiplied by `u^(1 / shape)`. The result is at least the smallest normal number. It is NaN if the shape is not
-/// positive.
+/// for the shape `shape + 1`, multiplied by `u^(1 / shape)`. The result is at least the smallest normal number. The result is NaN if the shape is
+/// not positive.
 ///
 /// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) and the key
 /// [`philox::attempt`]`(key, t)`. Words 0 and 1 of the block give the normal number, word 2 gives the uniform number of the acceptance test, and
@@ -50,11 +50,11 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// The series has few terms if the shape is small. It is used for shapes below this number, at variates below the shape.
+/// The series has few terms if the shape is small. The series is used for shapes below this number, at variates below the shape.
 pub(crate) const SERIES: f64 = 40.0;
 
-/// Returns the derivative `dg / dshape` of a gamma variate `g` at a fixed probability. It is `-(dP(shape, g) / dshape) / p(g; shape)`, the implicit
-/// reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
+/// Returns the derivative `dg / dshape` of a gamma variate `g` at a fixed probability. The derivative is `-(dP(shape, g) / dshape) / p(g; shape)`,
+/// the implicit reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
 ///
 /// With the substitution `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))`
 /// over `w`. The integral is from 0 to infinity, or to minus infinity. Both integrals give the same derivative, because `digamma(shape)` is the

@@ -68,7 +68,7 @@ fn mix(mut mixed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Inverts [`mix`]. It undoes the steps in reverse order, with the inverses of the factors modulo 2^64.
+/// Inverts [`mix`]. The function undoes the steps in reverse order, with the inverses of the factors modulo 2^64.
 fn unmix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
     mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);

@@ -1,4 +1,4 @@
-//! Special functions in `f64`. They are the reference for every backend.
+//! Special functions in `f64`, which are the reference for every backend.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
@@ -86,7 +86,8 @@ fn lgamma_near_one(t: f64) -> f64 {
     sum
 }
 
-/// Returns the Riemann zeta function at an integer above 1. It is a direct sum plus the Euler-Maclaurin formula for the remaining terms.
+/// Returns the Riemann zeta function at an integer above 1. The result is a direct sum plus the Euler-Maclaurin formula for the remaining
+/// terms.
 pub(crate) fn zeta(k: i32) -> f64 {
     const CUT: i32 = 40;
     let s = f64::from(k);

@@ -16,7 +16,7 @@ pub struct Piece {
     pub end: Twofold,
     /// The width of the interval, `end - start`.
     pub width: f64,
-    /// The Bernstein coefficients. Their number is one more than the degree.
+    /// The Bernstein coefficients, whose number is one more than the degree.
     pub coefficients: Vec<f64>,
 }
 
@@ -36,8 +36,8 @@ impl Piece {
         self.coefficients.len() - 1
     }
 
-    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`. It is a separate argument because, near the end of
-    /// the interval, the difference `1 - t` would lose digits.
+    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`. `rest` is a separate argument because, near the end
+    /// of the interval, the difference `1 - t` would lose digits.
     pub fn at(&self, t: f64, rest: f64) -> f64 {
         bernstein(&self.coefficients, t, rest)
     }

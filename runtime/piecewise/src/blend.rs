@@ -20,7 +20,7 @@ pub struct Blend {
     pub narrow: Summands,
     /// The Fourier series of `narrow`, without a tilt.
     pub kernel: Series,
-    /// All summands, centred at 0. They determine the saddle point.
+    /// All summands, centred at 0, which determine the saddle point.
     pub all: Summands,
     /// The centre of the distribution of the sum.
     pub centre: Twofold,
@@ -33,8 +33,8 @@ impl Blend {
         value * exponent.exp()
     }
 
-    /// Estimates the error of [`Blend::density`] at `y`. It is the error of the kernel, times the mass of the pieces that the kernel reaches
-    /// from `y`, plus rounding errors.
+    /// Estimates the error of [`Blend::density`] at `y`. The estimate is the error of the kernel, times the mass of the pieces that the kernel
+    /// reaches from `y`, plus rounding errors.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);

@@ -1,5 +1,5 @@
-//! Convex polytopes inside the unit cube. A polytope can be cut in two and triangulated. It is represented by its vertices, and by the constraints
-//! that are tight at each vertex.
+//! Convex polytopes inside the unit cube. A polytope can be cut in two and triangulated. A polytope is represented by its vertices, and by the
+//! constraints that are tight at each vertex.
 
 /// A polytope with this number of constraints cannot be cut further, because a vertex has one bit for each constraint.
 const MOST_CONSTRAINTS: u32 = 128;

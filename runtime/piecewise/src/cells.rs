@@ -77,7 +77,7 @@ impl std::error::Error for NoCells {}
 #[derive(Clone, Debug)]
 pub struct Cells {
     measure: Measure,
-    /// The number of simplices. It is 1 if the function is affine on the whole box.
+    /// The number of simplices, which is 1 if the function is affine on the whole box.
     pub(crate) count: usize,
 }
 

@@ -29,7 +29,8 @@ pub struct Summands {
 /// The cumulant function `K` and its first two derivatives at one `theta`.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times an end of the support of the uniforms. It is the right end if `theta` is positive, and the left end otherwise.
+    /// `K(theta)` minus `theta` times an end of the support of the uniforms. This end is the right end if `theta` is positive, and the left end
+    /// otherwise.
     pub bounded: f64,
     /// `K'(theta)`, the mean of the tilted distribution.
     pub mean: f64,
@@ -190,7 +191,7 @@ fn uniform_factor(a: f64) -> f64 {
     -(-2.0 * a).exp_m1() / (2.0 * a)
 }
 
-/// Computes the first two derivatives of `log(sinh a / a)` for `a >= 0`. They are `coth a - 1 / a` and `1 / a^2 - 1 / sinh^2 a`.
+/// Computes the first two derivatives of `log(sinh a / a)` for `a >= 0`. The derivatives are `coth a - 1 / a` and `1 / a^2 - 1 / sinh^2 a`.
 fn uniform_slopes(a: f64) -> (f64, f64) {
     if a < 0.15 {
         let s = a * a;

@@ -143,7 +143,7 @@ impl Law {
         high + (low - high).exp().ln_1p()
     }
 
-    /// Computes the distribution function at `y`. Its absolute error is small.
+    /// Computes the distribution function at `y` with a small absolute error.
     pub fn cdf(&self, y: f64) -> f64 {
         // Because of rounding errors, sums over many pieces may lie outside [0, 1].
         let main = self.shape.below(y).clamp(0.0, 1.0);
@@ -171,8 +171,8 @@ impl Law {
     }
 
     /// Computes the density at `y`, and an estimate of its error. For a series, the estimate includes truncation, aliasing and rounding errors. For
-    /// pieces, it includes only rounding errors, because all terms are non-negative. If a distribution was interpolated, discretised or put on a
-    /// grid, the estimate gives the order of magnitude of the error. It is not a proven bound.
+    /// pieces, the estimate includes only rounding errors, because all terms are non-negative. If a distribution was interpolated, discretised or
+    /// put on a grid, the estimate gives the order of magnitude of the error. The estimate is not a proven bound.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (
@@ -194,8 +194,8 @@ const ROUNDING: f64 = 256.0 * f64::EPSILON;
 const MOST_WORK: f64 = 1e7;
 
 /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, uniforms and a Normal. The result consists
-/// of exact pieces if their number is small. Otherwise, it is a Fourier series if the series is short, and a density on a grid if the series is
-/// long.
+/// of exact pieces if their number is small. Otherwise, the result is a Fourier series if the series is short, and a density on a grid if the series
+/// is long.
 fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
     // The distributions are convolved one after the other. Those with the most pieces come last, because there they cost least.

@@ -93,7 +93,7 @@ pub struct Ridge {
     pub offset: f64,
     /// The part of the linear form that depends on uniform weights.
     pub terms: Vec<UniformTerm>,
-    /// The segments of the function. They cover all values of the linear form, and overlap only at their ends.
+    /// The segments of the function. The segments cover all values of the linear form, and overlap only at their ends.
     pub segments: Vec<Segment>,
 }
 

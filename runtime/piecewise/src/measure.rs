@@ -20,7 +20,7 @@ pub struct Measure {
     pub atoms: Vec<PointMass>,
     /// The pieces of the density. After [`Measure::sorted`], they are in the order of their left ends.
     pub pieces: Vec<Piece>,
-    /// A bound on the relative error of pieces that were interpolated. It does not include rounding errors.
+    /// A bound on the relative error of pieces that were interpolated. The bound does not include rounding errors.
     pub accuracy: f64,
 }
 

@@ -73,7 +73,7 @@ impl Series {
         plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
     }
 
-    /// Returns a length over which the tilted density is smooth. It is a twelfth of the period of the series.
+    /// Returns a length over which the tilted density is smooth. This length is a twelfth of the period of the series.
     pub fn spread(&self) -> f64 {
         self.period / 12.0
     }
@@ -119,7 +119,7 @@ impl Series {
         self.log_scale - self.theta * x + self.density(x).ln()
     }
 
-    /// Returns a bound on the error of the tilted density. It includes truncation, aliasing and rounding errors.
+    /// Returns a bound on the error of the tilted density. The bound includes truncation, aliasing and rounding errors.
     pub fn error(&self) -> f64 {
         let sizes: f64 = self.coefficients.iter().map(|(re, im)| re.abs() + im.abs()).sum();
         (self.truncation + (-CUT).exp() + f64::EPSILON * (8.0 + (16.0 + 2.0 * self.factors as f64) * sizes))

@@ -1,4 +1,5 @@
-//! The distribution of a sum of independent uniforms and a Normal. Its representation is chosen such that evaluations are cheap for the given widths.
+//! The distribution of a sum of independent uniforms and a Normal. The representation of the distribution is chosen such that evaluations are cheap
+//! for the given widths.
 
 use super::bernstein::MOST_DEGREE;
 use super::blend::Blend;
@@ -107,7 +108,8 @@ impl Representation {
                 let mut all = self::summands(&widths, sd);
                 all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
                 let centre = origin + half_of(&widths);
-                // In the kernel, the narrow uniforms are centred at 0. Their half-widths are therefore added to the positions of the pieces.
+                // In the kernel, the narrow uniforms are centred at 0. The half-widths of the narrow uniforms are therefore added to the positions of
+                // the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
                 Representation::Blend(Box::new(Blend {
                     measure,
@@ -159,7 +161,7 @@ impl Representation {
         })
     }
 
-    /// Computes the density at `y`. It is infinite at an atom.
+    /// Computes the density at `y`, which is infinite at an atom.
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {

@@ -24,14 +24,14 @@ const MOST_EXACT_LONG: usize = 9;
 const MOST_PANELS: f64 = 2000.0;
 /// If a logit is above this value, its logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit is negligible if it is this far below the largest logit, or below saturation. It then changes the mean in `f64` only if the mean itself is
-/// below the smallest positive number.
+/// A logit is negligible if it is this far below the largest logit, or below saturation. A negligible logit changes the mean in `f64` only if the
+/// mean itself is below the smallest positive number.
 const FADED: f64 = 800.0;
 
 /// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. If there is one term, so that the form is uniform on an interval
-/// `[v, v + D]`, the mean has the closed form `log1p(expm1(D) sigma(v)) / D`. It is accurate up to rounding. For more terms, the logistic function
-/// times the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about 1e-14 for up to
-/// eight terms, and 1e-12 for more terms.
+/// `[v, v + D]`, the mean has the closed form `log1p(expm1(D) sigma(v)) / D`. The closed form is accurate up to rounding. For more terms, the
+/// logistic function times the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about
+/// 1e-14 for up to eight terms, and 1e-12 for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     let form = UniformSum::new(offset, terms, 1.0);
     match form.widths[..] {

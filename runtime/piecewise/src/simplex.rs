@@ -1,5 +1,5 @@
-//! The distribution of an affine function of a point that is uniform on a simplex. Its density is a B-spline whose knots are the values of the
-//! function at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
+//! The distribution of an affine function of a point that is uniform on a simplex. The density of this distribution is a B-spline whose knots are
+//! the values of the function at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
 
 use super::bernstein::Piece;
 use super::measure::{Measure, PointMass};
@@ -36,8 +36,8 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
 }
 
 /// Computes one Bernstein coefficient of a B-spline on an interval between knots. The B-spline starts at the knot `degree`, and the coefficient has
-/// the index `count`. It is the blossom of the B-spline with `count` arguments at the right end and all others at the left end of the interval. It
-/// is computed by de Boor's recurrence, in which all weights are in `[0, 1]`.
+/// the index `count`. The coefficient is the blossom of the B-spline with `count` arguments at the right end and all others at the left end of the
+/// interval. The blossom is computed by de Boor's recurrence, in which all weights are in `[0, 1]`.
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

@@ -129,7 +129,7 @@ impl Measure {
         sum.gathered()
     }
 
-    /// Rewrites the density with pieces that do not overlap. Their degree is the highest degree of the old pieces.
+    /// Rewrites the density with pieces that do not overlap. The degree of the new pieces is the highest degree of the old pieces.
     pub fn flattened(&self) -> Measure {
         let knots = merged(
             self.pieces

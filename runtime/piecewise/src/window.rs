@@ -56,7 +56,7 @@ impl Measure {
         }
     }
 
-    /// Returns the positions at which the density is not smooth. They are not sorted.
+    /// Returns the positions at which the density is not smooth, in no particular order.
     pub fn knots(&self) -> impl Iterator<Item = Twofold> + '_ {
         let ends = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         self.atoms.iter().map(|atom| atom.at).chain(ends)

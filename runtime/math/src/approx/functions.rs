@@ -1,4 +1,4 @@
-//! The elementwise functions. They process one element at a time and do not contain branches: see Note \[One source\] in [`super`].
+//! The elementwise functions. These functions process one element at a time and do not contain branches: see Note \[One source\] in [`super`].
 
 use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Mask, Word};
@@ -94,8 +94,8 @@ fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     value.when(T::zero().at_most(u), T::number(f64::NAN))
 }
 
-/// Returns `log (1 + x)`. It is computed as the logarithm of the rounded sum `1 + x`. The rounding error of this sum is added to the reduced
-/// argument of the logarithm.
+/// Returns `log (1 + x)`. The result is computed as the logarithm of the rounded sum `1 + x`. The rounding error of this sum is added to the
+/// reduced argument of the logarithm.
 #[inline(always)]
 pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
     let u = T::one() + x;
@@ -119,7 +119,7 @@ fn softplus_rest<A: Arch, T: Lane>(x: T) -> T {
     e * T::Format::log1p_slope::<A, T>(e)
 }
 
-/// Returns the sine of `x + shift pi / 2`. It is computed from the quadrant of the angle and the remaining angle within the quadrant.
+/// Returns the sine of `x + shift pi / 2`. The sine is computed from the quadrant of the angle and the remaining angle within the quadrant.
 #[inline(always)]
 fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     let rounded = x.fma::<A>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
@@ -182,8 +182,8 @@ impl Elementwise for Sin {
     }
 }
 
-/// Returns `erfc a` for `a` from 1/2 on. It is the product of `exp(-a^2)` and a remaining factor. The exponential is corrected for the rounding
-/// error of `a^2`.
+/// Returns `erfc a` for `a` from 1/2 on. The result is the product of `exp(-a^2)` and a remaining factor. The exponential is corrected for the
+/// rounding error of `a^2`.
 #[inline(always)]
 fn complement<A: Arch, T: Lane>(a: T) -> T {
     let a = below(a, T::Format::ERFC_LARGEST);

@@ -208,7 +208,7 @@ fn the_grid_is_near_the_exact_distribution() {
     }
 }
 
-/// The networks have at most one unit. Their widths are such that every series is long.
+/// The networks have at most one unit. The widths of the uniforms are such that every series is long.
 #[test]
 fn widths_of_all_sizes_match_draws() {
     let crossed = Unit {

@@ -27,7 +27,7 @@ fn one_weight() {
 }
 
 /// For every representation of a sum, the mean over one more weight equals the average of the means at fixed values of this weight. The average
-/// is computed by Simpson's rule. Its relative error is about 3e-11 where the logistic function is an exponential.
+/// is computed by Simpson's rule. The relative error of Simpson's rule is about 3e-11 where the logistic function is an exponential.
 #[test]
 fn means_over_one_more_weight_are_means_of_means() {
     for count in [2, 4, 5, 9, 30] {

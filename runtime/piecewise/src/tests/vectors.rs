@@ -86,7 +86,7 @@ fn probabilities() {
     }
 }
 
-/// The distribution is symmetric. It depends neither on the order of the two bounds of a weight nor on the sign of the slope.
+/// The distribution is symmetric. The distribution depends neither on the order of the two bounds of a weight nor on the sign of the slope.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
