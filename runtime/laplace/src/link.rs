@@ -36,7 +36,7 @@ fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
 
-/// Buffers for the computation of Normal densities. They are reused, so that memory is not allocated for each row.
+/// Buffers for the computation of Normal densities. The buffers are reused, so that memory is not allocated for each row.
 pub struct Normal {
     factor: Vec<f64>,
     residual: Vec<f64>,
@@ -89,8 +89,8 @@ pub fn standard_cumulative(x: f64) -> f64 {
     0.5 * erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Returns the quantile of the standard Normal distribution. It is infinite if the probability is 0 or 1, and NaN if the probability is outside this
-/// range.
+/// Returns the quantile of the standard Normal distribution. The quantile is infinite if the probability is 0 or 1, and NaN if the probability is
+/// outside this range.
 pub fn standard_quantile(probability: f64) -> f64 {
     // The initial value is formula 26.2.23 of Abramowitz and Stegun, which has an absolute error below 4.5e-4. Newton's method needs three more
     // steps.
@@ -140,8 +140,8 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     })
 }
 
-/// Returns the argument at which an increasing function has the value `probability`. It is found by Newton steps inside a bracket that shrinks.
-/// `function` returns the value and the derivative.
+/// Returns the argument at which an increasing function has the value `probability`. The argument is found by Newton steps inside a bracket that
+/// shrinks. `function` returns the value and the derivative.
 fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
     if !(probability > 0.0 && probability < 1.0) {
         return match probability {
@@ -288,7 +288,7 @@ fn normalise(logits: &mut [f64]) {
     logits.iter_mut().for_each(|logit| *logit -= sum);
 }
 
-/// Buffers for draws of the outputs of one row. They are reused, so that memory is not allocated for each row.
+/// Buffers for draws of the outputs of one row. The buffers are reused, so that memory is not allocated for each row.
 pub struct OutputDraws {
     roots: Roots,
     root: Vec<f64>,

@@ -17,8 +17,8 @@ use std::f64::consts::TAU;
 /// inform: the marginal likelihood does not have a maximum in the prior precision of such weights.
 pub const LARGEST_FACTOR: f64 = 1e8;
 
-/// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"): It is the sum of two
-/// terms. The first is the log joint density at the maximum, including all normalising constants. The second is the log volume of the Gaussian,
+/// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"). The result is the sum of
+/// two terms. The first is the log joint density at the maximum, including all normalising constants. The second is the log volume of the Gaussian,
 /// which depends on the log determinant of its precision.
 pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_determinant: f64) -> f64 {
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
@@ -37,7 +37,7 @@ pub struct TuningResult {
     pub factors: Vec<f64>,
     /// The log marginal likelihood with the factors from which the search started.
     pub before: f64,
-    /// The log marginal likelihood with the final factors. It is never below `before`.
+    /// The log marginal likelihood with the final factors, which is never below `before`.
     pub after: f64,
     /// The number of steps that were taken.
     pub steps: usize,

@@ -1,8 +1,8 @@
 //! The Gaussian posterior of the weights: covariances of functions of the weights, variances, draws and determinants.
 //!
-//! Note [Roots of covariances]. Each form implements a matrix `R` with `R R' = P^-1` as two maps. They map rows `j` to `j R`, and rows of noise `z`
-//! to `z R'`. All other results are computed with these maps. Covariances of functions are products of rows `j R`, so they are never indefinite.
-//! Draws are `z R'`. The product `P^-1 v` is computed by applying both maps, one after the other.
+//! Note [Roots of covariances]. Each form implements a matrix `R` with `R R' = P^-1` as two maps. The two maps transform rows `j` to `j R`, and rows
+//! of noise `z` to `z R'`. All other results are computed with these maps. Covariances of functions are products of rows `j R`, so they are never
+//! indefinite. Draws are `z R'`. The product `P^-1 v` is computed by applying both maps, one after the other.
 
 mod arrays;
 mod cholesky;
@@ -22,7 +22,7 @@ pub use spectrum::Spectrum;
 use std::sync::Arc;
 pub use whitened::whitened;
 
-/// A Gaussian distribution of the `D` weights around a maximum. It is defined by its precision `P`.
+/// A Gaussian distribution of the `D` weights around a maximum, which is defined by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianPosterior {
     form: Form,
@@ -100,8 +100,8 @@ impl GaussianPosterior {
         self.root().elements()
     }
 
-    /// Returns the number of standard normal numbers that a draw needs. It is `D`, except in the forms `LowRank` and `Functional`. In these forms it
-    /// is usually `D` plus the number of eigenvalues or rows.
+    /// Returns the number of standard normal numbers that a draw needs. The number is `D`, except in the forms `LowRank` and `Functional`. In these
+    /// forms it is usually `D` plus the number of eigenvalues or rows.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }

@@ -134,9 +134,9 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     located.iter().map(column).unzip()
 }
 
-/// Returns the squared 2-Wasserstein distance of equation (22). It is the distance between two Gaussians with the same mean. The first has the
-/// row-major `covariance` `[D, D]`. The second has the row-major covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for all
-/// other weights.
+/// Returns the squared 2-Wasserstein distance of equation (22). The distance is between two Gaussians with the same mean. The first has the row-major
+/// `covariance` `[D, D]`. The second has the row-major covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for all other
+/// weights.
 ///
 /// Let `A` be the `covariance`, and let `B` be the covariance of the subnetwork, padded with zeros. Then `B^1/2 A B^1/2` is zero outside the chosen
 /// rows and columns. Except for a trace, the computation therefore needs only `S x S` matrices. The result is NaN if a matrix is not finite.

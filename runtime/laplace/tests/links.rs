@@ -42,7 +42,7 @@ fn all_close(got: &[f64], want: &[f64], tolerance: f64) {
         .for_each(|(got, want)| close(*got, *want, tolerance));
 }
 
-/// Returns a matrix with these eigenvalues. It is `Q diag Q'`, where `Q` is a Householder reflection.
+/// Returns a matrix with these eigenvalues. The matrix is `Q diag Q'`, where `Q` is a Householder reflection.
 fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     let v = normals("reflection", n);
@@ -85,7 +85,7 @@ fn squares_of_roots_are_the_softmax_curvatures() {
     }
 }
 
-/// The result is the nearest positive semidefinite matrix. Its negative eigenvalues are replaced by zero. The other eigenvalues and all
+/// The result is the nearest positive semidefinite matrix. The negative eigenvalues are replaced by zero. The other eigenvalues and all
 /// eigenvectors stay the same.
 #[test]
 fn negative_eigenvalues_are_replaced_by_zero() {
@@ -189,7 +189,7 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean and the covariance of the logits for the new input of the classifier. They are computed from the roots of the curvatures of all
+/// Returns the mean and the covariance of the logits for the new input of the classifier. Both are computed from the roots of the curvatures of all
 /// rows.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
@@ -419,7 +419,8 @@ fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     }
 }
 
-/// The two outputs have correlated weights. Their joint density agrees with a computation by the explicit inverse, and integrates to one.
+/// The two outputs have correlated weights. The joint density of the outputs agrees with a computation by the explicit inverse, and integrates to
+/// one.
 #[test]
 fn normal_density_covers_all_outputs_jointly() {
     let (mean, noise) = ([0.3, -0.2], [0.5, 0.25]);

@@ -59,7 +59,7 @@ fn both_evidence_formulas_give_the_value_of_the_regression() {
     }
 }
 
-/// A linear regression with eight rows, five weights and known noise. Its log evidence has a closed form.
+/// A linear regression with eight rows, five weights and known noise, for which the log evidence has a closed form.
 struct Linear {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -213,7 +213,7 @@ fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
         factor = tuned.factors[0];
     }
     let want = maximum(-10.0, 10.0, |log| linear.exact(&[log.exp(); 5]));
-    // Golden section uses only values of the function and no derivatives. It therefore finds only half of the digits of the maximum.
+    // Golden section uses only values of the function and no derivatives. Golden section therefore finds only half of the digits of the maximum.
     close(factor.ln(), want, 1e-6);
 }
 
@@ -414,8 +414,8 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// The model has two arrays. One is a Kronecker product, and the other is a single block. Their factors are the same as for the equal matrix in the
-/// form `Full`.
+/// The model has two arrays. One is a Kronecker product, and the other is a single block. The factors of the two arrays are the same as for the equal
+/// matrix in the form `Full`.
 #[test]
 fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (

@@ -65,7 +65,7 @@ fn lower_index_wins_among_equal_scores() {
     assert_eq!(highest(&[-0.0, 0.0], &[1.0; 2], 1), Ok(vec![0]));
 }
 
-/// A weight that does not affect the outputs has the prior variance. It is larger than all posterior variances of other weights.
+/// A weight that does not affect the outputs has the prior variance. The prior variance is larger than all posterior variances of other weights.
 #[test]
 fn dead_weights_are_never_chosen() {
     let ggn = [3.0, 0.0, 1.0, -0.0, 2.0, f64::NAN];

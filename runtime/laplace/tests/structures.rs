@@ -55,7 +55,7 @@ fn naive_gram(rows: &Matrix) -> Matrix {
     naive_product(&naive_transposed(rows), rows)
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. They are computed by elimination with pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by elimination with pivots.
 fn naive_inverse(matrix: &Matrix) -> (Matrix, f64) {
     let size = matrix.rows;
     let (mut left, mut right, mut log) = (matrix.clone(), Matrix::identity(size), 0.0);
@@ -263,7 +263,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     ]
 }
 
-/// Returns Kronecker blocks as one matrix. It directly follows the definition of the order of the elements.
+/// Returns Kronecker blocks as one matrix. The computation directly follows the definition of the order of the elements.
 fn naive_kronecker(blocks: &[KroneckerBlock], elements: usize) -> Matrix {
     let mut matrix = Matrix::zeros(elements, elements);
     for block in blocks {
@@ -746,7 +746,7 @@ fn errors_name_what_is_not_positive_definite() {
     close(&values, &[-2.0, 1.0, 1.0], 1e-14);
 }
 
-/// The error for a NaN reports that the value is not a number. It does not report a negative precision.
+/// The error for a NaN reports that the value is not a number. The error does not report a negative precision.
 #[test]
 fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);

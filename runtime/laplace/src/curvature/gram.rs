@@ -56,8 +56,8 @@ impl Gram {
     }
 }
 
-/// Adds the diagonal of `weight * block' block` to `sums` `[D]`. It consists of the weighted sums of the
-/// squares in each column.
+/// Adds the diagonal of `weight * block' block` to `sums` `[D]`. The diagonal consists of the weighted sums
+/// of the squares in each column.
 pub fn add_squares(sums: &mut [f64], block: &Matrix, weight: f64) {
     assert_eq!(sums.len(), block.columns, "columns of a block");
     for row in block.each_row() {

@@ -1,9 +1,9 @@
 //! The largest eigenvalues and eigenvectors of a curvature that is only available through products with vectors.
 //!
-//! Note [Thick restarts]. The search is a block Lanczos method with thick restarts (Wu and Simon 2000). It keeps an orthonormal basis, and extends
-//! the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. In one pass over
-//! the data, the curvature is multiplied by a block of vectors. For each Ritz vector, the norm of its residual bounds the error of its eigenvalue
-//! (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1). The search ends when these norms are small enough.
+//! Note [Thick restarts]. The search is a block Lanczos method with thick restarts (Wu and Simon 2000). The search keeps an orthonormal basis, and
+//! extends the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. In one
+//! pass over the data, the curvature is multiplied by a block of vectors. For each Ritz vector, the norm of its residual bounds the error of its
+//! eigenvalue (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1). The search ends when these norms are small enough.
 
 use super::NotPositive;
 use crate::matrix::{Matrix, dot};

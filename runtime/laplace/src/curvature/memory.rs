@@ -44,8 +44,8 @@ pub fn bytes(
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // The search holds a basis of four blocks with its products with the matrix. It also holds the vectors, the residuals and the products of
-            // one pass.
+            // The search holds a basis of four blocks with its products with the matrix. The search also holds the vectors, the residuals and the
+            // products of one pass.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),

@@ -113,12 +113,12 @@ impl Prior {
             .collect()
     }
 
-    /// Returns the log determinant of the diagonal of the precision. It is not finite unless all precisions are positive.
+    /// Returns the log determinant of the diagonal of the precision. The result is not finite unless all precisions are positive.
     pub(crate) fn log_determinant_of_diagonal(&self) -> f64 {
         self.precision.iter().map(|precision| precision.ln()).sum()
     }
 
-    /// Returns the log determinant of the precision. It is not finite if the prior is not positive definite.
+    /// Returns the log determinant of the precision. The result is not finite if the prior is not positive definite.
     pub(crate) fn log_determinant(&self, pool: &Pool) -> f64 {
         match &self.dense {
             None => self.log_determinant_of_diagonal(),

@@ -2,13 +2,13 @@
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`. It depends on the curvature only through the eigenvalues of the curvature in
-/// coordinates in which the prior is standard normal. The time for an evaluation is proportional to the number of eigenvalues. If all eigenvalues
-/// are positive or zero, the log marginal likelihood is strictly concave in `log t`.
+/// The log marginal likelihood as a function of one factor `t`. The log marginal likelihood depends on the curvature only through the eigenvalues of
+/// the curvature in coordinates in which the prior is standard normal. The time for an evaluation is proportional to the number of eigenvalues. If
+/// all eigenvalues are positive or zero, the log marginal likelihood is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarEvidence<'a> {
-    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] returns them. They are not divided by the temperature, and
-    /// eigenvalues of zero may be left out.
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] returns them. The eigenvalues are not divided by the
+    /// temperature, and eigenvalues of zero may be left out.
     pub eigenvalues: &'a [f64],
     /// The temperature, by which the curvature is divided.
     pub temperature: f64,
@@ -19,7 +19,7 @@ pub struct ScalarEvidence<'a> {
 }
 
 impl ScalarEvidence<'_> {
-    /// Returns the log marginal likelihood for a factor. It is minus infinity if the precision is not positive definite.
+    /// Returns the log marginal likelihood for a factor. The result is minus infinity if the precision is not positive definite.
     pub fn log_evidence(&self, factor: f64) -> f64 {
         let ratios = self
             .eigenvalues
@@ -72,7 +72,8 @@ impl ScalarEvidence<'_> {
     /// Returns the logarithm of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // The function is concave unless some eigenvalues are negative. If it is not concave, any step that increases it is acceptable.
+        // The function is concave unless some eigenvalues are negative. If the function is not concave, any step that increases the function is
+        // acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

@@ -5,8 +5,8 @@ use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the index of the group of each weight. It is also the index of the factor on the precision of the weight. `elements` holds the number of
-/// weights of each array.
+/// Returns the index of the group of each weight. The index of a group is also the index of the factor on the precision of its weights. `elements`
+/// holds the number of weights of each array.
 pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     match structure {
         PriorStructure::Scalar => vec![0; elements.iter().sum()],
@@ -20,8 +20,8 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The quantities from which the log marginal likelihood and its gradient are computed. They are derived from the posterior under one prior
-/// precision.
+/// The quantities from which the log marginal likelihood and its gradient are computed. These quantities are derived from the posterior under one
+/// prior precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTerms {
     /// The log determinant of the posterior precision minus the log determinant of the prior precision.
@@ -91,8 +91,8 @@ impl Tuning<'_> {
     }
 
     /// Returns the derivatives of the log marginal likelihood with respect to the logarithms of the factors, `[G]`. Each derivative is half of
-    /// `gamma_g - t_g scatter_g`, where `gamma_g` is the effective number of parameters of the group (MacKay 1992, "Bayesian interpolation"). It is
-    /// the sum of `1 - t_g precision_d variance_d` over the weights of the group.
+    /// `gamma_g - t_g scatter_g`, where `gamma_g` is the effective number of parameters of the group (MacKay 1992, "Bayesian interpolation"). This
+    /// number is the sum of `1 - t_g precision_d variance_d` over the weights of the group.
     pub fn slope(&self, factors: &[f64], evaluation: &EvidenceTerms) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }

@@ -108,8 +108,8 @@ impl Stored<'_> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
-    /// Returns the array with this name. It must have one axis for each element of `sizes`, with this size. A size
-    /// of `None` accepts any number of elements.
+    /// Returns the array with this name. The array must have one axis for each element of `sizes`, with this size.
+    /// A size of `None` accepts any number of elements.
     fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&PosteriorArray<'_>, Malformed> {
         let array = self
             .find(name)

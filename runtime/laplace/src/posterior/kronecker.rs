@@ -11,7 +11,8 @@ use crate::curvature::{KroneckerBlock, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// A Kronecker-factored posterior. Its root `R` maps a block to its eigenbasis, and divides each coordinate by the root of its precision.
+/// A Kronecker-factored posterior. The root `R` of this posterior maps a block to its eigenbasis, and divides each coordinate by the root of its
+/// precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
     /// For each element outside all blocks, its prior standard deviation. For elements of blocks, the number 1.
@@ -141,8 +142,8 @@ impl EigenBlock {
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
-        // The product [first, second] times second' has the shape [first, b]. Its transpose times first' has the shape [b, a], which is the order of
-        // the coordinates.
+        // The product [first, second] times second' has the shape [first, b]. The transpose of this product times first' has the shape [b, a], which
+        // is the order of the coordinates.
         let half = elements.product_transposed(&second, pool).transposed();
         half.product_transposed(&first, pool).values
     }

@@ -51,7 +51,7 @@ fn of_blocks(blocks: &[KroneckerBlock], prior: &Prior, pool: &Pool) -> Result<Ve
     Ok(values)
 }
 
-/// Returns the eigenvalues of `A'A` for `A = G P0^-1/2`. They are computed from the product `A A'`.
+/// Returns the eigenvalues of `A'A` for `A = G P0^-1/2`. The eigenvalues are computed from the product `A A'`.
 fn of_rows(rows: &Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
     eigenvalues_of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))

@@ -11,7 +11,8 @@ use crate::matrix::{Matrix, blocks, dot};
 use bnnc_kernels::pool::Pool;
 use std::sync::Arc;
 
-/// A posterior in Woodbury form. Its root `R` consists of the `D` columns of `P0^-1/2 S` and the `M` columns of `T^1/2 P0^-1/2 B'`.
+/// A posterior in Woodbury form. The root `R` of this posterior consists of the `D` columns of `P0^-1/2 S` and the `M` columns of
+/// `T^1/2 P0^-1/2 B'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Woodbury {
     /// The prior standard deviations of the weights, `[D]`.

@@ -14,7 +14,7 @@ pub fn transposed(a: &[f64], m: usize) -> Vec<f64> {
     (0..n * m).map(|at| a[at % n * m + at / n]).collect()
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. They are computed by Gauss-Jordan
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by Gauss-Jordan
 /// elimination with row pivots.
 pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len().isqrt();
@@ -99,8 +99,8 @@ pub fn close(got: f64, want: f64, tolerance: f64) {
     assert!((got - want).abs() <= tolerance, "{got} is not {want}");
 }
 
-/// The regression with the network `f(x) = w2' tanh(w1 x + b1) + b2`. It has two hidden units, three rows of data with Normal
-/// noise, and the weights `w1, b1, w2, b2`.
+/// The regression with the network `f(x) = w2' tanh(w1 x + b1) + b2`. The network has two hidden units, three rows of data with
+/// Normal noise, and the weights `w1, b1, w2, b2`.
 pub mod regression {
     /// The values of the weights, in the order `w1, b1, w2, b2`.
     pub const WEIGHTS: [f64; 7] = [0.8, -0.5, 0.1, 0.2, 1.5, -1.0, 0.3];
@@ -146,7 +146,8 @@ pub mod regression {
     }
 }
 
-/// The classifier `softmax(W x)`. It has three classes, four rows of data, row-major weights, and a prior with precision 1.
+/// The classifier `softmax(W x)`. The classifier has three classes, four rows of data, row-major weights, and a prior with
+/// precision 1.
 pub mod classification {
     /// The weights `[3, 2]`.
     pub const WEIGHTS: [f64; 6] = [1.0, -0.5, 0.2, 0.4, -0.6, 0.3];
