@@ -28,7 +28,7 @@ const NEAR: f64 = 0.3;
 const MOST: f64 = 0.5;
 
 /// A function counts as constant if the standard deviation of its predictions over rows is below this fraction of the standard deviation of the
-/// target. Its predictions then explain less than 4 % of the variance.
+/// target. The predictions then explain less than 4 % of the variance.
 const CONSTANT: f64 = 0.2;
 /// A function that predicts classes counts as constant if the standard deviation of its probabilities over rows is below this value.
 const CONSTANT_PROBABILITY: f64 = 0.05;
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn targets_without_a_relation_to_inputs_are_not_alike_nearby() {
-        // The targets are random numbers. If they were a wave of any frequency, neighbouring rows would have similar targets, because the distances
-        // between neighbouring inputs have only two values.
+        // The targets are random numbers. If the targets were a wave of any frequency, neighbouring rows would have similar targets, because the
+        // distances between neighbouring inputs have only two values.
         let (mut scattered, inputs) = targets(|x| x, false);
         scattered.values = normal(1, 200);
         assert_eq!(scattered.likeness(&[inputs]), None);

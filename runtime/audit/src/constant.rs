@@ -73,7 +73,7 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// Checks whether all elements of a parameter are at the means of their priors. If they are, returns the smallest prior standard deviation among the
+/// Checks whether all elements of a parameter are at the means of their priors. In this case, returns the smallest prior standard deviation among the
 /// elements. Otherwise returns `None`.
 fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     let values = point.get(&format!("{}/loc", report.name))?;

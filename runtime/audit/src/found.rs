@@ -29,8 +29,8 @@ const MANY: usize = 50;
 /// Classes count as imbalanced if at least this fraction of the rows belongs to the most frequent class.
 const IMBALANCED: f64 = 0.8;
 
-/// The check scales the parameters with flat priors. It is skipped if all of these parameters are at most this large in absolute value, because
-/// scaling would hardly change them.
+/// The check scales the parameters with flat priors. The check is skipped if all of these parameters are at most this large in absolute value,
+/// because scaling would hardly change them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the result of an inference block on the last split. `is_converged` is false if the training is known to have ended too
@@ -215,9 +215,9 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
 /// negative value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
-    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. It is 1 for exponential decay from the
-    // end, 1.3 for a half-normal distribution, and 1.7 for a uniform distribution. If a coefficient is zero, its posterior is half-normal. If its
-    // estimate is two standard errors beyond the end, the distance is 1.1.
+    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. The distance is 1 for exponential decay
+    // from the end, 1.3 for a half-normal distribution, and 1.7 for a uniform distribution. If a coefficient is zero, its posterior is half-normal.
+    // If its estimate is two standard errors beyond the end, the distance is 1.1.
     let is_near = |end: &f64| {
         let distance = (mean - end).abs() / sd;
         distance < if is_chosen(*end) { 1.4 } else { 1.1 }

@@ -126,8 +126,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// Returns the fraction of the variance of a target that a linear function of the columns does not explain. It is computed from every `step`-th
-/// row. If the target does not vary, the result is 1.
+/// Returns the fraction of the variance of a target that a linear function of the columns does not explain. The fraction is computed from every
+/// `step`-th row. If the target does not vary, the result is 1.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {
         let values: Vec<f64> = values.iter().step_by(step).copied().collect();

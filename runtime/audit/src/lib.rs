@@ -334,8 +334,8 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 /// Returns a warning if the smallest or the largest value of a column is a common code for missing values. Such codes are numbers such as 999, and
-/// the limits of number formats. The value must occur in at least two rows. Its distance from the other values must be more than three times their
-/// range.
+/// the limits of number formats. The value must occur in at least two rows. The distance of the value from the other values must be more than
+/// three times their range.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,

@@ -8,7 +8,7 @@ const LEAST: usize = 8;
 /// this value. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
-/// A relation is first tested on this number of rows. If it holds there, it is tested on all rows.
+/// A relation is first tested on this number of rows. If the relation holds there, it is tested on all rows.
 const FIRST: usize = 500;
 
 /// The largest amount by which rounding to ten digits can reduce a squared correlation of 1.

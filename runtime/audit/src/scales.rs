@@ -12,7 +12,8 @@ use std::borrow::Cow;
 /// The ratio of the standard deviations of two inputs should be at most this number, and so should the root mean square of an input.
 const FACTOR: f64 = 100.0;
 
-/// The root mean square of an input should be at least this number. If it is smaller, the input needs a weight above 1000 to have an effect.
+/// The root mean square of an input should be at least this number. If the root mean square is smaller, the input needs a weight above 1000 to have
+/// an effect.
 const SMALL: f64 = 1e-3;
 
 /// A column is examined only if at least this fraction of its values is neither the smallest nor the largest value. Indicator columns and rarely used

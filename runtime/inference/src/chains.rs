@@ -81,8 +81,8 @@ impl SamplingResult {
         })
     }
 
-    /// Returns the step between the draws that are diagnosed. It is 1 if the draws are in memory. Otherwise, it is the smallest step with which at
-    /// most [`DIAGNOSED`] draws are diagnosed.
+    /// Returns the step between the draws that are diagnosed. The step is 1 if the draws are in memory. Otherwise, the step is the smallest step with
+    /// which at most [`DIAGNOSED`] draws are diagnosed.
     pub fn every(&self) -> usize {
         match self.chains.iter().all(|chain| chain.store.is_in_memory()) {
             true => 1,

@@ -33,8 +33,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws for leave-one-out estimates. It is the number of all draws, or, if that is too many, the number that `LIKELIHOODS`
-/// allows, but at least the number of predictive draws. Returns `None` if the estimates are not computed.
+/// Returns the number of draws for leave-one-out estimates. The result is the number of all draws. If there are too many draws, the result is the
+/// number that `LIKELIHOODS` allows, but at least the number of predictive draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -57,8 +57,8 @@ fn chosen(
 }
 
 /// Computes the leave-one-out estimates of each training row. For chains, the estimates are computed if the options or `asked` request them. For
-/// approximations, they are computed only if `asked` requests them. Returns `None` if the inference block does not have draws of a posterior, or if
-/// all draws are the same.
+/// approximations, the estimates are computed only if `asked` requests them. Returns `None` if the inference block does not have draws of a
+/// posterior, or if all draws are the same.
 ///
 /// # Errors
 /// Fails if a file of draws cannot be read, or if there is too little memory.
@@ -92,8 +92,9 @@ pub fn leave_one_out(
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation with which leave-one-out estimates are computed. It is at most `DRAWS`. It is also limited such
-/// that neither the likelihoods nor the positions exceed `LIKELIHOODS` reals. However, it is at least the number of predictive draws.
+/// Returns the number of draws of an approximation with which leave-one-out estimates are computed. The number is at most `DRAWS`. The number is
+/// also limited such that neither the likelihoods nor the positions exceed `LIKELIHOODS` reals. However, it is at least the number of predictive
+/// draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS

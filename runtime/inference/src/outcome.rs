@@ -24,7 +24,7 @@ pub struct SplitOutcome {
     pub found: SharedPosterior,
     /// The metrics on the test rows, or on the training rows if the data have no test rows.
     pub metrics: MetricSet,
-    /// The pruning table. It is empty if the program does not request it.
+    /// The pruning table, which is empty if the program does not request pruning.
     pub pruned: Vec<Pruned>,
     /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
@@ -64,7 +64,7 @@ pub struct InferenceOutcome {
     pub dataset: Arc<Dataset>,
     /// True if the metrics are computed on test rows. Otherwise, they are computed on training rows.
     pub tested: bool,
-    /// The time at which the inference run finished, in UTC. It differs between runs that are otherwise identical.
+    /// The time at which the inference run finished, in UTC. The time differs between runs that are otherwise identical.
     pub finished: String,
 }
 

@@ -1,4 +1,4 @@
-//! The pruning table. It shows the metrics after the weights with the lowest signal-to-noise ratios are set to zero.
+//! The pruning table. The table shows the metrics after the weights with the lowest signal-to-noise ratios are set to zero.
 
 use bnnc_abi::manifest::{InferenceBlock, Pruning};
 use bnnc_abi::ports::PortName;

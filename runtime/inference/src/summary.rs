@@ -1,4 +1,5 @@
-//! Posterior summaries of sites. They are computed from draws on the scale on which the program declares the sites.
+//! Posterior summaries of sites. The summaries are computed from draws on the scale on which the program declares the
+//! sites.
 
 use crate::chains::Quantity;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
@@ -13,11 +14,11 @@ use bnnc_kernels::executor::Machine;
 /// The number of draws from which a summary is computed.
 pub const DRAWS: usize = 1000;
 
-/// The coordinate `step` of the noise for draws of summaries. It differs from all values that training steps and
+/// The coordinate `step` of the noise for draws of summaries. This value differs from all values that training steps and
 /// predictions use.
 const SUMMARY_STEP: i32 = -2;
 
-/// Sites with more elements than this are not summarised. Their draws are only written to files.
+/// Sites with more elements than this are not summarised. The draws of such sites are only written to files.
 pub const SMALL: usize = 64;
 
 /// One call of the program draws at most this number of site elements.

@@ -34,7 +34,7 @@ pub fn tables(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis
     quantities(body, diagnosis);
 }
 
-/// Writes one line per chain. It contains the number of draws and the means of the sampler
+/// Writes one line per chain. The line contains the number of draws and the means of the sampler
 /// statistics.
 fn chains(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     let means = [

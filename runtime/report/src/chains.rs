@@ -1,5 +1,5 @@
-//! The plots of Markov chains. They show traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth, and
-//! pairs of quantities with their divergences.
+//! The plots of Markov chains. The plots show traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth,
+//! and pairs of quantities with their divergences.
 
 use crate::histogram::Histogram;
 use crate::svg::{Plot, PlotAxis, Swatch};
@@ -24,8 +24,8 @@ const TRACE_POINTS: usize = 400;
 /// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height at which a rank histogram shows the expected count. It is a fraction of the vertical distance between the histograms of neighbouring
-/// chains.
+/// The height at which a rank histogram shows the expected count. The height is a fraction of the vertical distance between the histograms of
+/// neighbouring chains.
 const EXPECTED: f64 = 0.6;
 
 /// At most this number of quantities is drawn against each other in pairs.
@@ -204,7 +204,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// Draws a bar for each tree depth. It shows the fraction of draws with this depth.
+    /// Draws a bar for each tree depth. The bar shows the fraction of draws with this depth.
     fn depths(&self) -> Option<String> {
         let depths = self.depth.iter().flatten().filter(|depth| depth.is_finite());
         let largest = depths.clone().copied().fold(f64::NEG_INFINITY, f64::max).max(1.0);

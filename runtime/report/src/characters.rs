@@ -28,8 +28,8 @@ pub struct CharacterPlot {
 }
 
 impl CharacterPlot {
-    /// Returns an empty plot. It is at most `width` characters wide, unless the marks need more room. If the vertical axis shows names, the plot
-    /// has one line for each name.
+    /// Returns an empty plot. The plot is at most `width` characters wide, unless the marks need more room. If the vertical axis shows names,
+    /// the plot has one line for each name.
     pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);
         let columns = width.saturating_sub(labels[0].chars().count() + 2).max(NARROWEST);
@@ -168,7 +168,7 @@ impl CharacterPlot {
     }
 }
 
-/// Returns the label of a tick. It uses the ASCII minus sign, which every terminal can show.
+/// Returns the label of a tick. The label uses the ASCII minus sign, which every terminal can show.
 fn ascii(value: f64, decimals: usize) -> String {
     number(value, decimals).replace('\u{2212}', "-")
 }

@@ -47,7 +47,7 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the parameters that vary, and those that are computed from parameters that vary. They are given by their indices in
+    /// Returns the parameters that vary, and those that are computed from parameters that vary. The parameters are given by their indices in
     /// [`InferenceBlock::reports`].
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
@@ -88,9 +88,10 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the Zarr store. It contains the groups `posterior` (every site that is sampled or computed), `sample_stats` and `observed_data`.
-    /// Unless they are too large, it also contains the groups `log_likelihood` and `posterior_predictive` for the training rows. Targets are in
-    /// their original units. Chains without draws are left out, and all others are truncated to the length of the shortest.
+    /// Writes the Zarr store. The store contains the groups `posterior` (every site that is sampled or computed), `sample_stats` and
+    /// `observed_data`. Unless they are too large, it also contains the groups `log_likelihood` and `posterior_predictive` for the training
+    /// rows. Targets are in their original units. Chains without draws are left out, and all others are truncated to the length of the
+    /// shortest.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if there is too little memory.

@@ -370,7 +370,7 @@ pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
 /// Elements are drawn with their names if there are at most this number.
 const NAMED: usize = 60;
 
-/// Draws the elements of a site as intervals, in their order. Their names are shown if there are not too many elements.
+/// Draws the elements of a site as intervals, in their order. The names of the elements are shown if there are not too many elements.
 pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
     let values = PlotAxis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));

@@ -1,4 +1,5 @@
-//! The report of a run. It consists of `report.html` with tables and plots, and of a separate file with the main plot of each inference block.
+//! The report of a run. The report consists of `report.html` with tables and plots, and of a separate file with the main plot of each inference
+//! block.
 
 pub mod chain_tables;
 pub mod chains;

@@ -186,7 +186,7 @@ fn prior(
     sets((infer, "prior"), outcome, &mut predictor, context).map(Ok)
 }
 
-/// Draws data sets for each output. They consist of the draws of the predictor, or of classes that are drawn from their probabilities.
+/// Draws data sets for each output. The data sets consist of the draws of the predictor, or of classes that are drawn from their probabilities.
 fn sets(
     (infer, stage): (&InferenceBlock, &str),
     outcome: &InferenceOutcome,

@@ -5,7 +5,8 @@
 use crate::ticks::{Ticks, ticks};
 use std::fmt::Write;
 
-/// The style sheet of all plots. Its blue, orange and green are from the palette of Okabe and Ito, which colour-blind readers can distinguish.
+/// The style sheet of all plots. The blue, orange and green of the style sheet are from the palette of Okabe and Ito, which colour-blind readers
+/// can distinguish.
 pub const STYLE: &str = include_str!("plot.css");
 
 const LEFT: f64 = 62.0;
@@ -89,7 +90,7 @@ impl PlotAxis {
         values.iter().map(label).collect()
     }
 
-    /// Returns the place of a value on the axis. It is 0 at the start of the axis, and 1 at its end.
+    /// Returns the place of a value on the axis, from 0 at the start of the axis to 1 at its end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }

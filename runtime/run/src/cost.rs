@@ -18,8 +18,8 @@ use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
 /// Sets the cost of a step and the predicted peak memory of every inference block, for these data and the current options. The peak is the largest
-/// number of bytes that are in use at the same time while the block runs on one thread. It includes the results of earlier inference blocks.
-/// `schemas` holds the schema of each data item. It is stored in the manifest, so that peaks for other options can be computed later.
+/// number of bytes that are in use at the same time while the block runs on one thread. The peak includes the results of earlier inference blocks.
+/// `schemas` holds the schema of each data item. The schemas are stored in the manifest, so that peaks for other options can be computed later.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -72,7 +72,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` files are read as bytes, with one byte per number. They are converted to reals later.
+    // The inputs of `idx` files are read as bytes, with one byte per number. The bytes are converted to reals later.
     let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {

@@ -1,15 +1,15 @@
 //! The folder of a run: the inventory of the files that belong to the run, and the replacement of all earlier results at once.
 //!
-//! The inventory `manifest.json` names every file of the results. It also contains the identity of the run, and the checksums of the files that
-//! `bnnc predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
+//! The inventory `manifest.json` names every file of the results. The inventory also contains the identity of the run, and the checksums of the files
+//! that `bnnc predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
 //!
 //! 1. write an inventory of the old and the new file names, which states that the results are being replaced,
 //! 2. move every new file to its place,
 //! 3. remove old files whose names are not among the new names,
 //! 4. write the new inventory.
 //!
-//! If the process ends before step 1, the old results are intact. If it ends after step 1 but before step 4, the inventory states that the results
-//! are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
+//! If the process ends before step 1, the old results are intact. If the process ends after step 1 but before step 4, the inventory states that the
+//! results are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics;
@@ -54,7 +54,7 @@ pub struct Inventory {
     files: BTreeSet<String>,
     /// For each file from which predictions are made, its length and its CRC-32.
     parts: BTreeMap<String, String>,
-    /// The CRC-32 of the text of the inventory. It is computed while this field is empty.
+    /// The CRC-32 of the text of the inventory. The checksum is computed while this field is empty.
     checksum: String,
 }
 
@@ -284,7 +284,7 @@ impl Staging {
         })
     }
 
-    /// Writes an inventory to the folder. It replaces the earlier inventory.
+    /// Writes an inventory to the folder, in place of the earlier inventory.
     fn publish(&self, inventory: Inventory) -> Result<(), Diagnostic> {
         let text = inventory.text();
         write::atomically(&self.stage.join(INVENTORY), |writer| {

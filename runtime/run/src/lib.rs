@@ -56,7 +56,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns options with this number of threads. They have no progress display, no memory limit and no checkpoint.
+    /// Returns options with this number of threads. The options have no progress display, no memory limit and no checkpoint.
     pub fn new(threads: usize) -> RunOptions {
         RunOptions {
             threads,

@@ -1,4 +1,4 @@
-//! Predictions for rows with levels that do not occur in the training rows. They are computed from draws of a posterior.
+//! Predictions for rows with levels that do not occur in the training rows. These predictions are computed from draws of a posterior.
 
 use super::saved::{checked, draws_in, table};
 use bnnc_abi::data::Elements;
@@ -84,8 +84,8 @@ fn texts_of(column: &ArrayValues) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(codes, levels)| codes.iter().map(|code| levels[*code as usize].clone()))
 }
 
-/// Makes the same predictions as [`super::predict()`], but with the programs of `grown`. It has more levels than `infer`. `values` are the states
-/// from the run of `infer`.
+/// Makes the same predictions as [`super::predict()`], but with the programs of `grown`. The block `grown` has more levels than `infer`. `values`
+/// are the states from the run of `infer`.
 ///
 /// # Errors
 /// Fails in the same cases as [`super::predict()`].

@@ -80,7 +80,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Writes all results to a folder. They replace the results of an earlier run in this folder.
+/// Writes all results to a folder. The new results replace the results of an earlier run in this folder.
 ///
 /// # Errors
 /// Fails if a file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
@@ -140,8 +140,8 @@ fn stage(
     write_text(&folder.join(folder::PROGRAM), &saved)
 }
 
-/// Returns the name of a file of an inference block. If the manifest has one inference block, it is `predictions.csv`. If it has several, it is
-/// `predictions.NAME.csv`.
+/// Returns the name of a file of an inference block. If the manifest has one inference block, it is `predictions.csv`. If the manifest has
+/// several inference blocks, it is `predictions.NAME.csv`.
 fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
     match manifest.infers.len() {
         1 => format!("{stem}.{extension}"),
@@ -264,8 +264,8 @@ fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
     Some(rows.ints(name).ok()?.into_iter().map(i64::from).collect())
 }
 
-/// Writes one tensor for each parameter of each inference block. Its name is `INFER/STATE`, and its type is `F64`. If there are several splits,
-/// the names end in `#SPLIT`.
+/// Writes one tensor for each parameter of each inference block. The name of a tensor is `INFER/STATE`, and its type is `F64`. If there are
+/// several splits, the names end in `#SPLIT`.
 fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let mut tensors: Vec<PosteriorArray<'_>> = Vec::new();
     for outcome in &result.outcomes {

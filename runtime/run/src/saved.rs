@@ -1,4 +1,4 @@
-//! Predictions of a finished run for new rows. They are computed from the contents of the run's folder.
+//! Predictions of a finished run for new rows. These predictions are computed from the contents of the run's folder.
 
 use crate::out;
 use bnnc_abi::data::DataSpec;
@@ -156,8 +156,8 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
 }
 
 /// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`.
-/// If the outputs are the means of a Normal likelihood, the covariance is in the units of the target. Otherwise, it is in the units of the model,
-/// in which outputs may be logits or the logarithm of a rate.
+/// If the outputs are the means of a Normal likelihood, the covariance is in the units of the target. Otherwise, the covariance is in the units of
+/// the model, in which outputs may be logits or the logarithm of a rate.
 ///
 /// # Errors
 /// Fails if the inference block does not have such a covariance, or if the covariance needs more than `max_memory` bytes. Also fails in the same
@@ -189,9 +189,9 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns derivatives for the new rows as the columns of a table. They are the derivatives of the mean and of the variance of each output with
+/// Returns derivatives for the new rows as the columns of a table. These are the derivatives of the mean and of the variance of each output with
 /// respect to the inputs. Inputs are in their original units, before they are standardised. If the outputs are the means of a Normal likelihood,
-/// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, they are in the units of the model (`model_mean/..`,
+/// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, outputs are in the units of the model (`model_mean/..`,
 /// `model_variance/..`).
 ///
 /// # Errors

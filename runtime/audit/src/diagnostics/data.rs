@@ -199,8 +199,8 @@ pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic 
         .help("remove the copies before you split the rows")
 }
 
-/// Returns the warning that test rows or new rows are outside the range of the training rows. It shows the number of
-/// these rows, the number of all rows, and the two ranges.
+/// Returns the warning that test rows or new rows are outside the range of the training rows. The warning shows the
+/// number of these rows, the number of all rows, and the two ranges.
 pub fn extrapolation(
     column: &str,
     (outside, all): (usize, usize),

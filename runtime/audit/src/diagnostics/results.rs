@@ -295,7 +295,8 @@ fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// Returns the warning that the likelihood does not have a finite maximum. It does not decrease in some direction of parameters with flat priors.
+/// Returns the warning that the likelihood does not have a finite maximum. The likelihood does not decrease in some direction of parameters with
+/// flat priors.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(

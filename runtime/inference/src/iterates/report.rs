@@ -109,8 +109,8 @@ pub fn warnings(
 /// deviations, the ratio is five.
 const BROAD: f64 = 25.0;
 
-/// The learning rate may decrease by at most this factor while iterates are collected. If it decreases more, the iterates do not scatter as they do
-/// with a constant rate.
+/// The learning rate may decrease by at most this factor while iterates are collected. If the rate decreases more, the iterates do not scatter as
+/// they do with a constant rate.
 const FALL: f64 = 2.0;
 
 /// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to

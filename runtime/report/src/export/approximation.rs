@@ -19,7 +19,7 @@ const FEWEST: usize = 10;
 
 /// Writes the draws as one chain. The store contains the groups `posterior` and `observed_data`. Unless they are too large, it also contains
 /// the groups `log_likelihood` and `posterior_predictive` for the training rows. Targets are in their original units. If there are too many
-/// parameters, no store is written. Their distribution is still in `posterior.safetensors`.
+/// parameters, no store is written. The distribution of the parameters is still in `posterior.safetensors`.
 ///
 /// # Errors
 /// Fails if a file cannot be written, or if there is too little memory.

@@ -25,8 +25,8 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// Returns the dimensions of an output with `elements` elements per row. The first dimension is that of the rows. Its labels are the row numbers
-    /// in the file. If there are several files, rows are counted over all of them.
+    /// Returns the dimensions of an output with `elements` elements per row. The first dimension is that of the rows. The labels of this dimension
+    /// are the row numbers in the file. If there are several files, rows are counted over all of them.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<ZarrDim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
         let mut dims = vec![ZarrDim::named("row", rows)];
@@ -214,7 +214,7 @@ impl Export<'_> {
     }
 }
 
-/// The variables of an output in the store. They are created when their first values are written.
+/// The variables of an output in the store. The variables are created when their first values are written.
 #[derive(Clone, Copy, Default)]
 struct Written {
     likelihood: Option<VariableId>,

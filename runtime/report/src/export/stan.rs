@@ -38,7 +38,8 @@ impl Export<'_> {
         }
         let made = fs::create_dir_all(folder);
         made.map_err(|error| bnnc_core::diagnostics::cannot_write(folder, &error.to_string()))?;
-        // An earlier run may have had more chains. Their files are removed, because tools would read them as chains of this run.
+        // An earlier run may have had more chains. The files of additional chains are removed, because tools would read them as chains of this
+        // run.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;

@@ -1,5 +1,5 @@
-//! The diagnostic for an inference block that needs too much memory. It advises options that need less
-//! memory.
+//! The diagnostic for an inference block that needs too much memory. The diagnostic advises options
+//! that need less memory.
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
@@ -38,7 +38,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64
     }
 }
 
-/// Adds advice for a Laplace approximation. Its matrices take most of the memory.
+/// Adds advice for a Laplace approximation, whose matrices take most of the memory.
 fn too_large(
     (manifest, infer): (&Manifest, &InferenceBlock),
     laplace: &Laplace,

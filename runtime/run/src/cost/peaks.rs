@@ -1,4 +1,4 @@
-//! The peak memory of a run while each of its inference blocks runs. It includes the results of earlier blocks.
+//! The peak memory of a run while each of its inference blocks runs. The peak includes the results of earlier blocks.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Start};
