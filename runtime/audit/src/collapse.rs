@@ -20,8 +20,8 @@ use bnnc_inference::posterior::Posterior;
 /// A parameter counts as an array of weights if it has at least this number of elements.
 const ELEMENTS: usize = 10;
 
-/// The posterior of a weight counts as equal to its prior if two numbers are at most this tolerance in absolute value. The first is the difference of
-/// the means in prior standard deviations. The second is the ratio of the standard deviations minus one.
+/// The posterior of a weight counts as equal to its prior if two numbers are at most this tolerance in absolute value. The first number is the
+/// difference of the means in prior standard deviations. The second number is the ratio of the standard deviations minus one.
 const NEAR: f64 = 0.3;
 
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
@@ -151,7 +151,7 @@ fn variation(
     Ok(if largest.is_nan() { f64::INFINITY } else { largest })
 }
 
-/// Returns those inputs of the training rows that are single numbers. Each is scaled to a standard deviation of one.
+/// Returns those inputs of the training rows that are single numbers. Each input is scaled to a standard deviation of one.
 fn columns(infer: &InferenceBlock, rows: &Rows) -> Vec<Vec<f64>> {
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let mut found: Vec<Vec<f64>> = Vec::new();

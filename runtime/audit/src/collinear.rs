@@ -1,4 +1,4 @@
-//! Checks for coefficients that the data cannot distinguish. In this case, columns of the linear part of a model are linearly dependent.
+//! Checks for coefficients that the data cannot distinguish, because columns of the linear part of a model are linearly dependent.
 
 use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
@@ -81,8 +81,9 @@ impl Coefficient<'_> {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
 
-    /// Returns whether only the priors distinguish this coefficient from another coefficient. This is the case if both have the same columns, if one
-    /// is a mean and the other is a deviation from this mean in some sums, or if both are deviations from the same parameter.
+    /// Returns whether only the priors distinguish this coefficient from another coefficient. The data do not distinguish two coefficients with the
+    /// same columns. Neither do they distinguish a mean from a deviation that is added to this mean in some sums, or two deviations from the same
+    /// parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;

@@ -35,8 +35,8 @@ pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     is_dates.then(|| codes::dates(&column.name, column.train[0]))
 }
 
-/// Returns a warning if a column holds the whole numbers of a range, each exactly once and not in sorted order. Such a column numbers the
-/// rows.
+/// Returns a warning if a column holds the whole numbers of a range, each exactly once and not in sorted order. A column of this kind
+/// probably numbers the rows.
 pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
     let (low, high) = super::range(&values);

@@ -246,7 +246,7 @@ fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<
     infer.bindings.iter().filter(is_input)
 }
 
-/// Returns the numeric columns of an input. Each is computed when it is needed.
+/// Returns the numeric columns of an input, each of which is computed when it is needed.
 fn columns_of<'a>(
     binding: &'a Binding,
     spec: &'a DataSpec,

@@ -61,8 +61,8 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
 /// Chains count as stuck if R-hat is above this value.
 const STUCK: f64 = 1.05;
 
-/// If the root mean square of an output is larger than this, chains that start at size one cannot reach the posterior. At a million, none of three
-/// models failed. At a billion, two of the three failed.
+/// If the root mean square of an output is larger than this, chains that start at size one cannot reach the posterior. With an output of size one
+/// million, none of three models failed; with one billion, two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about stuck chains, if the model has a large output, or a large input with its own name. The chains then start too far away

@@ -103,8 +103,9 @@ const NEIGHBOURS: usize = 1000;
 const INPUTS: usize = 60;
 
 /// Returns an estimate of the standard deviation of a target around any function of the inputs. Two estimates are computed, and the smaller one is
-/// returned. The first is the standard deviation of the residuals of a linear function. The second is the difference between rows with neighbouring
-/// inputs, divided by the square root of two (Rice 1984). If the model does not have inputs, the result is the standard deviation of the target.
+/// returned. The first estimate is the standard deviation of the residuals of a linear function. The second estimate is the difference between rows
+/// with neighbouring inputs, divided by the square root of two (Rice 1984). If the model does not have inputs, the result is the standard deviation
+/// of the target.
 pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
     let rows = target.train.len();
     let is_whole = |input: &&Column| input.train.len() == rows;

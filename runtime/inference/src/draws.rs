@@ -1,4 +1,5 @@
-//! Draws of the parameters from approximations. These are variational and Laplace approximations, iterates, the members of an ensemble, and dropout.
+//! Draws of the parameters from approximations. The approximations are variational and Laplace approximations, iterates, the members of an ensemble,
+//! and dropout.
 
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::InferenceBlock;

@@ -167,7 +167,7 @@ fn ranked(ratios: &Ratios) -> Vec<Weight> {
     order
 }
 
-/// Returns the number of weights that are removed. `fraction` is below one. The result is rounded to the nearest integer, but is always less than the
+/// Returns the number of weights that are removed. `fraction` is below one. The number is rounded to the nearest integer, but is always less than the
 /// number of all weights.
 fn removed(fraction: f64, weights: usize) -> usize {
     let nearest = (fraction * weights as f64).round() as usize;

@@ -45,7 +45,7 @@ pub enum Curvature {
     Functional(Arc<Matrix>),
 }
 
-/// The error for a precision matrix that is not positive definite. In this case, the posterior does not exist.
+/// The error for a precision matrix that is not positive definite, for which the posterior does not exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
     /// The index of the weight at which the precision is not positive. `None` if the error does not belong to a single weight.

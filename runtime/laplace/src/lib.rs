@@ -1,7 +1,8 @@
 //! Gaussian approximations around maxima: curvatures in several forms, the posteriors that follow from them, subnetworks, links,
 //! and marginal likelihoods.
 //!
-//! This crate only does linear algebra on matrices that its callers compute. It does not access models, devices, files or clocks.
+//! This crate only does linear algebra on matrices that its callers compute. The crate does not access models, devices, files or
+//! clocks.
 
 pub mod curvature;
 pub mod link;

@@ -296,7 +296,8 @@ pub struct OutputDraws {
 }
 
 impl OutputDraws {
-    /// Allocates buffers for draws of `outputs` elements. These are the outputs of one row, or the outputs of several rows that are drawn jointly.
+    /// Allocates buffers for draws of `outputs` elements. The elements are the outputs of one row, or the outputs of several rows that are drawn
+    /// jointly.
     pub fn new(outputs: usize) -> OutputDraws {
         OutputDraws {
             roots: Roots::new(outputs, Precision::F64),

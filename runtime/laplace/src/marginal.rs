@@ -18,8 +18,8 @@ use std::f64::consts::TAU;
 pub const LARGEST_FACTOR: f64 = 1e8;
 
 /// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"). The result is the sum of
-/// two terms. The first is the log joint density at the maximum, including all normalising constants. The second is the log volume of the Gaussian,
-/// which depends on the log determinant of its precision.
+/// two terms. The first term is the log joint density at the maximum, including all normalising constants. The second term is the log volume of the
+/// Gaussian, which depends on the log determinant of its precision.
 pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_determinant: f64) -> f64 {
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }

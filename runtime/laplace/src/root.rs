@@ -55,7 +55,7 @@ pub struct Roots {
     size: usize,
     tolerance: f64,
     /// The largest magnitude of a diagonal element among all rows so far. If the class of a row is certain, its curvature consists of rounding
-    /// errors. These can only be recognised by comparison with other rows.
+    /// errors. Rounding errors can only be recognised by comparison with other rows.
     largest: f64,
     /// At first the matrix itself, and later the matrix that remains after the pivots.
     rest: Vec<f64>,

@@ -121,7 +121,7 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// Returns the inputs `STATE/index` and `STATE/chosen` for one array. These are inputs of a program that computes selected columns. If the array
+/// Returns the inputs `STATE/index` and `STATE/chosen` for one array. Both are inputs of a program that computes selected columns. If the array
 /// contains the element of a column, the two numbers are the index of the element and 1. Otherwise, both are 0.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
@@ -134,9 +134,9 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     located.iter().map(column).unzip()
 }
 
-/// Returns the squared 2-Wasserstein distance of equation (22). The distance is between two Gaussians with the same mean. The first has the row-major
-/// `covariance` `[D, D]`. The second has the row-major covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for all other
-/// weights.
+/// Returns the squared 2-Wasserstein distance of equation (22). The distance is between two Gaussians with the same mean. The first Gaussian has the
+/// row-major `covariance` `[D, D]`. The second Gaussian has the row-major covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero
+/// variance for all other weights.
 ///
 /// Let `A` be the `covariance`, and let `B` be the covariance of the subnetwork, padded with zeros. Then `B^1/2 A B^1/2` is zero outside the chosen
 /// rows and columns. Except for a trace, the computation therefore needs only `S x S` matrices. The result is NaN if a matrix is not finite.

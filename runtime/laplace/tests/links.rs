@@ -189,8 +189,8 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean and the covariance of the logits for the new input of the classifier. Both are computed from the roots of the curvatures of all
-/// rows.
+/// Returns the mean and the covariance of the logits for the new input of the classifier. Mean and covariance are computed from the roots of the
+/// curvatures of all rows.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
     let mut precision = plus_diagonal(vec![0.0; 36], 1.0);

@@ -1,4 +1,4 @@
-//! Tests of marginal likelihoods, and of the factors that maximise them, on conjugate models. Both have closed forms for these models.
+//! Tests of marginal likelihoods, and of the factors that maximise them, on conjugate models, for which both have closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -414,8 +414,8 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// The model has two arrays. One is a Kronecker product, and the other is a single block. The factors of the two arrays are the same as for the equal
-/// matrix in the form `Full`.
+/// The model has two arrays. One array is a Kronecker product, and the other is a single block. The factors of the two arrays are the same as for the
+/// equal matrix in the form `Full`.
 #[test]
 fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (

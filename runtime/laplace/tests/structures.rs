@@ -55,7 +55,8 @@ fn naive_gram(rows: &Matrix) -> Matrix {
     naive_product(&naive_transposed(rows), rows)
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by elimination with pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Inverse and determinant are computed by elimination
+/// with pivots.
 fn naive_inverse(matrix: &Matrix) -> (Matrix, f64) {
     let size = matrix.rows;
     let (mut left, mut right, mut log) = (matrix.clone(), Matrix::identity(size), 0.0);

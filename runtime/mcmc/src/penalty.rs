@@ -19,7 +19,7 @@ use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 
 /// The names of the statistics that accompany a draw. `delta` is the estimated change of the loss, and `delta_variance` is the estimated variance of
-/// `delta`. Both are 0 if the density cannot be computed (`diverging`).
+/// `delta`. `delta` and `delta_variance` are 0 if the density cannot be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",

@@ -236,8 +236,8 @@ fn standard_errors_agree_with_the_actual_errors() {
             *sum += score * score / repeats as f64;
         }
     }
-    // The first term is four standard errors of a mean of squared normal numbers. The second term, a tenth, allows for the noise of the estimated
-    // standard errors.
+    // The first term of the bound is four standard errors of a mean of squared normal numbers. The second term of the bound, a tenth, allows for
+    // the noise of the estimated standard errors.
     let bound = 4.0 * (2.0 / repeats as f64).sqrt() + 0.1;
     for (found, what) in squares.iter().zip(["mean", "sd"]) {
         assert!((found - 1.0).abs() < bound, "{what}: {found}");

@@ -1,7 +1,7 @@
 //! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells on which the function is affine.
 //!
-//! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. This is
-//! repeated until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if no
+//! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. Cells are
+//! cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if no
 //! argument of an earlier layer changes its sign there. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};

@@ -1,4 +1,4 @@
-//! The distributions of single ReLU units. Such a distribution consists of a mass at 0 and the part of a spline above 0.
+//! The distributions of single ReLU units. The distribution of a unit consists of a mass at 0 and the part of a spline above 0.
 
 use super::measure::{Measure, PointMass};
 use super::shape::Representation;

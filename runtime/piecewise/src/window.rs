@@ -1,4 +1,4 @@
-//! Adds an independent uniform variable to a variable. The density of the sum is the average of the variable's density over a sliding
+//! Adds an independent uniform variable to another variable. The density of the sum is the average of the variable's density over a sliding
 //! window.
 //!
 //! Every coefficient of the result is a sum of non-negative terms, so that no digits cancel. Integrals from an end of a piece are running

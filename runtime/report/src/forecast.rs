@@ -244,7 +244,7 @@ fn only_input(infer: &InferenceBlock, dataset: &Dataset, spec: &DataSpec) -> Opt
     }
 }
 
-/// Returns the name of the only input column. This is the column in the program, or the only field that is not a target.
+/// Returns the name of the only input column. The only column is the column in the program, or the only field that is not a target.
 fn column_name(spec: &DataSpec, rows: &Rows, infer: &InferenceBlock) -> Option<String> {
     if let [column] = &spec.inputs[..] {
         return Some(expression::text(column));

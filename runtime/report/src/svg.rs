@@ -172,7 +172,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws vertical lines. Each is given as `(x, low, high)`.
+    /// Draws vertical lines, each of which is given as `(x, low, high)`.
     pub fn bars(&mut self, class: &'static str, bars: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (x, low, high) in bars.filter(|(x, low, high)| (x + low + high).is_finite()) {
@@ -182,7 +182,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws horizontal lines. Each is given as `(y, low, high)`.
+    /// Draws horizontal lines, each of which is given as `(y, low, high)`.
     pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
@@ -192,7 +192,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws dots. Each is given as `(x, y, radius in pixels)`.
+    /// Draws dots, each of which is given as `(x, y, radius in pixels)`.
     pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
         let _ = writeln!(self.marks, r#"<g class="{class}">"#);
         for (x, y, radius) in dots.filter(|(x, y, _)| x.is_finite() && y.is_finite()) {

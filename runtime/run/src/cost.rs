@@ -156,7 +156,7 @@ fn multiplies(infer: &InferenceBlock) -> bool {
 }
 
 /// Returns the number of bytes that pruning needs. The weights are ranked first, and predictions with masks follow. The result is the larger of the
-/// two numbers.
+/// two numbers of bytes.
 fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports

@@ -189,7 +189,7 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns derivatives for the new rows as the columns of a table. These are the derivatives of the mean and of the variance of each output with
+/// Returns derivatives for the new rows as the columns of a table. The derivatives are those of the mean and of the variance of each output with
 /// respect to the inputs. Inputs are in their original units, before they are standardised. If the outputs are the means of a Normal likelihood,
 /// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, outputs are in the units of the model (`model_mean/..`,
 /// `model_variance/..`).

@@ -40,7 +40,7 @@ use store::{FormulaId, TermId, TermStore};
 pub struct Problem {
     /// The name of the problem in its file; empty if it has no name.
     pub name: String,
-    /// The line and column at which the problem begins, counted from 1. Both are 0 if the problem is the whole file.
+    /// The line and column at which the problem begins, counted from 1. Line and column are 0 if the problem is the whole file.
     pub at: (usize, usize),
     /// The real variables, over which the weight is integrated.
     pub reals: Vec<String>,

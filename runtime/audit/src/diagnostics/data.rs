@@ -253,7 +253,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// Returns the warning that the smallest or the largest value of a target occurs in many rows. This is a sign of
+/// Returns the warning that the smallest or the largest value of a target occurs in many rows, which is a sign of
 /// censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");

@@ -15,7 +15,7 @@ use bnnc_kernels::pool::Pool;
 pub struct LowRank {
     /// The orthonormal eigenvectors, one in each row, `[rank, D]`.
     pub vectors: Matrix,
-    /// The eigenvalues in descending order. All of them are positive.
+    /// The eigenvalues in descending order, all of which are positive.
     pub values: Vec<f64>,
     /// The largest norm of a residual at the end of the search, divided by the largest eigenvalue. If a product was not finite, it is NaN, and the
     /// posterior does not exist.

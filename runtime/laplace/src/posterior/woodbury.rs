@@ -2,8 +2,8 @@
 //!
 //! Note [A root by residuals]. Let `A = G P0^-1/2` and `B = (T I + A A')^-1 A`. By Woodbury's identity, the covariance is
 //! `P0^-1/2 (I - A' B) P0^-1/2`. The difference `I - A' B` loses digits if the data determine the weights well. The code therefore uses the sum
-//! `S S' + T B' B` with `S = I - A' B`. This sum equals the difference, because `A S = T B` implies
-//! `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with this root is a draw from the prior, corrected by its residuals (Matheron's rule).
+//! `S S' + T B' B` with `S = I - A' B`. The sum equals `I - A' B`, because `A S = T B` implies `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A
+//! draw with this root is a draw from the prior, corrected by its residuals (Matheron's rule).
 
 use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};

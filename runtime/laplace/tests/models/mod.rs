@@ -14,8 +14,8 @@ pub fn transposed(a: &[f64], m: usize) -> Vec<f64> {
     (0..n * m).map(|at| a[at % n * m + at / n]).collect()
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by Gauss-Jordan
-/// elimination with row pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Inverse and determinant are
+/// computed by Gauss-Jordan elimination with row pivots.
 pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len().isqrt();
     let mut work: Vec<Vec<f64>> = (0..n)

@@ -1,26 +1,26 @@
 //! Coefficients of polynomials that approximate functions. The constant coefficient comes first. The polynomials are Chebyshev
 //! interpolations. The error of each polynomial is at most a quarter of a unit in the last place of the function that uses it.
 
-/// `((cos x - 1) / x^2 + 1/2) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
+/// The coefficients of `((cos x - 1) / x^2 + 1/2) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]
 pub const COS_F32: [f32; 3] = [
     0.041_666_664, -0.001_388_830_2, 0.000_024_547_891,
 ];
 
-/// `((cos x - 1) / x^2 + 1/2) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
+/// The coefficients of `((cos x - 1) / x^2 + 1/2) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]
 pub const COS_F64: [f64; 6] = [
     0.041_666_666_666_666_664, -0.001_388_888_888_888_739_5, 2.480_158_729_876_343_3e-5, -2.755_731_727_056_031e-7,
     2.087_614_602_468_733e-9, -1.138_261_486_841_387_7e-11,
 ];
 
-/// `erf x / x` as a polynomial in `x^2`, for `|x| < 1/2`.
+/// The coefficients of `erf x / x` as a polynomial in `x^2`, for `|x| < 1/2`.
 #[rustfmt::skip]
 pub const ERF_F32: [f32; 5] = [
     std::f32::consts::FRAC_2_SQRT_PI, -3.761_260_8e-1, 1.128_283_14e-1, -2.675_773_2e-2, 4.719_082_7e-3,
 ];
 
-/// `erf x / x` as a polynomial in `x^2`, for `|x| < 1/2`.
+/// The coefficients of `erf x / x` as a polynomial in `x^2`, for `|x| < 1/2`.
 #[rustfmt::skip]
 pub const ERF_F64: [f64; 9] = [
     std::f64::consts::FRAC_2_SQRT_PI, -0.376_126_389_031_834_76, 0.112_837_916_709_253_53, -0.026_866_170_632_887_928,
@@ -28,14 +28,14 @@ pub const ERF_F64: [f64; 9] = [
     1.472_586_548_055_674_4e-6,
 ];
 
-/// `exp(x^2) erfc x (x + 3)` as a polynomial in `(x - 3) / (x + 3)`, for `x` from 1/2 on.
+/// The coefficients of `exp(x^2) erfc x (x + 3)` as a polynomial in `(x - 3) / (x + 3)`, for `x` from 1/2 on.
 #[rustfmt::skip]
 pub const ERFC_F32: [f32; 10] = [
     1.074_006_9, -8.833_945e-1, 5.902_282_6e-1, -3.104_664_4e-1, 1.195_296_05e-1,
     -2.683_614_6e-2, -1.230_328_1e-3, 3.067_695_8e-3, -4.758_357_8e-4, -3.094_773_3e-4,
 ];
 
-/// `exp(x^2) erfc x (x + 3)` as a polynomial in `(x - 3) / (x + 3)`, for `x` from 1/2 on.
+/// The coefficients of `exp(x^2) erfc x (x + 3)` as a polynomial in `(x - 3) / (x + 3)`, for `x` from 1/2 on.
 #[rustfmt::skip]
 pub const ERFC_F64: [f64; 21] = [
     1.074_006_907_088_339_8, -0.883_394_453_169_883_5, 0.590_228_357_104_109, -0.310_467_261_900_584_1,
@@ -46,13 +46,13 @@ pub const ERFC_F64: [f64; 21] = [
     -9.186_743_272_239_356e-9,
 ];
 
-/// `(exp r - 1 - r) / r^2` as a polynomial in `r`, for `|r| <= log(2) / 2`.
+/// The coefficients of `(exp r - 1 - r) / r^2` as a polynomial in `r`, for `|r| <= log(2) / 2`.
 #[rustfmt::skip]
 pub const EXP_F32: [f32; 5] = [
     0.5, 0.166_665_76, 0.041_666_552, 0.008_363_233, 0.001_392_625,
 ];
 
-/// `(exp r - 1 - r) / r^2` as a polynomial in `r`, for `|r| <= log(2) / 2`.
+/// The coefficients of `(exp r - 1 - r) / r^2` as a polynomial in `r`, for `|r| <= log(2) / 2`.
 #[rustfmt::skip]
 pub const EXP_F64: [f64; 10] = [
     0.500_000_000_000_000_1, 0.166_666_666_666_666_69, 0.041_666_666_666_623_824, 0.008_333_333_333_330_039,
@@ -60,27 +60,27 @@ pub const EXP_F64: [f64; 10] = [
     2.762_020_159_103_154_7e-7, 2.510_047_250_569_499e-8,
 ];
 
-/// `(log(1 + f) - f + f^2 / 2) / f^3` as a polynomial in `f`, for `1 + f` from `sqrt(1/2)` to `sqrt 2`.
+/// The coefficients of `(log(1 + f) - f + f^2 / 2) / f^3` as a polynomial in `f`, for `1 + f` from `sqrt(1/2)` to `sqrt 2`.
 #[rustfmt::skip]
 pub const LOG_F32: [f32; 8] = [
     0.333_333_3, -0.250_003_07, 0.200_010_48, -0.166_412_47, 0.142_143_56, -0.129_984_9, 0.126_237_39, -0.079_036_44,
 ];
 
-/// `R(z) / z` of fdlibm's `e_log.c`.
+/// The coefficients of `R(z) / z` in `e_log.c` of fdlibm.
 #[rustfmt::skip]
 pub const LOG_F64: [f64; 7] = [
     6.666_666_666_666_735e-1, 3.999_999_999_940_942e-1, 2.857_142_874_366_239e-1, 2.222_219_843_214_978_4e-1,
     1.818_357_216_161_805e-1, 1.531_383_769_920_937_3e-1, 1.479_819_860_511_658_6e-1,
 ];
 
-/// `log(1 + x) / x` as a polynomial in `x`, for `x` from 0 to 1.
+/// The coefficients of `log(1 + x) / x` as a polynomial in `x`, for `x` from 0 to 1.
 #[rustfmt::skip]
 pub const LOG1P_F32: [f32; 10] = [
     1.0, -4.999_989_3e-1, 3.332_971e-1, -2.495_161_6e-1, 1.966_327_4e-1, -1.526_966_7e-1, 1.054_362_38e-1, -5.637_361e-2,
     1.954_252_7e-2, -3.176_057e-3,
 ];
 
-/// `log(1 + x) / x` as a polynomial in `x`, for `x` from 0 to 1.
+/// The coefficients of `log(1 + x) / x` as a polynomial in `x`, for `x` from 0 to 1.
 #[rustfmt::skip]
 pub const LOG1P_F64: [f64; 21] = [
     1.0, -0.499_999_999_999_990_8, 0.333_333_333_331_975_23, -0.249_999_999_920_095_22,
@@ -91,13 +91,13 @@ pub const LOG1P_F64: [f64; 21] = [
     2.443_797_394_858_094_7e-5,
 ];
 
-/// `(sin x / x - 1) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
+/// The coefficients of `(sin x / x - 1) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]
 pub const SIN_F32: [f32; 3] = [
     -0.166_666_64, 0.008_332_748, -0.000_195_878_41,
 ];
 
-/// `(sin x / x - 1) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
+/// The coefficients of `(sin x / x - 1) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]
 pub const SIN_F64: [f64; 6] = [
     -0.166_666_666_666_666_66, 0.008_333_333_333_330_946, -1.984_126_983_675_497e-4, 2.755_731_610_068_303e-6,

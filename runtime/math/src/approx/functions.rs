@@ -133,8 +133,8 @@ fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     (-value).when(quadrant.has(1), value)
 }
 
-/// Returns whether the computed sine or cosine of `x` is invalid. This is the case if the angle is too large, or if the processor lacks the fused
-/// multiply-add that an exact reduction needs.
+/// Returns whether the computed sine or cosine of `x` is invalid. The result is invalid if the angle is too large, or if the processor lacks the
+/// fused multiply-add that an exact reduction needs.
 #[inline(always)]
 fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     let inside = x.magnitude().at_most(T::number(T::Format::ANGLE_LARGEST));

@@ -150,7 +150,8 @@ pub fn trigamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(at.pole, value)
 }
 
-/// Returns the logarithm of a positive number as the sum of two numbers. The second is at most half a unit in the last place of the first.
+/// Returns the logarithm of a positive number as the sum of two numbers. The second number is at most half a unit in the last place of the first
+/// number.
 fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     let (m, k) = a.split_any();
     let f = m - T::one();

@@ -1,10 +1,10 @@
 //! Metrics from positions and gradients together.
 //!
 //! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
-//! variance `1 / v`. The square root of the ratio of the two variances is therefore `v`. This is true even for very few draws, and before the chain
-//! has converged. For other distributions, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened target
-//! and a standard normal distribution. The warm-up of nutpie uses the same metric. After every iteration, the metric is computed again from the draws
-//! of a window. The first windows are short, because draws that were made before the chain reached the bulk of the posterior should soon be
+//! variance `1 / v`. The square root of the ratio of the two variances is therefore `v`. The equation holds even for very few draws, and before the
+//! chain has converged. For other distributions, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened
+//! target and a standard normal distribution. The warm-up of nutpie uses the same metric. After every iteration, the metric is computed again from
+//! the draws of a window. The first windows are short, because draws that were made before the chain reached the bulk of the posterior should soon be
 //! forgotten. Later windows are longer.
 //!
 //! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, if there are at least
@@ -132,7 +132,7 @@ impl Spreads {
     /// The valid range of the scale (standard deviation) of an element. If a new scale is outside this range, the element keeps its old scale.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
-    /// Begins a warm-up of `warmup` iterations. The first 30 % of them have short windows, and the last 15 % adapt only the step size.
+    /// Begins a warm-up of `warmup` iterations. The first 30 % of the iterations have short windows, and the last 15 % adapt only the step size.
     pub fn new(dimension: usize, warmup: usize, dense: bool) -> Spreads {
         Spreads {
             early: 3 * warmup / 10,

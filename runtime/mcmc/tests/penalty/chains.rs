@@ -127,8 +127,8 @@ fn effective(values: &[f64]) -> f64 {
     variance / (length as f64 * moment(&of_means)) * values.len() as f64
 }
 
-/// Returns two numbers. The first is the root mean squared deviation of the draws from `mean`, divided by the root of `variance`. The second is the
-/// effective sample size of the squared deviations.
+/// Returns two numbers. The first number is the root mean squared deviation of the draws from `mean`, divided by the root of `variance`. The second
+/// number is the effective sample size of the squared deviations.
 fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     ((moment(&squares) / variance).sqrt(), effective(&squares))

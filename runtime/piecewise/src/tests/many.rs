@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Returns the mean and the variance of a single unit. Both are exact, because the distribution of a single unit is exact.
+/// Returns the mean and the variance of a single unit. Mean and variance are exact, because the distribution of a single unit is exact.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],

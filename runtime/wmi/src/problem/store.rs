@@ -120,7 +120,7 @@ impl TermStore {
         self.terms[id.0 as usize].1.factors
     }
 
-    /// Returns whether a term contains conditions. Such a term is not a polynomial yet.
+    /// Returns whether a term contains conditions. A term with conditions is not a polynomial yet.
     pub fn has_choice(&self, id: TermId) -> bool {
         self.terms[id.0 as usize].1.has_choice
     }

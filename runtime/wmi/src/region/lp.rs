@@ -126,7 +126,7 @@ struct Dictionary<T> {
     dimension: usize,
     /// The index of the variable `t`, the margin.
     margin: usize,
-    /// The basic variables, one per row. Each is expressed as a linear form in the nonbasic variables.
+    /// The basic variables, one per row. Each basic variable is expressed as a linear form in the nonbasic variables.
     basic: Vec<usize>,
     /// The nonbasic variables, one per column, which are zero in the current solution.
     free: Vec<usize>,

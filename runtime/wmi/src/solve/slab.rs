@@ -3,7 +3,7 @@
 //!
 //! The volume of the box per unit of `s = a . x` is `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!` (Curry and Schoenberg, On
 //! Polya frequency functions IV, 1966). In this sum, `c` is the value of `s` at the corner, and `k` is the number of coordinates in which the corner
-//! differs from the corner with the lowest `s`. The terms of the sum cancel. This does not lose accuracy, because they are computed as integers.
+//! differs from the corner with the lowest `s`. The terms of the sum cancel without loss of accuracy, because the terms are computed as integers.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;

@@ -345,8 +345,8 @@ fn binomial(
     Some(Sparse(terms))
 }
 
-/// Returns the approximate number of ways to write `power` as a sum of `parts` non-negative integers. This is the number of terms in a power
-/// of a sum.
+/// Returns the approximate number of ways to write `power` as a sum of `parts` non-negative integers. This number is the number of terms in a
+/// power of a sum.
 fn combinations(power: u32, parts: usize) -> f64 {
     let factor = |at: usize| (f64::from(power) + at as f64) / at as f64;
     (1..parts).map(factor).product()

@@ -1,4 +1,4 @@
-//! Splits a weight that is a sum into terms that are integrated one by one. This is only done if it leads to fewer regions.
+//! Splits a weight that is a sum into terms that are integrated one by one. The weight is split only if this leads to fewer regions.
 //!
 //! A choice is a comparison or a Boolean on which a piecewise term depends. If a sum is integrated as a whole, the choices of all terms together
 //! cut the region into cells. If a term is integrated alone, only its own choices cut the region. For example, `relu(a) + relu(b) + ..` with n
