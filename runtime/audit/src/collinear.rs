@@ -13,7 +13,7 @@ use bnnc_data::Dataset;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Dependences are first searched in about this number of rows. If one is found, it is then verified on all rows.
+/// Dependences are first searched in about this number of rows. A dependence that is found is then verified on all rows.
 const SOUGHT: usize = 1000;
 
 /// At most this number of coefficients is compared.

@@ -19,8 +19,8 @@ const ELEMENTS: usize = 10;
 /// A weight counts as being at the prior mean if its distance from the mean, measured in prior standard deviations, is below this value.
 const AT_MEAN: f64 = 0.01;
 
-/// Predictions count as equal if they differ by less than this value. For probabilities, the difference is absolute. For reals and counts, it is
-/// divided by the standard deviation of the target.
+/// Predictions count as equal if they differ by less than this value. For probabilities, the difference is absolute. For reals and counts, the
+/// difference is divided by the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
 /// Returns a warning if, at a maximum, several weight matrices are at the mean of their prior, and the predictions are the same for all training rows

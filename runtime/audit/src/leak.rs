@@ -8,7 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Rows;
 use std::collections::BTreeMap;
 
-/// A relation is first searched in this number of rows. If one is found, it must hold in all rows.
+/// A relation is first searched in this number of rows. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
 /// If there are more columns than this, relations are not searched, because the search leaves out one column after the other.

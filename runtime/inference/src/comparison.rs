@@ -35,7 +35,7 @@ pub struct Comparison {
 pub struct ComparisonLine {
     /// The name of the inference block.
     pub infer: String,
-    /// True if the metrics of this line are computed on test rows. Otherwise, they are computed on training rows.
+    /// True if the metrics of this line are computed on test rows, and false if they are computed on training rows.
     pub tested: bool,
     /// The values of the metrics; `None` where a metric was not computed. If there are several splits, each value has a standard error.
     pub values: Vec<Option<(f64, Option<f64>)>>,

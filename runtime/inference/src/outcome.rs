@@ -62,7 +62,7 @@ pub struct InferenceOutcome {
     pub predictions: Vec<(String, ResultColumn)>,
     /// The data of the last split.
     pub dataset: Arc<Dataset>,
-    /// True if the metrics are computed on test rows. Otherwise, they are computed on training rows.
+    /// True if the metrics are computed on test rows, and false if they are computed on training rows.
     pub tested: bool,
     /// The time at which the inference run finished, in UTC. The time differs between runs that are otherwise identical.
     pub finished: String,

@@ -101,7 +101,7 @@ impl GaussianPosterior {
     }
 
     /// Returns the number of standard normal numbers that a draw needs. The number is `D`, except in the forms `LowRank` and `Functional`. In these
-    /// forms it is usually `D` plus the number of eigenvalues or rows.
+    /// forms the number is usually `D` plus the number of eigenvalues or rows.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }

@@ -33,7 +33,7 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is 1 or more, it is this number. Otherwise, `stated` is the
+/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is 1 or more, `stated` is this number. Otherwise, `stated` is the
 /// fraction of all `parameters`.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {

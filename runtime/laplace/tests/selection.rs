@@ -185,7 +185,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     let full: Vec<f64> = (0..16)
         .map(|at| if at % 5 == 0 { variances[at / 5] } else { 0.0 })
         .collect();
-    // For the whole network, the distance is zero. For an empty network, it is the total variance.
+    // For the whole network, the distance is zero. For an empty network, the distance is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
     // The first value follows from equation (23). In the second case, the variances of the chosen weight differ, which adds the distance between

@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn exponential_gradients_have_the_asymptotic_values() {
-        // The derivative `dg / dshape` does not have an elementary closed form. For large `g` it is `log g - digamma(shape) + O(1 / g)`.
+        // The derivative `dg / dshape` does not have an elementary closed form. For large `g` the derivative is
+        // `log g - digamma(shape) + O(1 / g)`.
         close(gradient(1.0, 1e12), 1e12f64.ln() - digamma(1.0), 1e-12, "large");
         // For small `g` the derivative is `g (digamma(shape + 1) - log g) / shape`.
         close(

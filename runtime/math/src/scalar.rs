@@ -79,7 +79,7 @@ scalars! {
     Not "not" 1;
     /// True if at least one operand is true.
     Or "or" 2;
-    /// `x ^ y`. If `x` is negative, it is defined only for integers `y`.
+    /// `x ^ y`. If `x` is negative, the power is defined only for integers `y`.
     Pow "pow" 2;
     /// `if c { x } else { y }`.
     Select "select" 3;

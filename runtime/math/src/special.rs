@@ -146,7 +146,8 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function. Below 3/4 it is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on by its complement.
+/// Returns the error function. Below 3/4 the function is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on by its
+/// complement.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {
@@ -161,7 +162,8 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-a * a).exp() * sum
 }
 
-/// Returns `1 - erf x` with a small relative error. From 3/4 on, it is computed by the continued fraction of Abramowitz and Stegun 7.1.14.
+/// Returns `1 - erf x` with a small relative error. From 3/4 on, the result is computed by the continued fraction of Abramowitz and Stegun
+/// 7.1.14.
 pub fn erfc(x: f64) -> f64 {
     if x < 0.75 {
         return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };

@@ -71,7 +71,7 @@ struct State {
     iteration: u64,
     position: Vec<f64>,
     log_density: f64,
-    /// The gradient at the position. For a random walk, it is zero.
+    /// The gradient at the position, which is zero for a random walk.
     gradient: Vec<f64>,
     /// The warm-up that adapts the metric. The step size is adapted by `step`.
     warmup: Warmup,

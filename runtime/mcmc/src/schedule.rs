@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(sizes(Steps::Constant, 10, &[0, 5, 1 << 40]), [0.5; 3]);
     }
 
-    /// With `a = step_size b^gamma`, the step sizes are `a (b + t)^-gamma`. For the values in this test, they are
+    /// With `a = step_size b^gamma`, the step sizes are `a (b + t)^-gamma`. For the values in this test, the step sizes are
     /// `0.5 sqrt(3 / (3 + t))`.
     #[test]
     fn polynomial_steps_follow_their_formula() {

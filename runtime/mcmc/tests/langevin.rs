@@ -217,8 +217,8 @@ fn step_size_and_metric_are_adapted() {
         assert!(steps[1000..].iter().all(|step| *step == steps[1000]));
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[1000..];
         assert!((mean(rates) - 0.6).abs() < 0.06, "{}", mean(rates));
-        // With an adapted metric, the step size is of order 1. Without a metric, it would be of the order of the smallest standard deviation of the
-        // target.
+        // With an adapted metric, the step size is of order 1. Without a metric, the step size would be of the order of the smallest standard
+        // deviation of the target.
         assert!((0.3..3.0).contains(&steps[1000]), "{}", steps[1000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);

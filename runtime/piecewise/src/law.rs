@@ -65,7 +65,7 @@ impl Kernel {
 impl Law {
     /// Computes the distribution of a network and its noise. A unit is linear or zero if interval bounds determine the sign of its input. The other
     /// units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved exactly if this
-    /// takes little work. Otherwise they are convolved by their characteristic functions if these decay fast, or else on a grid
+    /// takes little work. Otherwise the distributions are convolved by their characteristic functions if these decay fast, or else on a grid
     /// ([`super::grid::sum`]), so the work is bounded. Mean and variance are always those of the exact distribution.
     pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
@@ -131,7 +131,8 @@ impl Law {
         }
     }
 
-    /// Computes the log density at `y`. Outside the support, it is minus infinity. The density has a small relative error even far out in the tails.
+    /// Computes the log density at `y`. Outside the support, the log density is minus infinity. The density has a small relative error even far out
+    /// in the tails.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {

@@ -18,7 +18,7 @@ pub struct PointMass {
 pub struct Measure {
     /// The atoms, each with a position and a mass.
     pub atoms: Vec<PointMass>,
-    /// The pieces of the density. After [`Measure::sorted`], they are in the order of their left ends.
+    /// The pieces of the density. After [`Measure::sorted`], the pieces are in the order of their left ends.
     pub pieces: Vec<Piece>,
     /// A bound on the relative error of pieces that were interpolated. The bound does not include rounding errors.
     pub accuracy: f64,

@@ -12,7 +12,7 @@ use std::f64::consts::PI;
 pub const MOST_TERMS: usize = 1 << 18;
 /// Where a density is below `exp(-CUT)` of its maximum, it is neglected.
 const CUT: f64 = 40.0;
-/// The sines and cosines of successive terms are computed by rotation. After this number of terms, they are computed directly again.
+/// The sines and cosines of successive terms are computed by rotation. After this number of terms, sines and cosines are computed directly again.
 const FRESH: usize = 64;
 
 /// The Fourier series of a density that is tilted by `theta`. The origin of the series is the mean of the tilted distribution.

@@ -11,8 +11,8 @@ use super::twofold::Twofold;
 use super::unit::UniformSum;
 use bnnc_math::special::{sigmoid, softplus};
 
-/// The end `d` of the cubic surrogate of the logistic function. The cubic `p` satisfies `p(d) = 1` and `p'(d) = 0`. With this `d`, it is nearest to
-/// the logistic function in `L2`.
+/// The end `d` of the cubic surrogate of the logistic function. The cubic `p` satisfies `p(d) = 1` and `p'(d) = 0`. With this `d`, the cubic is
+/// nearest to the logistic function in `L2`.
 pub const CUBIC_END_L2: f64 = 3.522_769;
 /// If the series is short, the exact spline is used only for at most this number of uniforms.
 const MOST_EXACT: usize = 4;
@@ -42,8 +42,8 @@ pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
 }
 
 /// Computes `E p(offset + sum terms)`, where `p` is the cubic surrogate of the logistic function and `d` is `end`. On `[-d, d]`, `p(t)` is
-/// `1/2 + 3 t / (4 d) - t^3 / (4 d^3)`. Below this interval it is 0, and above it is 1. For up to eight terms, the integral is exact except for
-/// rounding.
+/// `1/2 + 3 t / (4 d) - t^3 / (4 d^3)`. Below this interval `p(t)` is 0, and above the interval `p(t)` is 1. For up to eight terms, the integral is
+/// exact except for rounding.
 pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
         // The cubic is computed as (1 + s)^2 (2 - s) / 4 with s = t / d, because this form does not lose digits at the left end.

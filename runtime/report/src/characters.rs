@@ -1,4 +1,4 @@
-//! Plots for terminals, which consist of plain ASCII characters. A plot has two axes with round ticks, and marks at data coordinates.
+//! Plots that consist of plain ASCII characters, for terminals. A plot has two axes with round ticks, and marks at data coordinates.
 
 use crate::svg::{PlotAxis, number};
 use crate::ticks::{Ticks, ticks};

@@ -81,8 +81,8 @@ pub fn bytes(
     }
 }
 
-/// Returns the number of reals for a full matrix in each of three phases. In the first phase, it is the sum. In the second phase, it is the sum, the
-/// matrix that becomes its factor, and a block of rows as workspace. In the last phase, it is only the factor.
+/// Returns the number of reals for a full matrix in each of three phases. The first phase needs the sum. The second phase needs the sum, the matrix
+/// that becomes its factor, and a block of rows as workspace. The last phase needs only the factor.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
     [
@@ -92,9 +92,9 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// Returns the number of reals for Kronecker blocks in each of three phases. In the first phase, these are the factors. In the second phase, they are
-/// the factors, their eigenvectors, four reals per weight, and five matrices of the size of the largest factor. In the last phase, they are the
-/// eigenvectors and two reals per weight.
+/// Returns the number of reals for Kronecker blocks in each of three phases. The first phase needs the factors. The second phase needs the factors,
+/// their eigenvectors, four reals per weight, and five matrices of the size of the largest factor. The last phase needs the eigenvectors and two
+/// reals per weight.
 fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
@@ -112,8 +112,8 @@ fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     ]
 }
 
-/// Returns the number of reals for `rows` rows of `d` elements in each of three phases. In the first phase, these are the rows. In the second phase,
-/// they are the rows, a scaled copy of the rows, and the factor of the products of the copy. In the last phase, they are the copy and the factor.
+/// Returns the number of reals for `rows` rows of `d` elements in each of three phases. The first phase needs the rows. The second phase needs the
+/// rows, a scaled copy of the rows, and the factor of the products of the copy. The last phase needs the copy and the factor.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

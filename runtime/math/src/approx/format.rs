@@ -42,8 +42,8 @@ pub trait FloatFormat {
     fn exp_rest<A: Arch, T: Lane<Format = Self>>(r: T) -> T;
     /// Returns `log(1 + f) + k log 2` for `1 + f` in `[sqrt(1/2), sqrt 2)`.
     fn log_reduced<A: Arch, T: Lane<Format = Self>>(f: T, k: T) -> T;
-    /// Returns two functions of the squared angle `z`. For an angle `a = z^(1/2)` of at most `pi / 4`, they are `(sin a / a - 1) / z`
-    /// and `((cos a - 1) / z + 1/2) / z`.
+    /// Returns two functions of the squared angle `z`. For an angle `a = z^(1/2)` of at most `pi / 4`, the functions are
+    /// `(sin a / a - 1) / z` and `((cos a - 1) / z + 1/2) / z`.
     fn turn_rests<A: Arch, T: Lane<Format = Self>>(z: T) -> (T, T);
     /// Returns `log(1 + x) / x` for `x` from 0 to 1.
     fn log1p_slope<A: Arch, T: Lane<Format = Self>>(x: T) -> T;

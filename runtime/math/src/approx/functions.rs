@@ -67,8 +67,8 @@ fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     power * T::power_of_two(half) * T::power_of_two(rest + T::rounder())
 }
 
-/// Returns `exp x - 1`. With `exp x = 2^n exp r`, it is computed as `2 (s p + (s - 1/2))`, where `p = exp r - 1` and `s = 2^(n-1)`. The number `s`
-/// is always finite.
+/// Returns `exp x - 1`. With `exp x = 2^n exp r`, the result is computed as `2 (s p + (s - 1/2))`, where `p = exp r - 1` and `s = 2^(n-1)`. The
+/// number `s` is always finite.
 #[inline(always)]
 pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(below(above(x, T::Format::EXPM1_LOWEST), T::Format::EXP_LARGEST));
@@ -222,7 +222,7 @@ macro_rules! functions {
 }
 
 functions! {
-    /// The error function. Near zero it is an odd polynomial, and elsewhere it is computed from its complement.
+    /// The error function, which is an odd polynomial near zero, and is computed from its complement elsewhere.
     Erf |x| {
         let a = x.magnitude();
         let near = a * T::Format::erf_slope::<A, T>(a * a);

@@ -36,7 +36,7 @@ struct Argument<T: Lane> {
     reflected: T::Mask,
     /// True if the gamma function has a pole at the argument.
     pole: T::Mask,
-    /// `(cos, sin)` of `pi x` for reflected arguments. The signs of both may be wrong, but then both are.
+    /// `(cos, sin)` of `pi x` for reflected arguments. The two numbers may both have the wrong sign.
     turn: (T, T),
     /// The argument after reflection.
     x: T,

@@ -38,9 +38,9 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// Returns the autocovariance at a lag, averaged over all halves. For one half, it is the sum of the products of deviations from the mean of the
-    /// half, divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time `O(n log n)`; later calls
-    /// take constant time.
+    /// Returns the autocovariance at a lag, averaged over all halves. For one half, the autocovariance is the sum of the products of deviations from
+    /// the mean of the half, divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time
+    /// `O(n log n)`; later calls take constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
             if !self.transformed {

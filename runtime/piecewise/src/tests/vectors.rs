@@ -1,5 +1,5 @@
 //! Sums of uniforms and a Normal agree with reference values. Most reference values are sums of iterated normal integrals over the corners of the
-//! box, computed with hundreds of digits. For very many widths, they are contour integrals, computed with forty digits.
+//! box, computed with hundreds of digits. For very many widths, the reference values are contour integrals, computed with forty digits.
 
 use super::{affine, close, term};
 use crate::{Law, ObservationNoise, UniformTerm};

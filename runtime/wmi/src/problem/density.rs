@@ -61,8 +61,8 @@ pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     Ok(named.into_iter().map(problem).collect())
 }
 
-/// Reads the variables of the domain. In wmpy's format, it is a list of `[name, sort, bounds]`. In pywmi's format, it is an object
-/// with `variables`, `var_types` and `var_domains`.
+/// Reads the variables of the domain. In wmpy's format, the domain is a list of `[name, sort, bounds]`. In pywmi's format, the domain
+/// is an object with `variables`, `var_types` and `var_domains`.
 fn domain(tree: &Tree) -> Result<Vec<Variable<'_>>, Flaw> {
     let mut variables = Vec::new();
     if let Some(entries) = tree.list() {

@@ -114,8 +114,8 @@ impl TermStore {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// Returns the largest number of factors (numbers and variables) that a term multiplies. For a power, it is the number of factors of the base
-    /// times the exponent.
+    /// Returns the largest number of factors (numbers and variables) that a term multiplies. For a power, the result is the number of factors of
+    /// the base times the exponent.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }

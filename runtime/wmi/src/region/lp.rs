@@ -80,8 +80,8 @@ impl Field for Rational {
 /// A point with the largest margin to all rows of a polytope.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
-    /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, it may be any positive `t` for which
-    /// these inequalities hold.
+    /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, the margin may be any positive `t` for
+    /// which these inequalities hold.
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,

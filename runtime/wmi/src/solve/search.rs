@@ -37,7 +37,7 @@ const OUT_OF_TIME: &str = "the time limit was reached";
 const MOST_NODES: usize = 5_000_000;
 
 /// The search is abandoned if case distinctions and eliminations are nested deeper than this. Each level takes about three thousand bytes of the
-/// stack. Without compiler optimisation, it takes several times as much.
+/// stack. Without compiler optimisation, a level takes several times as much.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.
