@@ -22,11 +22,12 @@ pub struct Dataset {
     pub validation: Rows,
     /// Rows to test on.
     pub test: Rows,
-    /// Out-of-distribution rows, whose targets have no meaning.
+    /// The out-of-distribution rows (outliers). Their targets are meaningless.
     pub outliers: Rows,
     /// The images of the test rows, if the program rotates these images or shuffles them to make outliers.
     pub images: Option<Images>,
-    /// The statistics of the training rows.
+    /// The means, standard deviations and levels of the training rows, which are used to prepare
+    /// all rows.
     pub preparation: Preparation,
     /// The columns of the shared table.
     pub shared: Vec<Array>,
@@ -39,7 +40,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Returns the test rows rotated by each angle except the first. [`Dataset::test`] has the first angle.
+    /// Returns one copy of the test rows for each rotation angle except the first, with the images
+    /// rotated by that angle. The images in [`Dataset::test`] are rotated by the first angle.
     pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
         let images = self.images.iter();
         images.flat_map(|images| {
@@ -59,11 +61,12 @@ impl Dataset {
     }
 }
 
-/// The statistics of the training rows that determine how every row is prepared. They are saved with the posterior, so that new rows are
-/// prepared in the same way.
+/// The statistics of the training rows. All rows are prepared for the model with these statistics.
+/// The posterior stores them, so that new rows are prepared in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// One standardisation per input column, applied after the scale.
+    /// One standardisation per input column. It is applied to the value multiplied by the `scale`
+    /// of the data item.
     pub inputs: Vec<Standardisation>,
     /// The names of the input columns in messages.
     #[serde(default)]
@@ -74,11 +77,11 @@ pub struct Preparation {
     pub zscores: Vec<Standardisation>,
     /// The target's name.
     pub target_name: Option<String>,
-    /// The map of the target.
+    /// The standardisation of the target.
     pub target: Standardisation,
-    /// The levels of text columns.
+    /// The name of each text column, and the distinct strings (levels) that occur in it.
     pub levels: Vec<(String, Vec<String>)>,
-    /// The axes of one row of each array that has several numbers per row.
+    /// For each array with several numbers per row: its name, and the axes of one row.
     #[serde(default)]
     pub axes: Vec<(String, Vec<usize>)>,
 }
@@ -136,11 +139,11 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
     })
 }
 
-/// A column of inputs in memory.
+/// One entry of the inputs: an array, or the values of an expression.
 pub(crate) enum InputColumn<'a> {
     Array(&'a Array),
     Computed(String, Vec<f64>),
-    /// An element that no program reads.
+    /// A single element that no program reads, and whose values are therefore not in memory.
     Unread,
 }
 
@@ -263,7 +266,7 @@ fn fit(
     }
 }
 
-/// Prepares the chosen rows, in the order in which they were chosen.
+/// Prepares the rows `part` for the model, in this order.
 pub(crate) fn assemble(
     source: &LoadedData,
     columns: &[InputColumn<'_>],
@@ -284,7 +287,7 @@ pub(crate) fn assemble(
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
-    // The names are in a map, because linear searches for 40,000 columns would take seconds.
+    // A map finds a name in constant time. With linear searches, 40,000 columns would take seconds.
     let named: HashMap<&str, &Vec<Standardisation>> = preparation
         .named
         .iter()
@@ -311,7 +314,8 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks text fields in which some row has a level that does not occur in the training rows. Reading a marked field in a model is an error.
+/// Marks each text field in which a chosen row has a level that does not occur in the training
+/// rows. If a model reads a marked field, an error is reported.
 fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
         let (ArrayValues::Level { codes, levels }, true) = (&array.values, array.per_example) else {
@@ -338,7 +342,8 @@ fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str
     }
 }
 
-/// Returns the training rows of each file as ranges of `train`, which is in the order of the files.
+/// Returns the training rows of each file as a range of positions in `train`. The rows in `train`
+/// are in the order of the files.
 fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
     let bounds = table.shards.iter().map(|shard| {
         let below = |end: usize| train.partition_point(|&row| row < end);

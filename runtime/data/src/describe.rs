@@ -6,7 +6,8 @@ use crate::standardise::Standardisation;
 use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
-/// Describes the columns or expressions behind a port, one for each element, with the scales that were fitted to the training rows.
+/// Describes each element of a model input or output: its column or expression, and the mean and
+/// standard deviation that were fitted to the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,

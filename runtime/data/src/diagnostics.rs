@@ -108,7 +108,7 @@ pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
     .help("the file is damaged or truncated: download or compress it again")
 }
 
-/// A gzip stream that unpacks to more than the bound.
+/// A gzip stream that unpacks to more than `limit` bytes.
 pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
     let message = format!("unpacks to more than {limit} bytes");
     fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
@@ -126,7 +126,7 @@ pub fn not_utf8(at: At<'_>) -> Diagnostic {
     fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")
 }
 
-/// A file without rows or without columns.
+/// A file that does not have rows, or does not have columns.
 pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
     fault(&codes::NO_ROWS, At::file(path), format!("the file has no {what}"))
         .help("a table needs a header line, at least one column and at least one row")
@@ -220,7 +220,7 @@ pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize,
     Diagnostic { message, ..fault }
 }
 
-/// Returns the row and the column of an error, for sorting.
+/// Returns the row and the column of an error. Errors are sorted by this pair.
 pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
     match &fault.at {
         Place::File { row, column, .. } => (*row, *column),
@@ -239,7 +239,8 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A number that, after scaling and standardisation, is too large for the precision of a run.
+/// A scaled and standardised value that is too large for the precision of a run. For inputs, the
+/// square of the value is too large.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(
@@ -288,7 +289,7 @@ fn shown_long(text: &str) -> String {
         .collect()
 }
 
-/// A header that gives a different number of bytes than the file has.
+/// A file whose length differs from the length that its header gives.
 pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::WRONG_LENGTH,
@@ -320,7 +321,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
-/// A list whose length differs from the length of its neighbours.
+/// A list whose length differs from the length of other lists on the same level.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::BAD_JSON,

@@ -9,9 +9,11 @@ use bnnc_base::source::Span;
 
 /// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
-    /// Fits means and standard deviations to these rows, and appends them to the list in the order of evaluation.
+    /// Fits a mean and a standard deviation per call to these rows, and appends both to the list in
+    /// the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<FittedStandardisation>),
-    /// Applies means and standard deviations that were fitted earlier, in the same order.
+    /// Applies means and standard deviations that were fitted earlier. They are in the order of
+    /// evaluation.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 
@@ -28,12 +30,13 @@ impl Scores<'_> {
 struct Function {
     name: &'static str,
     arity: usize,
-    /// The operator between the two arguments of a call; `None` if the name stands before the arguments.
+    /// The operator that is written between the two arguments of a call, or `None` if the
+    /// function's name is written before the arguments.
     infix: Option<&'static str>,
     eval: fn(&[f64]) -> f64,
 }
 
-/// All functions except `zscore`, which needs the training rows.
+/// All functions except `zscore`. `zscore` is separate, because it depends on the training rows.
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "abs",
@@ -156,7 +159,7 @@ pub(crate) fn span(column: &ColumnExpr) -> Option<Span> {
     }
 }
 
-/// Returns whether the values depend on the choice of the training rows.
+/// Returns whether the values of an expression depend on which rows are training rows.
 pub(crate) fn uses_zscore(column: &ColumnExpr) -> bool {
     match column {
         ColumnExpr::Name(..) | ColumnExpr::Number(_) => false,

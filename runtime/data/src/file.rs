@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error. Without this limit, the call
-/// could block for ever.
+/// Opens a file for reading. If the file is a named pipe that no program opens for writing within
+/// five seconds, the call fails. Without this limit, the call could block for ever.
 ///
 /// # Errors
 /// Fails if the operating system reports an error.
@@ -18,7 +18,8 @@ pub fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// Opens an existing file for writing. A named pipe that no program opens for reading within five seconds is an error.
+/// Opens an existing file for writing. If the file is a named pipe that no program opens for
+/// reading within five seconds, the call fails.
 ///
 /// # Errors
 /// Fails if the operating system reports an error.
@@ -43,19 +44,21 @@ fn is_pipe(_path: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Opens a pipe in a thread of its own. This thread stays blocked if no program opens the other end.
+/// Opens a pipe in a separate thread. This thread stays blocked if no program opens the other end
+/// of the pipe.
 fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) -> Result<File> {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     std::thread::Builder::new().spawn(move || {
-        // After a timeout nobody receives the result, so a failure to send does not matter.
+        // After a timeout, no receiver is left. The failure to send is then harmless.
         let _ = sender.send(open(path));
     })?;
     let found = receiver.recv_timeout(Duration::from_secs(5));
     found.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, why)))
 }
 
-/// Opens a regular file. Pipes and devices are rejected before they are opened: nothing may ever be written to a pipe, and a device may have no end.
+/// Opens a regular file. Pipes and devices are rejected without being opened, because a pipe may
+/// never receive data, and a device may deliver data without end.
 ///
 /// # Errors
 /// Fails if the operating system reports an error, or if the path is not a regular file.
@@ -66,7 +69,7 @@ pub fn regular(path: &Path) -> Result<File> {
     }
 }
 
-/// Reads a regular file, at most up to the size that it had when it was opened.
+/// Reads a regular file, but at most the number of bytes that the file had when it was opened.
 ///
 /// # Errors
 /// Fails in the same cases as [`regular`].

@@ -1,4 +1,5 @@
-//! Changes of images, which are rows of numbers. An image is rotated about its centre, or cut into squares that are put back in another order.
+//! Transformations of images, which are rows of numbers. A transformation rotates an image about
+//! its centre, or cuts it into squares and shuffles the squares.
 
 use crate::dataset::Preparation;
 use crate::diagnostics::Faults;
@@ -51,7 +52,8 @@ impl Images {
         self.changed(rows, preparation, |_, image| turn.apply(image))
     }
 
-    /// Returns the rows with the squares of their images shuffled; no rows if the program does not shuffle.
+    /// Returns the rows with the squares of their images shuffled. The result is empty if the
+    /// program does not shuffle images.
     pub(crate) fn shuffled(&self, rows: &Rows, preparation: &Preparation, key: u64) -> Rows {
         let Some(side) = self.side else {
             return rows.none();
@@ -60,7 +62,8 @@ impl Images {
         self.changed(rows, preparation, |row, image| shuffle.apply(row, image))
     }
 
-    /// Returns the rows with changed inputs. The change is made before the inputs are scaled and standardised.
+    /// Returns the rows with transformed images. The transformation is applied to the values from
+    /// the file, before these are scaled and standardised.
     fn changed(
         &self,
         rows: &Rows,
@@ -93,7 +96,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the frame of arrays with these axes, or `None` if there are fewer than two axes.
+    /// Returns the frame of arrays with these axes, or `None` for fewer than two axes.
     pub(crate) fn of(axes: &[usize]) -> Option<Frame> {
         let [planes @ .., height, width] = axes else {
             return None;
@@ -115,11 +118,12 @@ impl Frame {
     }
 }
 
-/// A rotation about the centre of an image with bilinear interpolation. Pixels outside the image are zero.
+/// A rotation of an image about its centre, with bilinear interpolation. Pixels outside the image
+/// count as zero.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     frame: Frame,
-    /// The four source pixels and their weights for each pixel of a plane.
+    /// For each pixel of a plane: the indices and the weights of the four source pixels.
     taps: Vec<[(usize, f64); 4]>,
     plane: Vec<f64>,
 }
@@ -133,7 +137,8 @@ impl Turn {
         let tap = |pixel: usize| {
             let down = (pixel / frame.width) as f64 - middle;
             let right = (pixel % frame.width) as f64 - centre;
-            // The vertical axis points down, which gives the inverse rotation these signs.
+            // The vertical axis points down. With these signs, the lines compute the source of a
+            // pixel, that is the inverse rotation.
             let y = middle + right * sine + down * cosine;
             let x = centre + right * cosine - down * sine;
             taps(frame, (y, x))
@@ -169,7 +174,8 @@ fn sine_cosine(degrees: f64) -> (f64, f64) {
     }
 }
 
-/// Returns the four pixels around a point with their bilinear weights. A weight is the product, over both axes, of one minus the distance.
+/// Returns the indices of the four pixels around a point, and their bilinear weights. A weight is
+/// the product over both axes of `1 - distance`.
 fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     let (top, left) = (y.floor(), x.floor());
     let tap = |row: f64, column: f64| {
@@ -188,8 +194,9 @@ fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     ]
 }
 
-/// Cuts images into squares and puts the squares back in a random order, which differs between images. Remaining pixels at the right and at the
-/// bottom do not move.
+/// Cuts images into squares and puts the squares back in a random order. Each image has its own
+/// order. If the squares do not cover the image completely, the remaining pixels at the right and
+/// at the bottom do not move.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     frame: Frame,
@@ -293,7 +300,8 @@ mod tests {
         let degrees: f64 = 30.0;
         let (sine, cosine) = degrees.to_radians().sin_cos();
         let image = turned(FRAME, degrees);
-        // The pixel right of the centre comes from (x, y) = (2 + cos, 2 + sin); 1 + x + 5 y is linear, so interpolation is exact.
+        // The pixel right of the centre comes from the point (x, y) = (2 + cos, 2 + sin). The image
+        // is the linear function 1 + x + 5 y, for which bilinear interpolation is exact.
         let expected = 1.0 + (2.0 + cosine) + 5.0 * (2.0 + sine);
         assert!(
             (image[2 * 5 + 3] - expected).abs() < 1e-12,
@@ -301,8 +309,8 @@ mod tests {
             image[13]
         );
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
-        // The source of the corner is a point 2 sqrt(2) - 2 pixels above the middle of the upper edge, between the pixel with the value 3 and
-        // the zeros outside.
+        // The source of the corner is a point 2 sqrt(2) - 2 pixels above the middle of the upper
+        // edge. This point lies between a pixel with the value 3 and the zeros outside the image.
         let corner = turned(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
     }
@@ -312,7 +320,8 @@ mod tests {
         let mut image = numbered(FRAME);
         Turn::new(FRAME, 17.0).apply(&mut image);
         Turn::new(FRAME, -17.0).apply(&mut image);
-        // For the pixel next to the centre, all source pixels are inside the image, so interpolation of a linear image is exact.
+        // For the pixel next to the centre, all source pixels are inside the image. The image is
+        // linear, so bilinear interpolation is exact.
         assert!((image[13] - 14.0).abs() < 1e-12, "{}", image[13]);
     }
 
@@ -345,8 +354,8 @@ mod tests {
             corners.sort_unstable();
             assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
         }
-        // A random order of six squares keeps one of them in its place on average. Of 120 squares, 100 therefore move on average, with a
-        // standard deviation of sqrt(20).
+        // A random order of six squares leaves one of them in its place on average. Of 120 squares,
+        // 100 therefore move on average, with a standard deviation of sqrt(20).
         assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
         let mut again = before.clone();
         let mut other = before;

@@ -1,4 +1,4 @@
-//! Resolves which columns and expressions are inputs.
+//! Determines which columns and expressions are inputs.
 
 use crate::diagnostics::{self, Faults};
 use crate::expression;
@@ -9,19 +9,20 @@ use bnnc_base::source::Span;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The origin of an input column.
+/// The source of the values of one input column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     /// All elements of an array, in order.
     Array(usize),
     /// An expression.
     Computed(ColumnExpr),
-    /// An array that is not part of the input vector, because the array is text, is renamed, or is shared by all examples. Such an array can only be
-    /// bound by its name.
+    /// An array that is not part of the input vector, because it is text, has a new name, or is
+    /// shared by all examples. A program can bind such an array only by its name.
     Aside,
 }
 
-/// Describes an entry of `inputs = [..]`. `place` is its range among the elements of all inputs.
+/// Describes an entry of `inputs = [..]`. `place` is the range of its elements in the vector of all
+/// inputs.
 pub(crate) fn entry(column: &ColumnExpr, place: Range<usize>, span: Span) -> InputEntry {
     let (name, inner) = match column {
         ColumnExpr::Named(name, inner, _) => (Some(name.clone()), &**inner),
@@ -44,8 +45,8 @@ pub(crate) fn entry(column: &ColumnExpr, place: Range<usize>, span: Span) -> Inp
     }
 }
 
-/// Returns the arrays that are inputs if the program does not name any: all per-example arrays except the target and the columns from which
-/// the target is computed.
+/// Returns the arrays that are inputs if the program does not name any inputs: all per-example
+/// arrays except the target and the columns from which the target is computed.
 fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
     if target.is_none() && spec.format.contents() == Contents::Arrays {
         return Vec::new();
@@ -57,8 +58,8 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
     inputs.map(|(i, _)| i).collect()
 }
 
-/// Returns the input columns. The result is empty if the program does not name inputs and a column is text: all columns can then only be bound by
-/// name.
+/// Returns the input columns. If the program does not name inputs and some column is text, the
+/// result is empty: programs can then bind columns only by name.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,
@@ -73,7 +74,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // The places are in a map, because linear searches for each of 100,000 names would take a minute.
+    // A map finds a name in constant time. With linear searches, 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()

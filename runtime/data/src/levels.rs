@@ -1,9 +1,10 @@
-//! Columns of text while they are read: each cell is stored as the index of its string among the distinct strings.
+//! Text columns while a file is read. Each cell is stored as the index of its string in the list of
+//! distinct strings.
 
 use crate::table::ArrayValues;
 use std::collections::HashMap;
 
-/// Collects strings into codes.
+/// Replaces strings by integer codes.
 #[derive(Default)]
 pub(crate) struct Levels {
     codes: Vec<u32>,
@@ -12,7 +13,8 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Adds one string. Returns the number of bytes of the stored copies of the string; 0 if the string occurred before.
+    /// Adds one string. Returns the number of bytes of the copies that are stored, or 0 if the
+    /// string occurred before.
     pub(crate) fn push(&mut self, text: &str) -> usize {
         if let Some(&code) = self.places.get(text) {
             self.codes.push(code);

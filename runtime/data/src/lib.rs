@@ -1,7 +1,8 @@
 //! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
 //!
-//! [`schema`] returns the fields, shapes and splits of a data item. [`LoadedData`] also returns the rows of each split. Problems in a file become
-//! diagnostics with a row and a column, and never cause a panic.
+//! [`schema`] returns the fields, shapes and splits of a data item. [`LoadedData`] also returns the
+//! rows of each split. An error in a file becomes a diagnostic with a row and a column, and never
+//! causes a panic.
 
 #![allow(
     clippy::result_large_err,

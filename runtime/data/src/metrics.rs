@@ -40,7 +40,7 @@ pub struct DrawMatrix<'a> {
 }
 
 impl<'a> DrawMatrix<'a> {
-    /// Creates the array. `values` holds a whole number of draws of `rows` numbers each.
+    /// Creates the array. The length of `values` is the number of draws times `rows`.
     pub fn new(values: &'a [f64], rows: usize) -> DrawMatrix<'a> {
         DrawMatrix { values, rows }
     }
@@ -74,16 +74,18 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
     let above = (below + 1).min(last);
-    // Equal neighbours include infinities, whose difference is not a number.
+    // If both neighbours are equal infinities, their difference would be NaN, so equal neighbours
+    // are returned directly.
     match sorted[below] == sorted[above] {
         true => sorted[below],
         false => sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]),
     }
 }
 
-/// Computes the continuous ranked probability score of sorted draws: mean abs(x_i - y) minus half the mean abs(x_i - x_j) over pairs i != j
-/// (the fair estimator of Ferro 2014, whose mean does not depend on the number of draws). The sum over pairs of sorted numbers is the sum
-/// over i of (2 i - S - 1) x_i.
+/// Computes the continuous ranked probability score (CRPS) of sorted draws. The score is the mean
+/// of abs(x_i - y), minus half the mean of abs(x_i - x_j) over the pairs i != j. This is the fair
+/// estimator of Ferro (2014): its expectation does not depend on the number of draws. For sorted
+/// numbers, the sum over pairs equals the sum over i of (2 i - S - 1) x_i.
 pub fn crps(sorted: &[f64], y: f64) -> f64 {
     let count = sorted.len() as f64;
     let error = sorted.iter().map(|x| (x - y).abs()).sum::<f64>() / count;
@@ -103,7 +105,7 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
 pub struct DrawSummary {
     /// Mean.
     pub mean: f64,
-    /// Standard deviation. The divisor is S - 1; for one draw it is 0.
+    /// The standard deviation, with the divisor S - 1. For a single draw it is 0.
     pub sd: f64,
     /// 5 % quantile.
     pub q05: f64,
@@ -121,7 +123,8 @@ impl DrawSummary {
 
     /// Summarises sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> DrawSummary {
-        // Sums of equal numbers have rounding errors, which would give a standard deviation above zero.
+        // The mean of equal numbers has a rounding error, which would give a standard deviation
+        // above zero.
         let constant = sorted.first().filter(|first| sorted.last() == Some(*first));
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let mean = constant.copied().unwrap_or(mean);
@@ -179,8 +182,9 @@ pub struct RealScores {
 }
 
 impl RealScores {
-    /// Begins without rows. `target` is the standardisation of the target to the scale of the log likelihoods; the identity if the target
-    /// is not standardised.
+    /// Creates scores without rows. The log likelihoods are on the scale of the standardised
+    /// target; `target` is this standardisation, or the identity for a target that is not
+    /// standardised.
     pub fn new(target: Standardisation) -> RealScores {
         let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
         RealScores {
@@ -194,8 +198,8 @@ impl RealScores {
         }
     }
 
-    /// Adds log likelihoods of targets of `elements` numbers each, on the model's scale. Dividing the density by the target's standard deviation
-    /// converts it to original units.
+    /// Adds log likelihoods on the model's scale. Each target has `elements` numbers. Dividing the
+    /// density by the target's standard deviation converts the density to original units.
     pub fn add_log_likelihood_of(&mut self, log_likelihood: DrawMatrix<'_>, elements: usize) {
         for row in 0..log_likelihood.rows {
             let density = log_mean_exp(log_likelihood.of_row(row));
@@ -239,14 +243,16 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            // A distribution without a mean has no standard deviation either, although any finite number of draws has one.
+            // A distribution without a mean has an undefined standard deviation, although the draws
+            // have a finite one.
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
     }
 }
 
-/// Probabilities below this value are zero or have lost digits, because kernels may compute them in single precision.
+/// Kernels may compute probabilities in single precision. A probability below this value is
+/// therefore zero or has lost digits.
 const SMALLEST_PROBABILITY: f64 = f32::MIN_POSITIVE as f64;
 
 /// Scores of class outputs, accumulated batch by batch.
@@ -257,14 +263,15 @@ pub struct ClassScores {
     right: Mean,
     nll: Mean,
     brier: Mean,
-    /// The number of rows, the sum of confidences and the number of hits in each bin.
+    /// For each bin: the number of rows, the sum of their confidences, and the number of correct
+    /// predictions.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
-    /// The predictive entropy of each row, and whether the predicted class is the true class.
+    /// The predictive entropy of each row, and whether its predicted class is the true class.
     unsure: Unsure,
 }
 
 impl ClassScores {
-    /// Begins without rows, for this number of classes.
+    /// Creates scores without rows, for this number of classes.
     pub fn new(classes: usize) -> ClassScores {
         let zero = Mean::default();
         let bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
@@ -285,8 +292,8 @@ impl ClassScores {
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
     }
 
-    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets. The log likelihoods are finite even if a
-    /// probability is rounded to zero.
+    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets. A
+    /// log likelihood stays finite even if the probability itself is rounded to zero.
     pub fn add_classes(
         &mut self,
         probabilities: &[f64],
@@ -321,8 +328,8 @@ impl ClassScores {
 
     /// Averages the probabilities of one row over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // The outer loop is over draws, because the draws of one probability are far apart in memory if there are many
-        // classes.
+        // Each probability is summed over the draws. The draws of one probability are far apart in
+        // memory if there are many classes, so the outer loop is over draws.
         let mut means = vec![Mean::default(); self.classes];
         for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
             let of_row = &draw[row * self.classes..(row + 1) * self.classes];
@@ -334,7 +341,8 @@ impl ClassScores {
             .collect()
     }
 
-    /// Adds the predictive probabilities of one row. `nll` is minus the log probability of its target.
+    /// Adds the predictive probabilities `p` of one row. `nll` is minus the log probability of the
+    /// row's true class.
     fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
         let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
         let Some(&confidence) = p.get(best) else { return };
@@ -347,7 +355,8 @@ impl ClassScores {
         self.nll.add(nll);
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
-        // Bin m holds the confidences in ((m - 1)/15, m/15]. A confidence of NaN falls into the first bin and makes its sum NaN.
+        // Bin m holds the confidences in ((m - 1)/15, m/15]. A NaN confidence goes into the first
+        // bin, whose sum then becomes NaN.
         let bin = (confidence * CALIBRATION_BINS as f64)
             .ceil()
             .clamp(1.0, CALIBRATION_BINS as f64) as usize;
@@ -385,8 +394,8 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
         .collect()
 }
 
-/// Computes the mean and its standard error: the standard deviation (with the divisor n - 1) divided by the root of n. A single number has no
-/// standard error.
+/// Computes the mean and its standard error, which is the standard deviation (with the divisor n -
+/// 1) divided by the root of n. For a single number, the standard error is `None`.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Rows to predict for. Only the columns that predictions need are read.
+//! Reads rows to predict for. Columns that predictions do not need are not read.
 
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
 use crate::diagnostics::{self, At, Faults};
@@ -18,11 +18,12 @@ use std::path::Path;
 pub struct NewRows<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Columns that may have new levels, which do not occur in the training rows. New levels follow the levels of the training rows.
+    /// The columns that may have new levels, that is levels that do not occur in the training rows.
+    /// New levels are numbered after the levels of the training rows.
     pub open: &'a [&'a str],
-    /// The sources of the inputs that predictions read; `None` for all sources.
+    /// The sources of the inputs that predictions read, or `None` if all inputs are read.
     pub sources: Option<&'a [&'a DataSource]>,
-    /// The limit on the memory in bytes.
+    /// The maximum memory for the rows, in bytes.
     pub most: Option<u64>,
 }
 
@@ -30,14 +31,15 @@ pub struct NewRows<'a> {
 pub(crate) struct Wanted {
     /// The columns of the file.
     columns: HashSet<String>,
-    /// The texts of the expressions.
+    /// The expressions, each as its text.
     computed: HashSet<String>,
     /// True if all inputs are read, as one vector.
     all_inputs: bool,
 }
 
 impl Preparation {
-    /// Reads the rows of a file for which predictions are made, prepared as the rows of the training were.
+    /// Reads a file of rows to predict for. The rows are prepared with the statistics of the
+    /// training rows.
     pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
         let wanted = new.sources.and_then(|sources| self.wanted(spec, sources));
         let reading = Reading::within(new.most)
@@ -49,7 +51,8 @@ impl Preparation {
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
     }
 
-    /// Returns the columns and expressions of these sources; `None` if the file does not consist of columns.
+    /// Returns the columns and expressions that these sources need, or `None` if the file does not
+    /// consist of columns.
     fn wanted(&self, spec: &DataSpec, sources: &[&DataSource]) -> Option<Wanted> {
         if spec.format.contents() == Contents::Pair || self.columns.len() != self.inputs.len() {
             return None;
@@ -86,7 +89,8 @@ impl Preparation {
         Some(wanted)
     }
 
-    /// Returns the rows of a table, with the columns in `wanted`, or with all columns. Columns in `open` may have new levels.
+    /// Returns the rows of a table. Only the columns in `wanted` are used; `None` uses all columns.
+    /// Columns in `open` may have new levels.
     pub(crate) fn rows_of(
         &self,
         spec: &DataSpec,
@@ -168,7 +172,7 @@ impl Preparation {
     }
 }
 
-/// Returns an entry of `inputs = [..]` without its new name.
+/// Returns an entry of `inputs = [..]` without the new name that the program gives it.
 fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     match column {
         ColumnExpr::Named(_, column, _) => column,
@@ -176,7 +180,8 @@ fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     }
 }
 
-/// Replaces the codes of a text column by the codes that the strings had in training.
+/// Replaces the codes of a text column in new rows: each string gets the code that it had in
+/// training.
 fn relevel<'a>(
     file: &Path,
     place: impl Fn(usize) -> (&'a Path, usize),

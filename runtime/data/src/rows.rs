@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct Rows {
     /// The number of rows.
     pub count: usize,
-    /// The indices of the rows over all data files, from 0. Rows of test files follow the rows of the data files.
+    /// The index of each row over all data files, from 0. Rows of test files are numbered after the
+    /// rows of the data files.
     pub index: Vec<usize>,
     /// The number of input columns.
     pub width: usize,
@@ -37,13 +38,14 @@ pub struct RowField {
     pub name: String,
     /// The axes of one example.
     pub shape: Vec<usize>,
-    /// The elements as in the file.
+    /// The elements as in the file, before scaling and standardisation.
     pub values: ArrayValues,
-    /// The factor by which reals are multiplied.
+    /// The factor by which elements are multiplied when they are read as reals.
     pub scale: f64,
-    /// The standardisations of reals, applied after the scale, one per element of an example.
+    /// One standardisation per element of an example. Reals are standardised after they are
+    /// multiplied by `scale`.
     pub standardisation: Vec<Standardisation>,
-    /// The reason why the field cannot be used.
+    /// The error to report if a program reads the field, or `None` if the field can be used.
     pub(crate) fault: Option<Box<Diagnostic>>,
 }
 
@@ -72,7 +74,8 @@ impl RowField {
 }
 
 impl Rows {
-    /// Creates rows that do not come from a file. `inputs` is `[rows, width]`, and every field has one element per row.
+    /// Creates rows in memory. `inputs` is `[rows, width]`, and every field has one element per
+    /// row.
     pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, ArrayValues)>) -> Rows {
         let of_fields = fields.first().map_or(0, |(_, values)| values.len());
         let count = inputs.len().checked_div(width).unwrap_or(of_fields);
@@ -112,7 +115,7 @@ impl Rows {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Returns the inputs of one row.
+    /// Returns the input vector of one row.
     pub fn input(&self, row: usize) -> &[f64] {
         &self.inputs[row * self.width..(row + 1) * self.width]
     }
@@ -134,7 +137,8 @@ impl Rows {
         Ok((0..field.values.len()).map(prepare).collect())
     }
 
-    /// Returns a field as in the file, without scale and standardisation, such as a target in original units.
+    /// Returns a field as in the file, not scaled or standardised: for example, the target in
+    /// original units.
     pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
@@ -156,7 +160,7 @@ impl Rows {
         (0..field.values.len()).map(convert).collect()
     }
 
-    /// Returns a field as positions along an axis of `size`, row by row.
+    /// Returns a field as positions along an axis of length `size`, row by row.
     pub fn positions(&self, name: &str, codes: &Codes, size: usize) -> Result<Vec<i32>, Diagnostic> {
         let field = self.usable(name)?;
         let width = field.width().max(1);
@@ -172,7 +176,8 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // Ids are sorted, unless new ids follow the ids of the run. Unsorted ids need a map.
+        // The ids of a run are sorted. If new rows have further ids, these are appended, and the
+        // ids may then be unsorted; unsorted ids are searched in a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -222,7 +227,7 @@ impl Rows {
         }
     }
 
-    /// Checks that the rows have the values of an output that other outputs depend on.
+    /// Checks that the rows have values of this output. Other outputs depend on these values.
     ///
     /// # Errors
     /// Fails if they lack its column.
@@ -240,7 +245,8 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// Returns the number of each row in its file, counted as in messages; `None` if the rows belong to several files.
+    /// Returns the number of each row in its file, as messages count rows, or `None` if the rows
+    /// come from several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
         let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();

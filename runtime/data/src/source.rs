@@ -1,4 +1,5 @@
-//! Reads the files of a data item, and determines the arrays that are inputs and target, and the schema.
+//! Reads the files of a data item. Determines which arrays are inputs, which array is the target,
+//! and the schema.
 
 use crate::dataset::{self, Dataset, Preparation};
 use crate::diagnostics::{self, Faults};
@@ -19,23 +20,26 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct LoadedData {
     pub(crate) spec: DataSpec,
-    /// The rows of the data files, then the rows of the test files. If the target is computed, it is the last array.
+    /// The rows of the data files, followed by the rows of the test files. A computed target is the
+    /// last array.
     pub(crate) table: Table,
     /// The number of rows of the data files.
     pub(crate) rows: usize,
-    /// The number of levels of each array in the data files (test files may add more); 0 for numbers.
+    /// For each array, the number of levels that occur in the data files, or 0 for numbers. Test
+    /// files may add more levels.
     pub(crate) levels: Vec<usize>,
     pub(crate) inputs: Vec<Input>,
-    /// Arrays that are separate inputs. Such arrays are standardised even if they are bound by name.
+    /// The arrays that are separate inputs. These arrays are standardised even if a program binds
+    /// them by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
     /// The shared table.
     pub(crate) shared: Vec<Array>,
-    /// The file of outliers.
+    /// The table of outliers, read from a separate file.
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
-    /// The checksums of the files at the time of reading.
+    /// The checksum of each file, computed while the file was read.
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
@@ -104,21 +108,23 @@ impl LoadedData {
         };
         source.frame()?;
         let source = source.described()?;
-        // The memory of a split is counted too, because the table is still in memory when a split is cut.
+        // The memory of a split is counted in addition to the table, because the table stays in
+        // memory when a split is built.
         let taken = reading.take(&source.table.path(), source.split_bytes());
         taken.map_err(|fault| vec![fault])?;
         Ok(source)
     }
 
-    /// Returns the number of bytes of a split in addition to the table: its inputs and fields, and the row indices before and after selection.
+    /// Returns the number of bytes that a split takes in addition to the table: its inputs, its
+    /// fields, and the row indices before and after selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
         let fields: usize = fields.map(|array| array.values.len()).sum();
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for. The source has no splits and has the same inputs as in training. The source has the target only if
-    /// the file has it.
+    /// Builds a source of rows to predict for. Its inputs are those of the training, and it does
+    /// not have splits. It has the target only if the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
@@ -180,7 +186,8 @@ impl LoadedData {
         })
     }
 
-    /// Returns the checksum of a file at the time of reading; `None` for a file that the data item does not read.
+    /// Returns the checksum of a file's contents, computed while the file was read, or `None` if
+    /// the data item does not read this file.
     pub fn checksum(&self, path: &Path) -> Option<Checksum> {
         self.checksums.get(path).copied()
     }
@@ -220,7 +227,7 @@ impl LoadedData {
         &self.schema
     }
 
-    /// Returns the rows of one split of a run, counted from 0.
+    /// Returns the rows of one split. Splits are counted from 0.
     pub fn dataset(&self, split: usize, seed: u64) -> Result<Dataset, Faults> {
         let parts = split::parts(&self.spec, &self.pool(&self.table.path()), split, seed)
             .map_err(|fault| vec![fault])?;
@@ -303,7 +310,7 @@ impl LoadedData {
         Ok(self)
     }
 
-    /// Describes an array with the levels that occur in the data files.
+    /// Describes an array. Only levels that occur in the data files are listed.
     fn field(&self, array: usize) -> Field {
         let array_of = &self.table.arrays[array];
         let mut field = array_of.field();
@@ -320,7 +327,8 @@ impl LoadedData {
     }
 }
 
-/// Returns whether a field is the inputs of `idx` or `npy` data, which are reals regardless of the type in the file.
+/// Returns whether this field holds the inputs of `idx` or `npy` data. These inputs are reals,
+/// whatever the element type in the file is.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
 }
@@ -376,7 +384,7 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
     Ok(())
 }
 
-/// Returns the name of the array whose length is the number of examples of JSON data.
+/// Returns the name of the array that gives the number of examples of JSON data.
 pub(crate) fn known_target(spec: &DataSpec) -> Option<String> {
     spec.target
         .as_ref()
@@ -398,7 +406,8 @@ fn read_shared(spec: &DataSpec, reading: &Reading) -> Result<Vec<Array>, Faults>
         .collect())
 }
 
-/// Reads the outliers from their file. Their images must have the same sizes as those of the data files.
+/// Reads the outliers from their file. Their images must have the same sizes as the images of the
+/// data files.
 fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Option<Table>, Faults> {
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);

@@ -68,7 +68,8 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
         .collect()
 }
 
-/// Converts the row numbers of a list to indices. `wrong` turns a message about the list into an error.
+/// Converts the row numbers of a list, which count from `base`, to indices. `wrong` converts a
+/// message about the list to an error.
 fn check_list<E>(list: &[u64], base: u64, rows: usize, wrong: &dyn Fn(&str) -> E) -> Result<Vec<usize>, E> {
     let mut seen = vec![false; rows];
     let mut indices = Vec::with_capacity(list.len());
@@ -150,12 +151,13 @@ fn check_fraction(path: &Path, option: &str, fraction: f64) -> Result<(), Diagno
     ))
 }
 
-/// Returns the key of the random numbers of one choice of rows.
+/// Returns the key of the random numbers for one random choice of rows, such as the choice of test
+/// rows.
 pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
 
-/// Chooses a random fraction of some rows, at least one row. The chosen rows keep their order.
+/// Chooses a random fraction of `rows`, but at least one row. The chosen rows keep their order.
 fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     let count = ((rows.len() as f64 * fraction).round() as usize)
         .max(1)
@@ -166,7 +168,8 @@ fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     order.into_iter().map(|i| rows[i]).collect()
 }
 
-/// Returns a random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964). A key gives the same permutation on every machine.
+/// Returns a random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964). The same key
+/// and split give the same permutation on every machine.
 pub(crate) fn shuffled(count: usize, key: u64, split: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for i in (1..count).rev() {
@@ -193,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_shuffle_is_uniform() {
-        // Over 6000 permutations of 6, the number of times that a value comes first is binomial, with mean 1000 and standard deviation 28.9.
+        // In 6000 permutations of six values, the number of times that a given value comes first is
+        // binomial. It has the mean 1000 and the standard deviation 28.9.
         let mut counts = [0_i32; 6];
         for key in 0..6000 {
             counts[shuffled(6, key, 0)[0]] += 1;

@@ -3,7 +3,8 @@
 use bnnc_abi::data::Divisor;
 use serde::{Deserialize, Serialize};
 
-/// An affine map to mean 0 and standard deviation 1.
+/// An affine map `(value - mean) / sd`. The values to which it was fitted then have the mean 0 and
+/// the standard deviation 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standardisation {
     /// The mean over the training rows.
@@ -12,21 +13,22 @@ pub struct Standardisation {
     pub sd: f64,
 }
 
-/// The map fitted to some values.
+/// A standardisation that was fitted to some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FittedStandardisation {
-    /// The map.
+    /// The fitted standardisation.
     pub map: Standardisation,
-    /// True if the values are not all equal. Otherwise, the map only subtracts their mean.
+    /// True if the values are not all equal. If they are equal, the standardisation only subtracts
+    /// their mean.
     pub varies: bool,
 }
 
 impl Standardisation {
-    /// The map that changes nothing.
+    /// The standardisation that leaves values unchanged.
     pub const IDENTITY: Standardisation = Standardisation { mean: 0.0, sd: 1.0 };
 
-    /// Fits the map to some values. If all values are equal, the map only subtracts their mean, so that a constant column becomes zeros for
-    /// the model.
+    /// Fits a standardisation to some values. If all values are equal, it only subtracts their
+    /// mean, so that a constant column becomes zeros for the model.
     pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> FittedStandardisation {
         let constant = |mean| FittedStandardisation {
             map: Standardisation { mean, sd: 1.0 },
@@ -46,7 +48,8 @@ impl Standardisation {
             Divisor::CountLessOne => count - 1.0,
         };
         let (mean, sd) = moments(sum / count, values.clone(), divisor).unwrap_or_else(|| {
-            // Squares overflow for values beyond 1e154 and underflow below 1e-154. Dividing by the largest value avoids both.
+            // The square of a value overflows above 1e154 and underflows below 1e-154. Dividing all
+            // values by the largest absolute value avoids both.
             let largest = values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs()));
             let scaled = values.map(|x| x / largest);
             let mean = scaled.clone().sum::<f64>() / count;
@@ -73,7 +76,8 @@ impl Standardisation {
     }
 }
 
-/// Computes the mean and the standard deviation; `None` if one of them is not finite, or the standard deviation is zero.
+/// Computes the mean and the standard deviation. The result is `None` if either of them is not
+/// finite, or if the standard deviation is zero.
 fn moments(mean: f64, values: impl Iterator<Item = f64>, divisor: f64) -> Option<(f64, f64)> {
     let sd = (values.map(|x| (x - mean).powi(2)).sum::<f64>() / divisor).sqrt();
     (mean.is_finite() && sd.is_finite() && sd > 0.0).then_some((mean, sd))

@@ -14,7 +14,8 @@ pub enum ArrayValues {
     Int(Vec<i64>),
     /// Reals, all finite.
     Real(Vec<f64>),
-    /// Strings, stored as indices into their levels. The levels are in the order of first appearance.
+    /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the
+    /// order of first appearance.
     Level {
         /// One code per element.
         codes: Vec<u32>,
@@ -44,7 +45,7 @@ impl ArrayValues {
         matches!(self, ArrayValues::Level { .. })
     }
 
-    /// Returns the known levels, followed by the levels of this array that are not known.
+    /// Returns the known levels, followed by the other levels of this array.
     pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
         let own = match self {
             ArrayValues::Level { levels, .. } => levels.as_slice(),
@@ -65,7 +66,7 @@ impl ArrayValues {
         }
     }
 
-    /// Returns element `i` as an integer, if the elements are integers; for a string, its code.
+    /// Returns element `i` as an integer, or `None` for a real. A string is returned as its code.
     pub fn int(&self, i: usize) -> Option<i64> {
         match self {
             ArrayValues::Byte(values) => Some(i64::from(values[i])),
@@ -75,7 +76,8 @@ impl ArrayValues {
         }
     }
 
-    /// Returns the kind of the elements, with the range of integers or the levels.
+    /// Returns the kind of the elements. For integers, the kind includes their range; for strings,
+    /// their levels.
     pub fn kind(&self) -> FieldKind {
         match self {
             ArrayValues::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
@@ -85,12 +87,14 @@ impl ArrayValues {
         }
     }
 
-    /// Returns the distinct integers in ascending order; `None` if every integer between the smallest and the largest occurs.
+    /// Returns the distinct integers in ascending order. Returns `None` if the elements are not
+    /// integers, or if every integer between the smallest and the largest occurs.
     pub fn distinct(&self) -> Option<Vec<i64>> {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // If there are few integers and they are far apart, they are sorted. Otherwise the integers that occur are marked in an array.
+        // Few integers that are far apart are sorted. In all other cases, the integers that occur
+        // are marked in an array.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {
@@ -108,7 +112,7 @@ impl ArrayValues {
         }
     }
 
-    /// The least and the largest of some reals.
+    /// Returns the smallest and the largest real.
     fn extent(&self) -> Option<(f64, f64)> {
         let ArrayValues::Real(values) = self else {
             return None;
@@ -120,12 +124,13 @@ impl ArrayValues {
         (extent.0 <= extent.1).then_some(extent)
     }
 
-    /// Returns a word for messages.
+    /// Returns the word for this kind of elements in messages.
     fn noun(&self) -> &'static str {
         if self.is_text() { "text" } else { "numbers" }
     }
 
-    /// Appends values. Integers become reals if one side is real, and levels are merged. `None` if one side is text and the other side is numbers.
+    /// Appends values. If one side is real and the other side is integers, the result is real. The
+    /// levels of text are merged. Returns `None` if one side is text and the other side is numbers.
     fn append(self, other: ArrayValues) -> Option<ArrayValues> {
         match (self, other) {
             (ArrayValues::Byte(mut a), ArrayValues::Byte(b)) => {
@@ -170,8 +175,8 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level. A new level is added to `levels`. The new level need not be added to `places`, because the new names of one file
-/// are distinct.
+/// Returns the code of a level, which is added to `levels` if it is new. A new level is not added
+/// to `places`: the levels of one file are distinct, so the same level does not come again.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -188,7 +193,7 @@ fn int_range(values: impl Iterator<Item = i64>) -> FieldKind {
     }
 }
 
-/// One named array of a file; a column is an array with one axis.
+/// A named array of a file. A column is an array with a single axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// The name of the array.
@@ -199,7 +204,7 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The elements.
     pub values: ArrayValues,
-    /// True if the file has the words `false` and `true` for the integers 0 and 1.
+    /// True if the file contains the words `false` and `true` instead of the integers 0 and 1.
     pub words: bool,
 }
 
@@ -215,12 +220,12 @@ impl Array {
         }
     }
 
-    /// Sets whether the file has the words `false` and `true` for the integers 0 and 1.
+    /// Sets whether the file contains the words `false` and `true` instead of the integers 0 and 1.
     pub(crate) fn with_words(self, words: bool) -> Array {
         Array { words, ..self }
     }
 
-    /// Returns the axes without the axis of the examples.
+    /// Returns the sizes of all axes except the axis of the examples.
     pub fn axes(&self) -> &[usize] {
         if self.per_example {
             &self.shape[1..]
@@ -229,7 +234,8 @@ impl Array {
         }
     }
 
-    /// Returns the reason why an array is not a column with this number of rows, for messages.
+    /// Returns a text for messages that explains why this array does not have one element for each
+    /// of `rows` rows.
     pub(crate) fn shared_by(&self, rows: usize) -> String {
         match self.shape.first() {
             None => "it is one value, which all rows share".to_owned(),
@@ -237,7 +243,8 @@ impl Array {
         }
     }
 
-    /// Returns the number of elements per example; if all examples share the array, the number of all elements.
+    /// Returns the number of elements per example. If all examples share the array, returns the
+    /// number of all its elements.
     pub fn width(&self) -> usize {
         self.axes().iter().product()
     }
@@ -257,7 +264,7 @@ impl Array {
         }
     }
 
-    /// Returns the description of the array.
+    /// Returns the name, the kind and the shape of the array.
     pub fn field(&self) -> Field {
         Field {
             name: self.name.clone(),
@@ -277,25 +284,27 @@ impl Array {
 pub struct Shard {
     /// The file.
     pub path: PathBuf,
-    /// The index in the table of the file's first row.
+    /// The position in the table of the file's first row.
     pub start: usize,
-    /// The index after the file's last row.
+    /// The position in the table after the file's last row.
     pub end: usize,
-    /// The rows after lines that do not start a row: blank lines, and lines inside quoted cells.
+    /// The changes of the offset between row numbers and line numbers. Lines that do not start a
+    /// row (blank lines, and lines inside quoted cells) cause them.
     pub jumps: Vec<Jump>,
 }
 
 /// A change of the offset between row numbers and line numbers in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The index in the file of the first row with this offset.
+    /// The index, within the file, of the first row with this offset.
     pub row: usize,
-    /// The offset: the total number of extra lines before this row.
+    /// The offset: the number of lines before this row that do not start a row.
     pub lines: usize,
 }
 
 impl Shard {
-    /// Returns the number of a table's row in this file, if the file's first row has the number `first`.
+    /// Returns the number that messages give a row of the table in this file. The file's first row
+    /// has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -314,18 +323,19 @@ pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path
     }
 }
 
-/// The arrays of one or several files with the same columns.
+/// The rows of one or more files, as arrays. All files have the same columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The files, in order.
     pub shards: Vec<Shard>,
     /// The number of examples.
     pub rows: usize,
-    /// The number of the first example in messages. The number is 2 if a header line is row 1.
+    /// The number that messages give the first example: 2 if line 1 is a header.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
-    /// The axes of the inputs of one example in their file, if the format stores them as an array (idx, npy).
+    /// The axes of the inputs of one example in the file. Only formats that store the inputs as one
+    /// array (`idx`, `npy`) have such axes.
     pub axes: Vec<usize>,
     /// The names of the columns that were not read, for messages.
     pub unread: Vec<String>,
@@ -337,7 +347,8 @@ impl Table {
         Table::of_rows(path, first_row, (arrays, 1))
     }
 
-    /// Returns the table of one file. The number of rows is passed in case no array has one element per row.
+    /// Creates the table of one file. The number of rows is an argument, because a file may lack
+    /// arrays with one element per row.
     pub(crate) fn of_rows(
         path: impl Into<PathBuf>,
         first_row: usize,
@@ -362,7 +373,7 @@ impl Table {
         }
     }
 
-    /// Returns the array of this name and its place.
+    /// Returns the array of this name, and its index.
     pub fn find(&self, name: &str) -> Option<(usize, &Array)> {
         self.arrays
             .iter()
@@ -378,7 +389,8 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Returns the row and the text of the first cell that is not a number: the reason why the array is text.
+    /// Returns the first cell that is not a number: its row and its text. This cell is the reason
+    /// why the array is text.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let ArrayValues::Level { codes, levels } = &array.values else {
             return None;
@@ -401,7 +413,7 @@ impl Table {
         self
     }
 
-    /// Appends the rows of `other`, which must have the same columns, in any order.
+    /// Appends the rows of `other`. It must have the same columns, but their order may differ.
     pub fn join(mut self, mut other: Table) -> Result<Table, Faults> {
         let faults = self.disagreements(&other);
         if !faults.is_empty() {
@@ -479,8 +491,8 @@ impl Table {
     }
 }
 
-/// Returns whether two files disagree about an array that all examples share. Scalars such as `N` may differ, because such a scalar describes one
-/// file.
+/// Returns whether two files contradict each other about an array that all examples share. Scalars
+/// such as `N` may differ, because they describe a single file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
 }

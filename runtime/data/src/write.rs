@@ -22,7 +22,8 @@ pub fn atomically(
     written.map_err(|error| diagnostics::unwritable(path, &error))
 }
 
-/// Writes as [`atomically`] does, but replaces any existing file of this name. A link is replaced and not followed.
+/// Writes as [`atomically`] does, but replaces whatever has this name. If it is a link, the link
+/// itself is replaced, not its target.
 pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -34,7 +35,8 @@ pub fn in_place_of(
     written.map_err(|error| diagnostics::unwritable(path, &error))
 }
 
-/// Returns whether a file with this name has content that does not begin with `beginning`, so that replacing it could destroy work of the user.
+/// Returns whether an existing file with this name has content that does not begin with
+/// `beginning`. Such a file may be the user's work, which must not be replaced.
 pub fn holds_other_content(path: &Path, beginning: &[u8]) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
     let begins = || {
@@ -80,7 +82,8 @@ impl ResultColumn {
     }
 }
 
-/// Writes a table such as `predictions.csv`. Columns of different lengths are cut to the length of the shortest column.
+/// Writes a table such as `predictions.csv`. If columns have different lengths, all are cut to the
+/// shortest length.
 pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagnostic> {
     atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
 }
@@ -109,11 +112,12 @@ pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnosti
     })
 }
 
-/// Returns the bytes before the values of an array of doubles in a NumPy file.
+/// Returns the bytes that precede the values of an array of doubles in a NumPy file.
 pub fn npy_header(sizes: &[usize]) -> Vec<u8> {
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // The length of the header plus the ten bytes before it and the newline after it must be a multiple of 64.
+    // NumPy requires that the values start at a multiple of 64 bytes. Ten bytes precede the header,
+    // and a newline ends it.
     let length = (header.len() + 11).next_multiple_of(64) - 10;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((length as u16).to_le_bytes());
@@ -121,8 +125,8 @@ pub fn npy_header(sizes: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the shortest text that reads back as the same number. The text is valid JSON: numbers that are not finite become
-/// `null`.
+/// Returns the shortest text that reads back as the same number. The text is valid JSON, in which a
+/// number that is not finite becomes `null`.
 pub fn number(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")

@@ -1,4 +1,4 @@
-//! Each wrong data file is rejected with one short, exact message.
+//! Each invalid data file is rejected with one short, exact message.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -92,7 +92,8 @@ fn csv_of_other_tools_is_rejected_with_advice() {
     );
 }
 
-/// With a linear search for names, reading took 25 s for 40,000 columns, and more than a minute for this table.
+/// Reading must find names in constant time. With linear searches, 40,000 columns took 25 s, and
+/// this table of 100,000 columns took more than a minute.
 #[test]
 fn wide_tables_are_read_in_linear_time() {
     let names: Vec<String> = (0..100_000).map(|at| format!("x{at}")).collect();
@@ -123,7 +124,8 @@ fn contents_beyond_the_memory_are_not_read() {
         "b.csv",
         format!("{}\n{}", names.join(","), "\n".repeat(1_000_000)),
     );
-    // Eight bytes for each pair of a blank line and a column would take 8 GB.
+    // The file has 1,000,000 blank lines below a header of 1000 columns. Reserving eight bytes per
+    // line and column would take 8 GB.
     assert_eq!(
         LoadedData::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
             .code
@@ -136,7 +138,8 @@ fn contents_beyond_the_memory_are_not_read() {
     assert_eq!(fault(Format::Parquet, &rows, 100_000), "E0435");
 }
 
-/// The file has one row whose text has a million bytes. The number of rows does not bound the memory that text takes.
+/// The file has rows whose text is a million bytes long. The memory for text is therefore not
+/// bounded by the number of rows.
 #[test]
 fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let folder = Folder::new();
@@ -145,7 +148,8 @@ fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let read = |limit| LoadedData::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
     let faults = read(1_000_000).err().unwrap();
     assert_eq!(faults[0].code.id, "E0435");
-    // A repeated text takes no further memory. Each distinct text is held twice, in a list and in a map.
+    // A text that occurs again takes no further memory. Each distinct text is stored twice, in a
+    // list and in a map.
     assert!(read(2_100_000).is_ok());
 }
 
@@ -325,8 +329,9 @@ fn malformed_parquet_files_are_rejected() {
 #[test]
 fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
-    // These bytes are the path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 means uncompressed, 4 is Brotli and 6 is
-    // Zstandard. The zigzag encoding doubles these numbers.
+    // Each array of bytes is the path of the column `x` and its codec, in the Thrift encoding of
+    // the footer. Codec 0 is uncompressed, 4 is Brotli, and 6 is Zstandard. The zigzag encoding
+    // doubles these numbers.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
     let at = plain.windows(before.len()).position(|bytes| bytes == before);
     let at = at.expect("the footer names the codec") + before.len() - 1;
@@ -534,7 +539,7 @@ fn levels_without_a_training_row_are_rejected() {
         faults(&spec),
         ["E0428 t.csv:3:0 the level `cow` occurs in the test rows but not in the training rows"]
     );
-    // A text column that is not the target is an error only if a program binds it.
+    // A text column that is not the target is an error only if a program binds this column.
     spec.target = Some(name("x"));
     let data = LoadedData::read(&spec)
         .and_then(|source| source.dataset(0, 1))
@@ -543,7 +548,7 @@ fn levels_without_a_training_row_are_rejected() {
     assert_eq!(data.test.ints("y").unwrap_err().code.id, "E0428");
 }
 
-/// After an unclosed quote, all further rows would become one cell of text.
+/// If a quote is never closed, all rows below it become part of one cell of text.
 #[test]
 fn a_quote_that_is_never_closed_is_reported() {
     let folder = Folder::new();
@@ -558,7 +563,8 @@ fn a_quote_that_is_never_closed_is_reported() {
         );
         assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
     }
-    // These texts have closed quotes, or a quote inside a cell that does not begin with a quote.
+    // In each of these texts, every quote is closed, or a quote stands inside a cell that does not
+    // begin with a quote.
     for text in [
         "x,y\n1,a\n2,\"b\nc\"",
         "x,y\n1,a\n2,\"b\"\n",

@@ -68,7 +68,7 @@ fn missing_values_are_recorded_where_they_are_allowed() {
     );
     assert_eq!(arrays[0].values, ArrayValues::Real(vec![1.0, 0.0, 0.0, 4.0]));
     assert_eq!(gaps["x"], [1, 2]);
-    // Infinity is read as a value, and then rejected with an error.
+    // Infinity is not a missing value. It is an error even if missing values are allowed.
     let endless = folder.file("endless", b"x\n1\ninf\n");
     let reading = Reading::within(None).with_gaps();
     assert_eq!(
@@ -110,7 +110,7 @@ fn npy_reads_types_orders_and_versions() {
         c,
         (vec![2, 3], ArrayValues::Real(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
     );
-    // The numbers are stored by columns, which gives [[1, 3, 5], [2, 4, 6]].
+    // The file stores the numbers column by column. The matrix is therefore [[1, 3, 5], [2, 4, 6]].
     let fortran = inputs(Format::Npy, &npy("<f8", true, "(2, 3)", &doubles));
     assert_eq!(
         fortran,
@@ -264,7 +264,7 @@ fn parquet_reads_numbers_booleans_and_text() {
     assert_eq!(found, expected);
 }
 
-/// Checkpoints compare the data by these checksums.
+/// A checkpoint stores these checksums to recognise changed data.
 #[test]
 fn every_format_has_the_checksum_of_the_file_that_was_read() {
     let folder = Folder::new();
@@ -275,7 +275,7 @@ fn every_format_has_the_checksum_of_the_file_that_was_read() {
     ] {
         let path = folder.file(name, &bytes);
         let source = bnnc_data::LoadedData::read(&spec(format, &[&path])).unwrap();
-        // Reading ends before the file changes.
+        // The file has been read completely when it is changed here.
         std::fs::write(&path, b"other").unwrap();
         let found = source.checksum(&path).map(|checksum| checksum.value());
         assert_eq!(found, Some(Checksum::of(&bytes).value()), "{name}");

@@ -26,8 +26,8 @@ impl Dice {
     }
 }
 
-/// Makes one to four small changes: replaces, flips, inserts, removes or repeats bytes, cuts the file, or sets bytes to the limits of
-/// integers.
+/// Makes one to four random changes to the bytes. A change replaces, flips, inserts, removes or
+/// repeats bytes, cuts the file, or writes the smallest or largest integers.
 fn mutate(dice: &mut Dice, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=dice.below(4) {
@@ -57,7 +57,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Reads many mutants of one file as `format`, alone or as the inputs of a pair.
+/// Reads many mutants of one file as `format`. Each mutant is read alone, or as the inputs of a
+/// pair.
 fn survive(format: Format, seed: &[u8], rounds: u64) {
     let folder = Folder::new();
     let pair = matches!(format, Format::Idx | Format::Npy);

@@ -115,7 +115,8 @@ fn standardisation_uses_training_rows_only() {
     let (mean, sd) = mean_and_sd(&data.train.original("residuary_resistance").unwrap());
     let target = data.preparation.target;
     assert!((target.mean - mean).abs() < 1e-12 && (target.sd - sd).abs() < 1e-12);
-    // Test rows are standardised with the mean and the standard deviation of the training rows.
+    // The target of the test rows is standardised with the mean and the standard deviation of the
+    // training rows.
     let (standard, original) = (
         data.test.reals("residuary_resistance").unwrap(),
         data.test.original("residuary_resistance").unwrap(),
@@ -126,7 +127,7 @@ fn standardisation_uses_training_rows_only() {
             .zip(&original)
             .all(|(z, y)| (z * sd + mean - y).abs() < 1e-12)
     );
-    // Inputs that are bound by name are the columns of the matrix.
+    // An input that is bound by name has the same values as its column of the input matrix.
     let froude = data.test.reals("froude_number").unwrap();
     assert!((0..data.test.count).all(|row| data.test.input(row)[5] == froude[row]));
     // The test rows keep the published order.
@@ -190,7 +191,7 @@ fn expressions_scale_and_zscore() {
     let source = LoadedData::read(&spec).unwrap();
     assert_eq!(source.schema().inputs, 3);
     let data = source.dataset(0, 1).unwrap();
-    // The training ages 20 and 40 have mean 30 and sd 10.
+    // The ages of the training rows are 20 and 40, with mean 30 and standard deviation 10.
     assert_eq!(
         data.train.inputs,
         [10.0, -0.5, 0.0, 20.0, 0.5, 0.5 * 10.0_f64.ln()]
@@ -236,7 +237,7 @@ fn levels_are_in_order_of_first_appearance() {
     let source = LoadedData::read(&spec).unwrap();
     let levels = ["Wake", "Durham", "Orange"].map(String::from).to_vec();
     assert_eq!(source.schema().fields[0].kind, FieldKind::Levels(levels));
-    // Default inputs that include text are bound by name only.
+    // The default inputs include a text column, so programs can bind inputs only by name.
     assert_eq!(source.schema().inputs, 0);
     let data = source.dataset(0, 1).unwrap();
     assert_eq!(data.train.ints("county"), Ok(vec![0, 1, 2, 0]));
@@ -333,7 +334,7 @@ fn new_rows_are_prepared_as_in_training() {
     let rows = preparation
         .rows(&spec, new(&folder.file("new.csv", "w,city,x\n40,b,5\n")))
         .unwrap();
-    // `x` becomes (5 - 2) / 1. `w` has the mean 20 and the standard deviation 10.
+    // The value of `x` becomes (5 - 2) / 1. `w` has the mean 20 and the standard deviation 10.
     assert_eq!(
         (&rows.inputs[..], rows.ints("city")),
         (&[3.0, 2.0][..], Ok(vec![1]))

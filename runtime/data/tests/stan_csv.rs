@@ -88,7 +88,8 @@ fn elements_come_in_column_major_order() {
     ];
     let mut chain = ChainWriter::create(&path, &settings(&transition), &STATISTICS, &parameters).unwrap();
     chain.adapted(0.25, &[1.0, 0.5]).unwrap();
-    // mu, then w in C order 11 12 13 21 22 23, then t 111 112 211 212.
+    // The values are mu, the elements of w in C order (11 12 13 21 22 23), and the elements of t
+    // (111 112 211 212).
     let values = [
         0.0, 11.0, 12.0, 13.0, 21.0, 22.0, 23.0, 111.0, 112.0, 211.0, 212.0,
     ];
@@ -224,7 +225,7 @@ fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
     let all = lines(&path);
     let row = all.iter().filter(|line| !line.starts_with('#')).nth(1).unwrap();
     let cells: Vec<&str> = row.split(',').collect();
-    // The column of the density is written even if a sampler does not compute the density.
+    // The column of the log density is written even if a sampler does not compute it.
     assert_eq!(cells[0], "nan");
     for (cell, value) in cells[1..8].iter().zip(values) {
         assert_eq!(cell.parse::<f64>().unwrap().to_bits(), value.to_bits());

@@ -1,4 +1,5 @@
-//! Zarr stores hold the values passed to them: metadata and chunks are read back by the rules of the storage specification.
+//! Zarr stores contain the values that were passed to them. The tests read metadata and chunks by
+//! the rules of the storage specification.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -22,7 +23,7 @@ fn labelled(name: &str, labels: &[&str]) -> ZarrDim {
 
 const NO_ATTRIBUTES: [(String, Value); 0] = [];
 
-/// One array of a store, read by the rules of Zarr version 2.
+/// One array of a store. It is read by the rules of Zarr version 2.
 struct Array {
     folder: PathBuf,
     layout: Value,
@@ -48,7 +49,8 @@ impl Array {
         serde_json::from_value(self.layout[key].clone()).unwrap()
     }
 
-    /// Returns the bytes of an element, read from its chunk at its position in C order.
+    /// Returns the bytes of one element. They are read from the chunk that holds the element;
+    /// chunks are in C order.
     fn bytes(&self, index: &[usize], width: usize) -> Vec<u8> {
         let chunks = self.sizes("chunks");
         let place = |(at, size): (&usize, &usize)| (at / size).to_string();
@@ -101,7 +103,7 @@ fn json_file(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Returns every file below a folder with its content.
+/// Returns the path and the content of every file below a folder.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -129,12 +131,13 @@ fn variable<'a>(name: &'a str, kind: ZarrType, dims: &'a [ZarrDim]) -> ZarrVaria
     ZarrVariable { name, kind, dims }
 }
 
-/// Returns a different number for every element.
+/// Returns a number that identifies the element: no two elements have the same number.
 fn value(chain: usize, draw: usize, element: usize) -> f64 {
     1e6 * chain as f64 + draw as f64 + 1e-6 * element as f64
 }
 
-/// Writes a store of 2 chains with 7 draws of 80 x 80 elements each. A chunk holds five draws. Draws are appended in blocks of `block`.
+/// Writes a store of 2 chains with 7 draws each. A draw has 80 x 80 elements, and a chunk holds
+/// five draws. Draws are appended `block` at a time.
 fn wide(path: &Path, block: usize) {
     let mut store = ZarrStore::create(path, [("model".to_owned(), json!("wide"))]).unwrap();
     let group = store.samples("posterior", 2, 7).unwrap();
@@ -350,7 +353,8 @@ fn chains_are_cut_to_the_shortest() {
         (w.real(&[0, 2, 1]), w.real(&[1, 2, 1])),
         (value(0, 2, 0), value(1, 2, 0))
     );
-    // Two draws fill a chunk, so there are two chunks for each chain and the two files of metadata.
+    // A chunk holds two draws, so each chain has two chunks. The folder contains these four chunks
+    // and two files of metadata.
     assert_eq!((w.sizes("chunks")[1], entries(&w.folder)), (2, 2 * 2 + 2));
 }
 

@@ -17,7 +17,7 @@ pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     .help("name a file of inputs, then a file of targets")
 }
 
-/// Inputs and targets of different length.
+/// Files of inputs and of targets that have different numbers of rows.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",
@@ -76,7 +76,7 @@ pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
         .help("values that all examples share must agree between files")
 }
 
-/// An array of new rows with another number of elements per row.
+/// An array of new rows with a different number of elements per row than in training.
 pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) -> Diagnostic {
     fault(
         &codes::CHANGED,
@@ -89,7 +89,8 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
     .help("the new rows need the same inputs as the training rows")
 }
 
-/// An array of new rows with other axes, although it may have as many elements per row.
+/// An array of new rows whose axes differ from the axes in training, even if the number of elements
+/// is the same.
 pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
     let text = |axes: &[usize]| match axes {
         [] => "one number".to_owned(),
@@ -108,7 +109,7 @@ pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usiz
     .help("give each new row an array of the shape that the training rows have")
 }
 
-/// New rows with another number of inputs than the training rows.
+/// New rows with a different number of inputs than the training rows.
 pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} input columns as in the training data, found {actual}");
     fault(&codes::CHANGED, At::file(path), message)
@@ -139,7 +140,7 @@ pub fn unknown_column<'a>(
     named(found, span)
 }
 
-/// New rows without the column of an output that other outputs depend on.
+/// New rows that lack the column of an output, although other outputs depend on this output.
 pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
     let at = At {
         path,
@@ -245,7 +246,7 @@ pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
     .help("every test row must exist and occur once")
 }
 
-/// A fraction or number out of its range.
+/// A numeric option outside its permitted range.
 pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
@@ -255,7 +256,7 @@ pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Dia
     .help(format!("change `{option}` in the data item"))
 }
 
-/// Inputs that are not images, although the program rotates or shuffles images.
+/// An image transformation (rotation or shuffling) of inputs that are not images.
 pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::NO_IMAGES,
@@ -267,7 +268,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// Squares that are so large that fewer than two fit into an image.
+/// Squares so large that an image contains fewer than two of them.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
@@ -277,7 +278,7 @@ pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     .help("use smaller squares in the option `shuffled`")
 }
 
-/// No rows are left for training or testing.
+/// A split without any training rows, or without any test rows.
 pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     fault(
         &codes::TOO_FEW_ROWS,
@@ -307,12 +308,13 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
     .help(help)
 }
 
-/// A position outside its axis that was computed from columns.
+/// A position outside its axis. The position was computed from columns.
 pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
 }
 
-/// A position outside its axis that was computed from parameters. `at` is the row, if the position depends on a row.
+/// A position outside its axis. The position was computed from parameters. `at` is the row, if the
+/// position depends on a row.
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
     let place = at.unwrap_or(At::file(Path::new("")));
     let diagnostic = Diagnostic {
@@ -330,7 +332,8 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
     }
 }
 
-/// Parameters that selected a position outside an axis in a step of the training, but not after it.
+/// A position outside its axis in one training step. The parameters that the training returns give
+/// positions inside the axis.
 pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> Diagnostic {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
     let text = format!(
@@ -373,7 +376,7 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
         .help("correct the row, or declare a type that includes the value")
 }
 
-/// A target of classes for which the program requests standardisation.
+/// A class target for which the program requests standardisation.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     fault(
         &codes::STANDARDISED_CLASS,

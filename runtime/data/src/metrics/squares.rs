@@ -1,4 +1,5 @@
-//! Sums of squares that neither overflow nor underflow (Blue 1978). Plain squares of numbers below 1e-162 would be zero.
+//! Sums of squares that neither overflow nor underflow (Blue 1978). Without scaling, the square of
+//! a number below 1e-162 would be zero.
 
 /// Numbers outside `[1 / BOUND, BOUND]` are scaled before they are squared.
 const BOUND: f64 = f64::from_bits((1023 + 500) << 52);
@@ -31,12 +32,12 @@ impl Squares {
         }
     }
 
-    /// Returns the root of the mean square; `None` without values.
+    /// Returns the root of the mean square, or `None` without values.
     pub(super) fn root_mean(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.root(self.count))
     }
 
-    /// Returns the root of the sum divided by `divisor`.
+    /// Returns the root of the sum of squares divided by `divisor`.
     pub(super) fn root(self, divisor: f64) -> f64 {
         if self.large > 0.0 {
             return ((self.large + self.medium / SCALE / SCALE) / divisor).sqrt() * SCALE;

@@ -51,8 +51,9 @@ fn quantiles_are_those_of_numpy() {
 
 #[test]
 fn crps_matches_hand_computation() {
-    // The mean distance from y is (|1-2| + |3-2| + |6-2|) / 3 = 2. The mean over the three pairs is (|1-3| + |1-6| + |3-6|) / 3 = 10/3, of
-    // which half is subtracted.
+    // The mean distance from y is (|1-2| + |3-2| + |6-2|) / 3 = 2. The mean distance over the three
+    // pairs is (|1-3| + |1-6| + |3-6|) / 3 = 10/3. The score is the first mean minus half the
+    // second.
     near(crps(&[1.0, 3.0, 6.0], 2.0), 2.0 - 10.0 / 3.0 / 2.0, 1e-15);
     near(crps(&[1.0], 3.0), 2.0, 0.0);
 }
@@ -66,13 +67,15 @@ fn crps_of_a_normal_sample_converges_to_the_closed_form() {
     let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let two_phi_minus_one = bnnc_math::special::erf(z / 2.0_f64.sqrt());
     let exact = sigma * (z * two_phi_minus_one + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt());
-    // The influence function of the estimator has a standard deviation below 1.5 here, so five standard errors are 5 * 1.5 / sqrt(40000).
+    // The influence function of the estimator has a standard deviation below 1.5 for these numbers.
+    // Five standard errors of 40000 draws are therefore at most 5 * 1.5 / sqrt(40000).
     near(crps(&sample, y), exact, 5.0 * 1.5 / 200.0);
 }
 
 #[test]
 fn the_fair_crps_does_not_depend_on_the_number_of_draws() {
-    // The mean over samples of 2 draws is E|X - y| - E|X - X'| / 2, which for y = 0 is sqrt(2/pi) - 1/sqrt(pi).
+    // With 2 draws per sample, the mean of the estimator is E|X - y| - E|X - X'| / 2. For y = 0
+    // this is sqrt(2/pi) - 1/sqrt(pi).
     let x = normals(200_000, "fair");
     let mean = x
         .chunks_exact(2)
@@ -94,7 +97,7 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
     let mut scores = RealScores::new(Standardisation { mean: 3.0, sd: 2.0 });
     scores.add_draws(DrawMatrix::new(&draws, rows), &targets);
     scores.add_mean(DrawMatrix::new(&vec![3.0; rows], rows), &targets);
-    // On the standardised scale the density is the standard normal.
+    // The density of the standardised target is the standard normal.
     let log_density = |y: &f64| -((y - 3.0) / 2.0).powi(2) / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln();
     let log_densities: Vec<f64> = targets.iter().map(log_density).collect();
     scores.add_log_likelihood_of(DrawMatrix::new(&log_densities, rows), 1);
@@ -105,14 +108,16 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
     near(get(&metrics, "coverage_95"), 0.95, 5.0 * sd(0.95) + 0.005);
     near(get(&metrics, "rmse"), 2.0, 5.0 * 2.0 / (2.0 * rows as f64).sqrt());
     near(get(&metrics, "sd"), 2.0, 0.01);
-    // The expected value is minus the entropy of Normal(3, 2), which is -(1 + log(2 pi)) / 2 - log 2.
+    // The expected log likelihood is minus the entropy of Normal(3, 2): -(1 + log(2 pi)) / 2 - log
+    // 2.
     let entropy = 0.5 * (1.0 + (2.0 * std::f64::consts::PI).ln()) + 2.0_f64.ln();
     near(
         get(&metrics, "log_likelihood"),
         -entropy,
         5.0 / (2.0 * rows as f64).sqrt(),
     );
-    // The mean CRPS of a calibrated normal distribution is sigma / sqrt(pi).
+    // If the predictive distribution is the normal distribution of the target, the mean CRPS is
+    // sigma / sqrt(pi).
     near(get(&metrics, "crps"), 2.0 / std::f64::consts::PI.sqrt(), 0.1);
 }
 
@@ -126,12 +131,14 @@ fn class_metrics_match_hand_computation() {
     near(get(&metrics, "accuracy"), 0.5, 0.0);
     near(get(&metrics, "nll"), -(0.7_f64.ln() + 0.4_f64.ln()) / 2.0, 1e-15);
     near(get(&metrics, "brier"), (0.09 + 0.09 + 0.36 + 0.36) / 2.0, 1e-15);
-    // Confidences 0.7 (right) and 0.6 (wrong) lie in bins 11 and 9: (|0.7 - 1| + |0.6 - 0|) / 2.
+    // The confidences 0.7 (of a correct prediction) and 0.6 (of a wrong one) lie in bins 11 and 9.
+    // The mean gap is (|0.7 - 1| + |0.6 - 0|) / 2.
     near(get(&metrics, "ece"), 0.45, 1e-15);
 }
 
-/// A probability of `exp(-1200)` is zero in every precision, so its logarithm comes from the likelihood. The average over two draws halves
-/// it.
+/// In one draw, the probability of the true class is `exp(-1200)`; in the other draw, it is zero.
+/// The predictive probability is the mean of the two, which is zero in every precision. The `nll`
+/// must therefore be computed from the log likelihoods.
 #[test]
 fn the_nll_of_an_underflowed_probability_is_finite() {
     let mut scores = ClassScores::new(2);
@@ -170,7 +177,8 @@ fn standard_errors_over_splits_divide_by_n_minus_1() {
     assert_eq!(over_splits(&sets), [("rmse".to_string(), 2.0, Some(1.0))]);
 }
 
-/// Weights that are not finite predict NaN probabilities, so that the mean `nll` is NaN. Outputs that are not predicted have no metrics.
+/// Weights that are not finite predict NaN probabilities. The mean `nll` is then NaN. An output
+/// without predictions does not have metrics.
 #[test]
 fn nan_probabilities_give_nan_and_missing_ones_no_metrics() {
     let mut scores = ClassScores::new(2);

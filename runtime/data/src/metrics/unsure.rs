@@ -1,6 +1,7 @@
 //! The uncertainty of class predictions, for test rows and for outliers.
 
-/// The fractions of rows that the table of rejections leaves out. The most uncertain rows are left out first.
+/// The fractions of rows that are left out in the rejection table. The most uncertain rows are left
+/// out first.
 pub const REJECTED: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// Predictive entropies, in nats, of rows and of outliers.
@@ -22,13 +23,14 @@ impl Unsure {
         self.outliers.push(entropy(probabilities));
     }
 
-    /// Returns whether no entropy is NaN, since NaN cannot be ordered.
+    /// Returns whether all entropies can be ordered, that is whether none of them is NaN.
     fn is_ordered(&self) -> bool {
         let rows = self.rows.iter().map(|(entropy, _)| entropy);
         !rows.chain(&self.outliers).any(|entropy| entropy.is_nan())
     }
 
-    /// Returns the mean entropy of the rows; `None` without outliers to compare it with.
+    /// Returns the mean entropy of the rows. Without outliers the result is `None`, because this
+    /// mean is reported only beside the mean of the outliers.
     pub fn entropy(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(|(entropy, _)| entropy).sum();
         (!self.rows.is_empty() && !self.outliers.is_empty()).then(|| sum / self.rows.len() as f64)
@@ -40,8 +42,8 @@ impl Unsure {
         (!self.outliers.is_empty()).then(|| sum / self.outliers.len() as f64)
     }
 
-    /// Computes the exact area under the ROC curve of a detector that takes rows with a large entropy for outliers, from the ranks of Mann
-    /// and Whitney (1947). Equal entropies share their middle rank.
+    /// Computes the exact area under the ROC curve from ranks (Mann and Whitney 1947). The detector
+    /// treats rows with a large entropy as outliers. Rows of equal entropy share their middle rank.
     pub fn auroc(&self) -> Option<f64> {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
         if self.outliers.is_empty() || self.rows.is_empty() {
@@ -64,9 +66,11 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// Returns, for each fraction in [`REJECTED`], the accuracy on the rows and outliers that remain after this fraction of them has been rejected,
-    /// the most uncertain first. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected, the result is
-    /// the mean over all choices of these rows. Empty without outliers.
+    /// Returns the accuracy after the most uncertain predictions have been rejected, for each
+    /// rejected fraction in [`REJECTED`]. Both rows and outliers take part; a prediction for an
+    /// outlier always counts as wrong. If only some predictions of equal entropy are rejected, the
+    /// result is the mean accuracy over all choices of these predictions. Without outliers, the
+    /// result is empty.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();
@@ -88,8 +92,9 @@ impl Unsure {
     }
 }
 
-/// Returns the number of correct predictions among the first `kept` predictions. If only a fraction of a group of equal entropies is kept, the
-/// correct predictions of the group are multiplied by this fraction.
+/// Returns the number of correct predictions among the first `kept` predictions. If only a fraction
+/// of the predictions of equal entropy is kept, this fraction of their correct predictions is
+/// counted.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
@@ -115,7 +120,8 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Returns the probabilities of two classes. For `p` up to 0.5, a larger `p` means a less certain prediction.
+    /// Returns the probabilities of two classes. As `p` rises from 0 to 0.5, the prediction becomes
+    /// less certain.
     fn two(p: f64) -> [f64; 2] {
         [p, 1.0 - p]
     }
@@ -141,7 +147,8 @@ mod tests {
         let rows = [(0.1, true), (0.3, true)];
         assert_eq!(with(&rows, &[0.4, 0.5]).auroc(), Some(1.0));
         assert_eq!(with(&rows, &[0.01, 0.02]).auroc(), Some(0.0));
-        // There are four pairs: the outlier at 0.2 wins one and loses one, and the outlier at 0.4 wins two.
+        // The four pairs of an outlier and a row are compared. The outlier at 0.2 wins one
+        // comparison and loses one; the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
         // A tie counts as half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
@@ -170,7 +177,8 @@ mod tests {
 
     #[test]
     fn rejection_accuracies_match_hand_computation() {
-        // Six rows have rising entropies, and four of their predictions are right. Four outliers are more uncertain than all rows.
+        // The entropies of the six rows rise, and four of the six predictions are correct. The four
+        // outliers have larger entropies than all rows.
         let rows = [
             (0.01, true),
             (0.02, true),
@@ -203,7 +211,8 @@ mod tests {
 
     #[test]
     fn equally_unsure_rows_are_rejected_in_shares() {
-        // All ten entropies are equal. Whatever is rejected, half of the rest is right on average.
+        // All ten entropies are equal. On average, half of the predictions that remain after any
+        // rejection are correct.
         let table = with(&[(0.2, true); 5], &[0.2; 5]).rejection();
         assert!(
             table.iter().all(|(_, accuracy)| (accuracy - 0.5).abs() < 1e-12),

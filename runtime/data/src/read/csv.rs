@@ -9,13 +9,14 @@ use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The line of the first row, if there is no blank line before this row.
+/// The line number of the first row, if no blank line stands before this row. The header is line 1.
 const FIRST_ROW: usize = 2;
 
-/// The number of bytes of a number in memory.
+/// The number of bytes that a number takes in memory.
 const CELL: usize = 8;
 
-/// Words that mean the numbers 0 and 1 if a column holds only these words.
+/// The words for false and true, with the integers that replace them. A column is replaced only if
+/// all its cells are such words.
 const TRUTH: &[(&str, i64)] = &[
     ("False", 0),
     ("false", 0),
@@ -28,11 +29,12 @@ const TRUTH: &[(&str, i64)] = &[
 /// Reading stops after this number of errors.
 const MOST_FAULTS: usize = 10;
 
-/// The largest number of empty cells of a column that are reported one by one. If there are more, a single diagnostic reports all of them.
+/// If a column has more empty cells than this, one diagnostic reports all of them. Otherwise, each
+/// empty cell has its own diagnostic.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values. A mark is an error in a column of numbers. A mark at the top of a column is also an error, because the mark would turn
-/// the column into text.
+/// Marks for missing values. In a column of numbers, a mark is an error. In the first cell of a
+/// column, a mark is an error too, because it would turn the column into text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// Reads a file.
@@ -56,7 +58,9 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // A cell takes at least two bytes. With this bound, blank lines below a header of many names do not reserve memory.
+    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file,
+    // which bounds the number of rows. Without this bound, a header of many names with many blank
+    // lines below it would reserve gigabytes.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -128,12 +132,13 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     })
 }
 
-/// Returns whether a rejected cell has no value: it is empty, a mark such as `NA`, or `NaN`.
+/// Returns whether a rejected cell stands for a missing value: the cell is empty, a mark such as
+/// `NA`, or `NaN`.
 fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
     diagnostics::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
 }
 
-/// The columns that were read, by name.
+/// Returns the columns that were read as arrays with names.
 fn arrays_of(names: Vec<String>, columns: Vec<Column>, (texts, reading): (&[bool], &Reading)) -> Vec<Array> {
     let all = names.into_iter().zip(columns.into_iter().zip(texts));
     let read = all.filter(|(_, (column, _))| !matches!(column, Column::LeftOut));
@@ -152,7 +157,8 @@ fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -
         .map_err(|e| vec![diagnostics::malformed(At::file(path), "csv", &e.to_string())])
 }
 
-/// Returns the line of a record's first byte. Blank lines are skipped but counted, as in an editor.
+/// Returns the line number of a record's first byte. The blank lines before the record are counted,
+/// as in an editor.
 fn line(text: &[u8], record: &ByteRecord) -> usize {
     let Some(position) = record.position() else {
         return 0;
@@ -164,9 +170,10 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed, so that all rows below it become part of one cell. Only the last record can have such a quote; the record is
-/// given with its first byte and its line. To find an open quote, a line is appended after the record: the quote is open if this line does not become
-/// a separate record.
+/// Reports a quote that is never closed, because it makes all rows below it part of one cell. Only
+/// the last record of a file can have such a quote. The arguments `start` and `row` are the first
+/// byte and the line of this record. To find an open quote, a line is appended to the record. The
+/// quote is open if the appended line does not become a separate record.
 fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
     let longer = [text.get(start..)?, b"\n0\n"].concat();
     let mut reader = ReaderBuilder::new()
@@ -178,9 +185,11 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
     is_open.then(|| diagnostics::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
-/// Returns the names of the columns, after counting the memory of the names and of the columns that will be filled.
+/// Returns the names of the columns. First counts the memory of the names and of the columns that
+/// will be filled.
 fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
-    // A column takes a name, the entry of this name in the set of known names, and the column itself.
+    // For each column, memory is needed for the name, for a copy of the name in the set of known
+    // names, and for the column itself.
     let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
     let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
     reading.take(path, bytes).map_err(|fault| vec![fault])?;
@@ -189,7 +198,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // The known names are a set, because linear searches for each of 40,000 columns would be slow.
+    // A set finds a name in constant time. With linear searches, 40,000 columns would be slow.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {
@@ -265,7 +274,8 @@ impl Empty {
         }
     }
 
-    /// Returns one diagnostic per cell if there are few empty cells, and one diagnostic for all cells otherwise.
+    /// Returns one diagnostic per empty cell if a column has few empty cells, and otherwise a
+    /// single diagnostic for all of them.
     fn reported(mut self, read: usize) -> Vec<Diagnostic> {
         if self.count > FEW_EMPTY {
             self.first.truncate(1);
@@ -278,9 +288,10 @@ impl Empty {
     }
 }
 
-/// A column that grows. Its first cell decides between numbers and text.
+/// A column while it grows. Its first cell decides whether it holds numbers or text.
 enum Column {
-    /// A column without cells yet, with the number of rows for which memory will be reserved.
+    /// A column that does not have cells yet. The number is the number of rows for which memory
+    /// will be reserved.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),
@@ -290,7 +301,8 @@ enum Column {
 }
 
 impl Column {
-    /// Adds a cell. With `gaps`, a mark such as `NA` in a column of texts is a missing value instead of a text.
+    /// Adds a cell. If `gaps` is true, a mark such as `NA` in a text column is a missing value;
+    /// otherwise it is an ordinary string.
     fn push(&mut self, at: At<'_>, name: &str, (cell, gaps): (&[u8], bool)) -> Result<(), Diagnostic> {
         if matches!(self, Column::LeftOut) {
             return Ok(());
@@ -339,10 +351,11 @@ impl Column {
         }
     }
 
-    /// Returns the column as reals. Integers that were read before are converted.
+    /// Returns the elements as reals. If the column holds integers so far, they are converted to
+    /// reals first.
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
-            // The elements have the same size, so the conversion reuses the allocation.
+            // The two element types have the same size, so the conversion reuses the allocation.
             Column::Int(values) => std::mem::take(values)
                 .into_iter()
                 .map(|value| value as f64)
@@ -360,7 +373,8 @@ impl Column {
         }
     }
 
-    /// Returns the values. A column that holds only `true` and `false` becomes numbers, unless it is known to hold text.
+    /// Returns the elements. If all cells are `true` or `false`, the column becomes numbers, unless
+    /// it is known to hold text.
     fn finish(self, is_text: bool) -> ArrayValues {
         match self {
             Column::Unknown(_) | Column::LeftOut => ArrayValues::Int(Vec::new()),

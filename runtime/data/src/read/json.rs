@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The memory of one value of the parsed file. A value takes 32 bytes in `serde_json`; this is doubled, because a list may double its capacity when
-/// it grows.
+/// The number of bytes counted per value of the parsed file. A value takes 32 bytes in
+/// `serde_json`. The number is doubled, because a list that grows may double its capacity.
 const NODE: usize = 64;
 
 /// Reads a file.
@@ -22,9 +22,10 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
     Ok(Parsed::plain(arrays, rows))
 }
 
-/// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named.
-/// Otherwise, the number is the most frequent length of an array. If several lengths are equally frequent, it is the largest of these. Arrays of
-/// this length have one element per example. Arrays that are not read are counted too.
+/// Returns the arrays of a file, and the number of examples. If a target is named, the number of
+/// examples is the length of the target's first axis. Otherwise, it is the most frequent length of
+/// an array, and the largest of these if several lengths are equally frequent. An array of this
+/// length has one element per example. Arrays that are not read are counted too.
 fn arrays(
     path: &Path,
     bytes: &[u8],
@@ -79,7 +80,8 @@ fn arrays(
     Ok((arrays, examples.unwrap_or(1)))
 }
 
-/// The members of the object, including duplicates, which the caller reports.
+/// The members of the top-level object. Duplicate names are kept, because the caller reports them
+/// as errors.
 struct Members(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -106,7 +108,8 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// Returns the message of `serde_json` without `at line 1 column 2`, because the diagnostic already contains the place.
+/// Returns the message of `serde_json` without its suffix `at line 1 column 2`, because the
+/// diagnostic has the place in a separate field.
 fn without_place(message: &str) -> String {
     message
         .rsplit_once(" at line ")
@@ -127,7 +130,7 @@ fn examples(members: &[(String, Value)], target: Option<&str>) -> Option<usize> 
         .max_by_key(|length| (lengths.iter().filter(|other| *other == length).count(), *length))
 }
 
-/// Converts one member of the object.
+/// Converts one member of the top-level object to an array.
 fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
     let mut shape = Vec::new();
     let mut inner = value;
@@ -176,7 +179,8 @@ enum Leaves {
     Text(Levels),
 }
 
-/// Collects the elements of a value, which must have the expected shape. `place` is its path, such as `X[3][1]`.
+/// Collects the elements of a value, which must have the expected shape. `place` is the path of the
+/// value, such as `X[3][1]`.
 fn collect(
     path: &Path,
     place: &mut String,

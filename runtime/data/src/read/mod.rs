@@ -18,24 +18,24 @@ use std::path::{Path, PathBuf};
 pub(crate) use open::bytes;
 pub use reading::{Gaps, Reading};
 
-/// The name of the inputs' field of `idx` and `npy` data.
+/// The name of the field that holds the inputs in `idx` and `npy` data.
 pub const INPUTS: &str = "inputs";
-/// The name of the target's field of `idx` and `npy` data.
+/// The name of the field that holds the target in `idx` and `npy` data.
 pub const TARGET: &str = "target";
 
 /// The contents of a file of columns or named arrays.
 struct Parsed {
-    /// The number of the file's first row in messages, counted from 1.
+    /// The number of the file's first row, as messages count rows.
     first_row: usize,
     arrays: Vec<Array>,
     /// The number of rows.
     rows: usize,
-    /// The lines that are not rows.
+    /// The lines of the file that are not rows.
     jumps: Vec<Jump>,
 }
 
 impl Parsed {
-    /// Returns a file without extra lines, in which row numbers equal line numbers.
+    /// Returns a file in which every line is a row, so that row numbers equal line numbers.
     fn plain(arrays: Vec<Array>, rows: usize) -> Parsed {
         Parsed {
             first_row: 1,
@@ -46,12 +46,14 @@ impl Parsed {
     }
 }
 
-/// Reads one file of a pair: the shape and the elements of its array.
+/// Reads one of two files that belong together, and returns the shape and the elements of its
+/// array.
 type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic>;
 
 /// The reader of a format.
 enum Reader {
-    /// A reader for formats with one file per table. The second argument is the name of the target, if it is known.
+    /// A reader for formats with one file per table. The second argument is the name of the target;
+    /// `None` if the name is not known.
     Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
     /// A reader for formats with two files per table: one of inputs, and one of targets.
     Pair(Half),
@@ -67,9 +69,11 @@ fn reader(format: Format) -> Reader {
     }
 }
 
-/// Reads files of one format as one table: shards of rows, or pairs of inputs and targets (`idx`, `npy`).
+/// Reads files of one format as one table. The files are either shards of rows, or pairs of a file
+/// of inputs and a file of targets (`idx`, `npy`).
 ///
-/// `target` is the name of the target, if it is known. In JSON data, the length of this array is the number of examples.
+/// `target` is the name of the target; `None` if the name is not known. In JSON data, the length of
+/// the array with this name is the number of examples.
 pub fn read(
     format: Format,
     files: &[PathBuf],
@@ -81,7 +85,8 @@ pub fn read(
     for group in files.chunks(files_per_table(format)) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
-                // The first file decides for all files whether a column holds text. The first row of a later file does not.
+                // The first file decides whether a column holds text. Later files do not change
+                // this.
                 let texts = table.arrays.iter().filter(|array| array.values.is_text());
                 reading.know_texts(texts.map(|array| &array.name));
                 tables.push(table);
@@ -97,7 +102,8 @@ pub fn read(
     tables.try_fold(first, Table::join)
 }
 
-/// Reads inputs without targets, as rows to predict for. Columns of the target may be absent.
+/// Reads rows to predict for, without targets. The columns of the target may be missing in the
+/// file.
 pub fn read_inputs(
     format: Format,
     file: &Path,

@@ -1,4 +1,5 @@
-//! NumPy's NPY, versions 1 to 3: a magic string, a Python dictionary with type, order and shape, then the elements.
+//! NumPy's NPY format, versions 1 to 3. A file has a magic string, a Python dictionary with type,
+//! order and shape, and the elements.
 
 use crate::diagnostics::{self, At};
 use crate::table::ArrayValues;
@@ -57,7 +58,7 @@ fn split(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
     ))
 }
 
-/// Reads `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
+/// Parses a dictionary such as `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
     let at = At::file(path);
     let bad = |key: &str| diagnostics::malformed(at, "npy", &format!("cannot read `{key}` in the header"));
@@ -191,7 +192,8 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Returns the reals if all are finite, otherwise a diagnostic for the first real that is not finite.
+/// Returns the reals if all of them are finite. Otherwise, returns a diagnostic for the first real
+/// that is not finite.
 pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(ArrayValues::Real(reals)),

@@ -7,11 +7,13 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
 
-/// The maximum number of bytes to which a gzip stream may unpack. Without this limit, a file of a few kilobytes could fill the memory. The same limit
-/// applies to pipes and devices, which may have no end.
+/// The maximum number of bytes to which a gzip stream may unpack. Without this limit, a file of a
+/// few kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a
+/// device, which may never end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// Reads the whole file. A file that begins with the magic bytes of gzip is unpacked, whatever its name is.
+/// Reads a whole file. If the file begins with the magic bytes of gzip, it is unpacked, even if its
+/// name does not end in `.gz`.
 pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagnostic>> {
     whole(path, reading).map_err(|fault| vec![fault])
 }

@@ -22,23 +22,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Records are read in pieces of this size, so that no allocation depends on a number in the file.
+/// The number of records that are read at a time. Without pieces of a fixed size, the size of an
+/// allocation would depend on a number in the file.
 const PIECE: usize = 1 << 16;
 
-/// A file may hold [`LARGEST`] bytes of values, or [`LARGEST_RATIO`] times its own size, whichever is larger. A run of equal values takes a few bytes
-/// regardless of its length, so without a limit a small file could fill the memory.
+/// The values of a file may take at most [`LARGEST`] bytes, or [`LARGEST_RATIO`] times the size of
+/// the file if this is more. A run of equal values takes a few bytes in the file regardless of its
+/// length, so without a limit a small file could fill the memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 
-/// The limit on the bytes that are read from a file is [`MOST_READ`], for the buffers of page headers, plus [`MOST_READ_RATIO`] times the
-/// size of the file, for small pages. Without a limit, the pages of a damaged file may never end.
+/// At most [`MOST_READ`] bytes plus [`MOST_READ_RATIO`] times the size of the file are read from a
+/// file. The first term allows for the buffers of page headers, the second term for small pages.
+/// Without a limit, reading the pages of a damaged file may never end.
 const MOST_READ: u64 = 64 << 20;
 const MOST_READ_RATIO: u64 = 64;
 
-/// The smallest number of bytes that is counted for one read call.
+/// Each read call counts as at least this number of bytes.
 const LEAST_READ: usize = 4096;
 
-/// A file with a limit on the bytes that are read from it.
+/// A file and the number of bytes that may still be read from it.
 struct Bounded {
     file: File,
     size: u64,
@@ -64,7 +67,7 @@ impl Bounded {
     }
 }
 
-/// A reader of part of a file that counts bytes against the limit.
+/// A reader of a part of a file. Every byte it reads is counted against the file's limit.
 struct Counted {
     file: File,
     left: Arc<AtomicU64>,
@@ -73,8 +76,8 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
-        // A call at the end of the file returns no bytes, but is counted too, because a damaged file could cause
-        // endless calls.
+        // At the end of the file, a read call returns no bytes. Such a call is counted too, because
+        // a damaged file could cause endless calls.
         let cost = read.max(LEAST_READ) as u64;
         let is_left = |left: u64| left.checked_sub(cost);
         match self
@@ -112,7 +115,7 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// The limit on the total bytes of the values of a file.
+/// The number of bytes that the values of a file may still take.
 struct Room {
     all: u64,
     left: Cell<u64>,
@@ -139,7 +142,8 @@ impl Room {
 /// Reads a file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![diagnostics::unreadable(path, &error)])?;
-    // The library panics on some damaged files. The panic is caught, because a damaged file is an error in the user's data and not a bug of ours.
+    // The library panics on some damaged files. The panic is caught, because a damaged file is an
+    // error in the user's data and not in bnnc.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
         .map(|(arrays, rows)| Parsed::plain(arrays, rows))
@@ -152,7 +156,8 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let unreadable = |error: std::io::Error| diagnostics::unreadable(path, &error);
-    // The columns are read from the open file, so that a file that replaces it under the same name has no effect.
+    // All columns are read from the file that is already open. If another file replaces it under
+    // the same name, this has no effect.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
     reading.keep(path, checksum(&mut own).map_err(unreadable)?);
@@ -163,10 +168,11 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, us
     }
 }
 
-/// Returns the properties of a file that change whenever it is written to: the size, and the time of the last change.
+/// Returns the size of a file and the time of its last change. A write to the file changes at least
+/// one of them.
 fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
     let about = file.metadata()?;
-    // Some file systems do not keep times.
+    // Some file systems do not record times.
     Ok((about.len(), about.modified().ok()))
 }
 
@@ -231,7 +237,8 @@ fn values(
     builder.finish()
 }
 
-/// Rejects codecs that are not compiled in. For Zstandard, the library only has a decoder written in C. Few files use the other codecs.
+/// Rejects compression codecs that are not compiled in. The library decodes Zstandard only with a
+/// decoder written in C; the other missing codecs are rare.
 fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
     let name = match codec {
         Compression::UNCOMPRESSED
@@ -246,7 +253,7 @@ fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
     Err(diagnostics::unknown_codec(path, name))
 }
 
-/// Collects one column over the row groups.
+/// Collects the values of one column over the row groups.
 struct Builder<'a> {
     at: At<'a>,
     name: String,
@@ -341,7 +348,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reads one column of one row group piece by piece.
+    /// Reads one column of one row group, piece by piece.
     fn pieces<T: DataType>(
         &mut self,
         mut reader: ColumnReaderImpl<T>,
@@ -429,7 +436,7 @@ fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
-    /// Without a limit, runs of equal values in a file of 1.7 KB can fill the memory.
+    /// Without a limit on values, a file of 1.7 KB with runs of equal values can fill the memory.
     #[test]
     fn a_small_file_holds_bounded_values() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-room-{}", std::process::id()));
@@ -453,10 +460,11 @@ mod tests {
         );
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
-        // The limit is 64 MiB, plus 64 times the file's size of 1 MiB. A complete read makes a few extra calls, each of which counts as 4 KiB.
+        // The limit is 64 MiB plus 64 times the size of the file, which is 1 MiB. A complete read
+        // makes a few extra calls, each of which counts as 4 KiB.
         let count = (0..1000).take_while(|_| whole()).count();
         assert!((100..=128).contains(&count), "{count}");
-        // Each call at the end of a file counts too.
+        // A call at the end of a file reads nothing, but is counted too.
         let most = other.left.load(Ordering::Relaxed) / LEAST_READ as u64;
         let mut end = other.get_read(other.size).map_err(std::io::Error::other)?;
         let calls = (0..=most).take_while(|_| end.read(&mut [0]).is_ok()).count();

@@ -1,4 +1,4 @@
-//! The memory limit and the shared state while the files of a data item are read.
+//! The memory limit for reading the files of a data item, and the state that their readers share.
 
 use crate::diagnostics;
 use crate::table::ArrayValues;
@@ -8,26 +8,27 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The rows without a value, counted from 0 and in ascending order, by the name of their column.
+/// The rows without a value, by the name of the column. Rows are counted from 0 and in ascending
+/// order.
 pub type Gaps = BTreeMap<String, Vec<usize>>;
 
-/// One reading of the files of a data item.
+/// The limits, choices and results of reading the files of a data item.
 #[derive(Debug)]
 pub struct Reading {
     limit: u64,
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
-    /// The names of the columns that are read; `None` for all columns.
+    /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
     /// The names of the columns that were left out.
     unread: RefCell<BTreeSet<String>>,
-    /// The missing values, if they are allowed.
+    /// The missing values that were found, or `None` if missing values are errors.
     gaps: Option<RefCell<Gaps>>,
 }
 
 impl Reading {
-    /// Creates a reading that may use at most `limit` bytes of memory.
+    /// Creates the state for reading files with at most `limit` bytes of memory.
     pub fn within(limit: Option<u64>) -> Reading {
         Reading {
             limit: limit.unwrap_or(u64::MAX),
@@ -40,8 +41,8 @@ impl Reading {
         }
     }
 
-    /// Allows missing values. In the table, a missing value is replaced by zero or by the first level; [`Reading::gaps`] returns the rows
-    /// of missing values.
+    /// Allows missing values. In the table, each missing value is replaced by zero, or by the first
+    /// level of a text column. [`Reading::gaps`] returns the rows of the missing values.
     pub fn with_gaps(self) -> Reading {
         Reading {
             gaps: Some(RefCell::default()),
@@ -49,7 +50,8 @@ impl Reading {
         }
     }
 
-    /// Returns the missing values of the columns that were read so far. Columns without missing values are absent.
+    /// Returns the missing values that were found so far, by column. Columns without missing values
+    /// are left out.
     pub fn gaps(&self) -> Gaps {
         self.gaps
             .as_ref()
@@ -70,7 +72,7 @@ impl Reading {
         self.gaps.is_some()
     }
 
-    /// Returns the values of a column with placeholders for its missing values.
+    /// Returns the values of a column. Each missing value is replaced by a placeholder.
     pub(super) fn filled(&self, column: &str, values: ArrayValues) -> ArrayValues {
         match &self.gaps {
             Some(gaps) => with_gaps(values, gaps.borrow().get(column).map_or(&[], Vec::as_slice)),
@@ -78,7 +80,8 @@ impl Reading {
         }
     }
 
-    /// Restricts the reading to columns of these names; `None` reads all columns. The cells of other columns are not examined.
+    /// Limits the reading to the columns of these names; `None` reads all columns. The cells of
+    /// other columns are not examined.
     pub fn with_only(self, names: Option<HashSet<String>>) -> Reading {
         Reading { only: names, ..self }
     }
@@ -92,12 +95,12 @@ impl Reading {
         is_read
     }
 
-    /// Returns the names of the columns that were left out so far.
+    /// Returns the names of the columns that have been left out so far.
     pub fn unread(&self) -> Vec<String> {
         self.unread.borrow().iter().cloned().collect()
     }
 
-    /// Treats columns of these names as text, whatever their first row looks like.
+    /// Treats columns of these names as text, even if their first row looks like a number.
     pub fn with_texts<'a>(self, names: impl Iterator<Item = &'a String>) -> Reading {
         self.know_texts(names);
         self
@@ -108,12 +111,13 @@ impl Reading {
         self.texts.borrow_mut().extend(names.cloned());
     }
 
-    /// Returns whether a column is known to hold text.
+    /// Returns whether a column is already known to hold text.
     pub(super) fn is_text(&self, column: &str) -> bool {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Records the checksum of the contents of a file while they are read, because a pipe cannot be read again, and a file may change.
+    /// Records the checksum of a file's contents. The checksum is computed while the file is read,
+    /// because a pipe cannot be read again, and a file may change later.
     pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), contents);
@@ -124,12 +128,12 @@ impl Reading {
         self.checksums.borrow().clone()
     }
 
-    /// Returns the bytes that are left.
+    /// Returns the number of bytes of memory that may still be used.
     pub(super) fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used.get())
     }
 
-    /// Counts bytes that the contents of a file take.
+    /// Counts bytes of memory that the contents of a file take.
     ///
     /// # Errors
     /// Fails if more bytes are counted than the limit allows.
@@ -142,14 +146,15 @@ impl Reading {
         }
     }
 
-    /// Releases bytes that were counted.
+    /// Releases bytes of memory that were counted.
     pub(super) fn free(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes as u64));
     }
 }
 
-/// Returns the values with a placeholder in each of these rows, which are in ascending order. The placeholder is zero or, for text, the first level.
-/// Text without any level becomes zeros.
+/// Returns the values with a placeholder inserted for each of these rows, which are in ascending
+/// order. The placeholder is zero, or the first level of a text column. A text column without
+/// levels becomes zeros.
 fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     if rows.is_empty() {
         return values;
@@ -166,7 +171,8 @@ fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     }
 }
 
-/// Inserts zeros, so that each of the rows `rows` of the result is zero. These row numbers are in ascending order.
+/// Inserts a zero for each row in `rows`, so that these rows of the result are zero. The row
+/// numbers are in ascending order.
 fn spread<T: Default>(elements: Vec<T>, rows: &[usize]) -> Vec<T> {
     let mut spread = Vec::with_capacity(elements.len() + rows.len());
     let mut elements = elements.into_iter();

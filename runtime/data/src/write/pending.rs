@@ -7,13 +7,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that does not have its final name yet. If the value is dropped before [`Pending::finish`], the file is removed.
+/// A file that still has a temporary name. If the value is dropped before [`Pending::finish`], the
+/// file is removed.
 #[derive(Debug)]
 pub(super) struct Pending {
     target: PathBuf,
-    /// `None` if the target is written to directly.
+    /// The temporary name, or `None` if the target is written to directly.
     temporary: Option<PathBuf>,
-    /// `None` once the file is finished.
+    /// The writer, or `None` after [`Pending::finish`].
     writer: Option<BufWriter<File>>,
 }
 
@@ -28,7 +29,8 @@ impl Pending {
             Some(temporary) => {
                 let file = File::create(temporary)?;
                 if let Ok(found) = fs::metadata(&target) {
-                    // The new file gets the permissions of the old file, so that nobody else can read it.
+                    // The new file gets the permissions of the file that it replaces, so that it
+                    // does not become readable for more users.
                     file.set_permissions(found.permissions())?;
                 }
                 file
@@ -42,7 +44,8 @@ impl Pending {
         })
     }
 
-    /// Creates a file that will replace any existing file with its final name, including a link.
+    /// Creates a file that will replace whatever has its final name. A link with this name is
+    /// replaced too, not followed.
     pub(super) fn in_place_of(target: &Path) -> io::Result<Pending> {
         let temporary = beside(target, "tmp");
         let file = File::create(&temporary)?;
@@ -53,7 +56,8 @@ impl Pending {
         })
     }
 
-    /// Gives the file its name. A reader sees the old content or the new content, but never a part of it.
+    /// Gives the file its final name. A reader sees the old content or the new content, but never a
+    /// part of it.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -65,7 +69,8 @@ impl Pending {
         let renamed = whole
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(temporary, &self.target));
-        // Only the error of the renaming is reported. An error of the removal merely leaves a file behind.
+        // Only the error of renaming is reported. If removing the temporary file fails too, the
+        // file merely stays.
         renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
     }
 
@@ -99,7 +104,8 @@ impl Drop for Pending {
     }
 }
 
-/// Returns a name in the same folder that is unique to this process: `NAME.PROCESS.EXTENSION`.
+/// Returns a name in the same folder: `NAME.PROCESS.EXTENSION`. It contains the process ID, so that
+/// two processes do not write to the same file.
 pub(super) fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.{extension}", std::process::id()));

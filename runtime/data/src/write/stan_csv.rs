@@ -1,10 +1,12 @@
 //! Draws as Stan CSV, one file per chain, as CmdStan writes them.
 //!
-//! Comments with the settings come first, then the header and the draws. If the sampler adapts, its step size and inverse metric stand between
-//! warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as `hidden_w.1.2`, counted
-//! from 1 and in column-major order. Indices in Stan are integers, so comments give the names of elements that have names. Numbers have all their
-//! digits. Of the statistics of a draw, only those that CmdStan also has are written. Elapsed times are not written, so that the same draws give
-//! the same bytes.
+//! Comments with the settings come first, then the header and the draws. If the sampler adapts, its
+//! step size and inverse metric stand between the draws of the warm-up and the other draws. CmdStan
+//! splits names at dots, so a site such as `hidden.w` is written as `hidden_w`. Its elements are
+//! written as `hidden_w.1.2`, with indices from 1 and in column-major order. Indices in Stan are
+//! integers, so if elements have names, comments list these names. Numbers are written with all
+//! their digits. Only statistics that CmdStan also has are written. Elapsed times are not written,
+//! so that the same draws give the same bytes.
 
 use crate::diagnostics;
 use crate::write::pending::Pending;
@@ -23,13 +25,13 @@ pub struct Settings<'a> {
     pub seed: u64,
     /// The chain, counted from 1.
     pub chain: usize,
-    /// Iterations of warm-up.
+    /// The number of iterations of the warm-up.
     pub warmup: usize,
     /// The expected number of draws. The finished file states the actual number.
     pub draws: usize,
-    /// Iterations per draw.
+    /// The number of iterations per draw.
     pub thin: usize,
-    /// True if draws of the warm-up come before [`ChainWriter::adapted`].
+    /// True if the draws of the warm-up are written before [`ChainWriter::adapted`] is called.
     pub saves_warmup: bool,
     /// The transition of the sampler.
     pub transition: &'a Transition,
@@ -46,7 +48,8 @@ pub struct CsvSite<'a> {
     pub names: &'a [String],
 }
 
-/// The names of each sampler statistic in bnnc and in Stan, in Stan's order. Stan's tools reject files with other statistics.
+/// Pairs of a sampler statistic's names in bnnc and in Stan, in Stan's order. Other statistics are
+/// not written, because Stan's tools would reject the file.
 const STATISTICS: [(&str, &str); 7] = [
     ("lp", "lp__"),
     ("acceptance_rate", "accept_stat__"),
@@ -57,28 +60,32 @@ const STATISTICS: [(&str, &str); 7] = [
     ("energy", "energy__"),
 ];
 
-/// The file of one chain. The file gets its name in [`ChainWriter::finish`]. If the writer is dropped before that, the file is removed.
+/// The output file of one chain. [`ChainWriter::finish`] gives the file its final name. If the
+/// writer is dropped before that, the file is removed.
 #[derive(Debug)]
 pub struct ChainWriter {
     path: PathBuf,
     file: Pending,
-    /// The index of the statistic in each of the first columns; `None` if the sampler does not compute it.
+    /// For each of the first columns, the index of its statistic, or `None` if the sampler does not
+    /// compute this statistic.
     statistics: Vec<Option<usize>>,
-    /// The index of the value in each of the other columns.
+    /// For each of the other columns, the index of its value among the values of a draw.
     elements: Vec<usize>,
     metric: Option<MetricKind>,
-    /// The position of the number of draws in the file, and the width reserved for it.
+    /// The position in the file of the number of draws, and the width in bytes reserved for this
+    /// number.
     count_at: (u64, usize),
     thin: usize,
     expected: usize,
-    /// The number of rows after the warm-up.
+    /// The number of rows written after the warm-up.
     rows: usize,
     is_warm: bool,
     line: String,
 }
 
 impl ChainWriter {
-    /// Begins the file of a chain. `statistics` has the names of the sampler's statistics, and `parameters` the sites.
+    /// Begins the file of a chain. `statistics` has the names of the sampler's statistics, and
+    /// `parameters` describes the sites.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -120,8 +127,9 @@ impl ChainWriter {
         Ok(chain)
     }
 
-    /// Writes the result of the warm-up, if the transition adapts. The inverse metric has one element per unconstrained parameter if it is
-    /// diagonal. If it is dense, it is a square matrix, row by row.
+    /// Writes the result of the warm-up, if the sampler adapts. A diagonal inverse metric has one
+    /// element per unconstrained parameter. A dense inverse metric is a square matrix, written row
+    /// by row.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -153,7 +161,8 @@ impl ChainWriter {
         self.told(written)
     }
 
-    /// Writes a draw: the sampler's statistics, then the elements of all parameters one after the other, each in C order.
+    /// Writes a draw: the sampler's statistics, followed by the elements of all parameters in
+    /// row-major order.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -174,12 +183,14 @@ impl ChainWriter {
         self.told(written)
     }
 
-    /// Completes the file and gives it its name. If there were fewer draws than expected, the settings are corrected.
+    /// Completes the file and gives it its final name. If the chain has fewer draws than expected,
+    /// the number of draws in the settings is corrected.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
-        // Other programs recognise the end of the draws and of the metric by CmdStan's block of times.
+        // CmdStan ends a file with a block of elapsed times. Other programs need this block to find
+        // the end of the draws and of the metric.
         let mut written = self.file.write_all(b"# \n#  Elapsed Time: not written\n# \n");
         if self.rows != self.expected {
             let (at, width) = self.count_at;
@@ -198,8 +209,8 @@ impl ChainWriter {
     }
 }
 
-/// Returns the columns of the sampler's statistics, and the index of the statistic in each column. `lp__` is always the first, because
-/// readers recognise the header by it.
+/// Returns the columns of the sampler's statistics, with the index of the statistic in each column.
+/// `lp__` is always the first column, because readers recognise the header by this name.
 fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
     let place = |name: &str| statistics.iter().position(|other| *other == name);
     let known = STATISTICS
@@ -210,8 +221,9 @@ fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
         .unzip()
 }
 
-/// Replaces all characters except letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are reserved
-/// for the sampler. If a name does not begin with a letter, `v` is put in front of it.
+/// Replaces all characters except letters and digits by underscores. Trailing underscores are
+/// removed, because Stan reserves names that end in `__` for the sampler. If a name does not begin
+/// with a letter, it gets the prefix `v`.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();
@@ -239,7 +251,7 @@ fn element_columns(parameters: &[CsvSite<'_>]) -> Vec<String> {
     columns
 }
 
-/// Returns one comment for each column whose element has a name.
+/// Returns one comment line for each column whose element has a name.
 fn name_comments(parameters: &[CsvSite<'_>]) -> String {
     let named = |parameter: &CsvSite<'_>| {
         let count = parameter.shape.iter().product();
@@ -253,14 +265,14 @@ fn name_comments(parameters: &[CsvSite<'_>]) -> String {
         .zip(element_order(parameters));
     let comment = |(column, place): (String, usize)| {
         let name = names.get(place)?.as_ref()?;
-        // A level may hold a line break.
+        // A name may contain a line break, which would end the comment.
         let name = name.replace(['\n', '\r'], " ");
         Some(format!("# {column} is {name}\n"))
     };
     columns.filter_map(comment).collect()
 }
 
-/// Returns, for each column, the index of its value among all values.
+/// Returns, for each column, the index of its value among all values of a draw.
 fn element_order(parameters: &[CsvSite<'_>]) -> Vec<usize> {
     let mut start = 0;
     let mut order = Vec::new();
@@ -278,7 +290,7 @@ fn element_order(parameters: &[CsvSite<'_>]) -> Vec<usize> {
     order
 }
 
-/// Returns all indices of a shape, with the first axis varying fastest.
+/// Returns all index tuples of a shape. The first index varies fastest.
 fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let count = shape.iter().product::<usize>();
     (0..count).map(move |mut place| {

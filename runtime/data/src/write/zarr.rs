@@ -1,9 +1,11 @@
 //! Draws as a Zarr store that `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` open.
 //!
-//! The store is Zarr version 2 with consolidated metadata. Each chunk (uncompressed, little-endian) holds some draws of one chain, so that the store
-//! grows with the draws while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`, `sample_stats`, `log_likelihood`,
-//! `posterior_predictive`, `observed_data`. The dimensions `chain` and `draw` come first. Nothing in the store depends on the time, so that the same
-//! draws give the same bytes.
+//! The store is Zarr version 2 with consolidated metadata. A chunk is uncompressed and
+//! little-endian, and holds draws of a single chain. The store therefore grows with the draws,
+//! while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`,
+//! `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`. The dimensions
+//! `chain` and `draw` come first. The store does not contain times, so that the same draws give the
+//! same bytes.
 //!
 //! ```no_run
 //! use bnnc_data::write::zarr::{ZarrDim, ZarrStore, ZarrType, ZarrVariable};
@@ -44,8 +46,9 @@ pub enum ZarrType {
 /// A dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZarrDim {
-    /// The name of the dimension. If it has no name, or if the group has a dimension of this name with another size or other labels, the
-    /// dimension is called `VARIABLE_dim_POSITION`, as in ArviZ.
+    /// The name of the dimension. If the name is `None`, or if the group already has a dimension of
+    /// this name with another size or other labels, the dimension is called
+    /// `VARIABLE_dim_POSITION`, as in ArviZ.
     pub name: Option<String>,
     /// The length of the dimension.
     pub size: usize,
@@ -54,7 +57,7 @@ pub struct ZarrDim {
 }
 
 impl ZarrDim {
-    /// A dimension with a name, whose positions count from 0.
+    /// Returns a dimension with a name. Its positions are labelled 0, 1, 2, ...
     pub fn named(name: &str, size: usize) -> ZarrDim {
         ZarrDim {
             name: Some(name.to_owned()),
@@ -62,7 +65,7 @@ impl ZarrDim {
         }
     }
 
-    /// A dimension without a name, whose positions count from 0.
+    /// Returns a dimension without a name. Its positions are labelled 0, 1, 2, ...
     pub fn unnamed(size: usize) -> ZarrDim {
         ZarrDim {
             name: None,
@@ -86,7 +89,8 @@ pub enum ZarrLabels {
 /// A variable to add to a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZarrVariable<'a> {
-    /// The name of the variable. Characters that are not allowed in file names become `_`, and a `_` is appended to a name that is already in use.
+    /// The name of the variable. A character that is not allowed in file names is replaced by `_`.
+    /// If the name is already in use, `_` is appended.
     pub name: &'a str,
     /// The element type of the variable.
     pub kind: ZarrType,
@@ -94,39 +98,42 @@ pub struct ZarrVariable<'a> {
     pub dims: &'a [ZarrDim],
 }
 
-/// A group of a store.
+/// Identifies a group of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupId(usize);
 
-/// A variable of a store.
+/// Identifies a variable of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VariableId(usize);
 
 #[derive(Debug)]
 struct Group {
     name: String,
-    /// The numbers of chains and draws, if the group holds draws.
+    /// The numbers of chains and draws, or `None` if the group does not hold draws.
     samples: Option<Samples>,
     names: Names,
 }
 
-/// A store that does not have its final name yet. If the value is dropped before [`ZarrStore::finish`], the store is removed.
+/// A store that still has a temporary name. If the value is dropped before [`ZarrStore::finish`],
+/// the store is removed.
 #[derive(Debug)]
 pub struct ZarrStore {
     target: PathBuf,
     temporary: PathBuf,
     attributes: Map<String, Value>,
     groups: Vec<Group>,
-    /// The variables, with their groups.
+    /// Each variable, with the group that it belongs to.
     variables: Vec<(GroupId, Array)>,
     is_finished: bool,
 }
 
 impl ZarrStore {
-    /// Begins a store. All groups get the given attributes, and attributes that name `bnnc` and its version as the writer.
+    /// Begins a store. Every group gets the given attributes, and two attributes that name `bnnc`
+    /// and its version as the writer.
     ///
     /// # Errors
-    /// Fails if the folder cannot be written, or if the path is an existing file or folder that is not a Zarr store.
+    /// Fails if the folder cannot be written. Also fails if the path exists but is not a Zarr
+    /// store.
     pub fn create(
         path: &Path,
         attributes: impl IntoIterator<Item = (String, Value)>,
@@ -152,8 +159,9 @@ impl ZarrStore {
         })
     }
 
-    /// Adds a group of draws of `chains` chains. `draws` is the expected number per chain and bounds the draws per chunk. In the finished store, all
-    /// chains are cut to the length of the shortest chain.
+    /// Adds a group for the draws of `chains` chains. `draws` is the expected number of draws per
+    /// chain, and the maximum number of draws per chunk. In the finished store, all chains are cut
+    /// to the length of the shortest chain.
     ///
     /// # Errors
     /// Fails if the folder cannot be written.
@@ -180,7 +188,7 @@ impl ZarrStore {
         Ok(GroupId(self.groups.len() - 1))
     }
 
-    /// Adds a variable to a group, without values yet.
+    /// Adds a variable to a group. The variable does not have values yet.
     ///
     /// # Errors
     /// Fails if the folder cannot be written.
@@ -194,7 +202,8 @@ impl ZarrStore {
         Ok(VariableId(self.variables.len() - 1))
     }
 
-    /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0, with one draw.
+    /// Appends the next draws of a chain. `values` holds the draws one after the other. In a group
+    /// of constants, a variable has a single chain (0) with a single draw.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -203,7 +212,8 @@ impl ZarrStore {
         self.told(appended)
     }
 
-    /// Completes the store and gives it its name. Chains of different lengths are cut to the length of the shortest chain.
+    /// Completes the store and gives it its final name. Chains of different lengths are cut to the
+    /// length of the shortest chain.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -273,7 +283,8 @@ impl Drop for ZarrStore {
     }
 }
 
-/// Checks that the path does not exist or is a Zarr store. Any other file or folder may be the user's work.
+/// Checks that the path either does not exist or is a Zarr store. Any other file or folder may be
+/// the user's work.
 fn may_be_replaced(path: &Path) -> io::Result<()> {
     if !path.exists() || path.join(".zgroup").is_file() {
         return Ok(());
@@ -282,7 +293,7 @@ fn may_be_replaced(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
 }
 
-/// Removes the folder that a killed process with the same process ID left behind.
+/// Removes a temporary folder that a killed process with the same process ID left behind.
 fn cleared(temporary: &Path) -> io::Result<()> {
     match temporary.exists() {
         true => fs::remove_dir_all(temporary),

@@ -1,4 +1,4 @@
-//! A temporary folder with data files, and data items that name them.
+//! A temporary folder with data files, and data items that read these files.
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -24,7 +24,8 @@ impl Folder {
 
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
-        // Some file systems wait for the disk when a file is truncated and written again.
+        // The old file is removed first, because some file systems wait for the disk when an
+        // existing file is truncated and written again.
         let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
         path
@@ -49,7 +50,7 @@ pub fn apply(function: &str, arguments: Vec<ColumnExpr>) -> ColumnExpr {
     ColumnExpr::Apply(function.into(), arguments, here())
 }
 
-/// A plain data item.
+/// Returns a data item with default options.
 pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
     DataSpec {
         name: "d".into(),
@@ -71,7 +72,8 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
     }
 }
 
-/// Returns a diagnostic as one line, such as `E0408 d.csv:2:1 expected a value, found none`.
+/// Returns a diagnostic as one line of text, such as `E0408 d.csv:2:1 expected a value, found
+/// none`.
 pub fn said(fault: &Diagnostic) -> String {
     let Place::File { path, row, column } = &fault.at else {
         panic!("not in a file: {fault:?}")

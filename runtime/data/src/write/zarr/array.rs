@@ -7,7 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The approximate size of a chunk in bytes. With this size there are few files, and chunks that are not full take little memory.
+/// The approximate size of a chunk in bytes. A smaller size would give too many files. A larger
+/// size would take more memory, because a chunk stays in memory until it is full.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// The numbers of chains and draws of a group.
@@ -18,17 +19,17 @@ pub(super) struct Samples {
     pub draws: usize,
 }
 
-/// The metadata of an array whose chunks are written.
+/// The metadata of an array. Its chunks have been written before.
 #[derive(Debug)]
 pub(super) struct Written {
     pub name: String,
-    /// `.zarray`.
+    /// The content of the file `.zarray`.
     pub layout: Value,
-    /// `.zattrs`.
+    /// The content of the file `.zattrs`.
     pub attributes: Value,
 }
 
-/// An array that grows chain by chain or in all chains at once.
+/// An array that is being written. Draws can be appended to its chains in any order.
 #[derive(Debug)]
 pub(super) struct Array {
     folder: PathBuf,
@@ -44,9 +45,9 @@ pub(super) struct Array {
 /// The chunks of one chain.
 #[derive(Clone, Debug, Default)]
 struct Chain {
-    /// The number of chunks in files.
+    /// The number of chunks that have been written to files.
     chunks: usize,
-    /// The bytes of the chunk that is not full.
+    /// The bytes of the last chunk, which is not full yet.
     bytes: Vec<u8>,
 }
 
@@ -95,7 +96,7 @@ impl Array {
         Ok(())
     }
 
-    /// Returns the number of draws that every chain has; `None` if a draw has no elements.
+    /// Returns the length of the shortest chain in draws, or `None` if a draw has no elements.
     pub fn draws(&self) -> Option<usize> {
         let (width, per_chunk) = (self.draw_bytes(), self.draws_per_chunk);
         let draws = |chain: &Chain| Some(chain.chunks * per_chunk + chain.bytes.len().checked_div(width)?);
@@ -116,7 +117,8 @@ impl Array {
         })
     }
 
-    /// Writes the chunks that are not full, and removes chunks beyond the kept draws.
+    /// Writes the chunks that are not full, and removes the chunks that hold only draws after the
+    /// last kept draw.
     pub fn finish(&self, kept: Option<Samples>) -> io::Result<Written> {
         let draws = kept.map_or(1, |kept| kept.draws);
         let needed = draws.div_ceil(self.draws_per_chunk);
@@ -178,8 +180,8 @@ impl ZarrType {
     }
 }
 
-/// Returns the metadata of an array. Only reals have a fill value: xarray treats integers with the fill value as missing, and then converts
-/// all integers to reals.
+/// Returns the metadata of an array. Only an array of reals has a fill value. xarray would treat
+/// integers that equal the fill value as missing, and would then convert all integers to reals.
 fn layout(shape: &[usize], chunks: &[usize], code: &str) -> Value {
     let fill = (code == "<f8").then_some("NaN");
     json!({
@@ -188,7 +190,7 @@ fn layout(shape: &[usize], chunks: &[usize], code: &str) -> Value {
     })
 }
 
-/// Writes one coordinate array per dimension, with the labels of its positions.
+/// Writes one coordinate array per dimension. The array holds the labels of the positions.
 pub(super) fn coordinates(
     folder: &Path,
     kept: Option<Samples>,

@@ -19,7 +19,8 @@ pub(super) struct NamedDim {
 }
 
 impl Names {
-    /// Creates a set without names. If the group holds draws, `chain` and `draw` are taken.
+    /// Creates an empty set of names. If the group holds draws, the names `chain` and `draw` are
+    /// already in use.
     pub fn new(is_sampled: bool) -> Names {
         Names {
             variables: Vec::new(),
@@ -50,7 +51,9 @@ impl Names {
         (name, own)
     }
 
-    /// Returns a dimension with this name if the name is new, or if the earlier dimension with this name has the same size and labels.
+    /// Returns a dimension with this name if the name is not in use. Also returns it if the
+    /// dimension that already has this name has the same size and labels. Otherwise, returns
+    /// `None`.
     fn share(&mut self, name: String, dim: &ZarrDim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
@@ -88,7 +91,8 @@ impl Names {
     }
 }
 
-/// Returns a name that is a single part of a path on every system. A name with a leading dot could be mistaken for metadata.
+/// Returns a name that is valid as a file name on every system. A leading dot is replaced, because
+/// such a name could be mistaken for metadata.
 fn file_name(name: &str) -> String {
     let keep = |c: char| c.is_alphanumeric() || "_-.,[]()+=".contains(c);
     let mut name: String = name.chars().map(|c| if keep(c) { c } else { '_' }).collect();
