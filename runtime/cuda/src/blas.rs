@@ -101,7 +101,7 @@ impl Blas {
         /// # Safety
         /// `T` must be the type of the entry point. The result must not be used after the library is unloaded.
         unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, NoLibrary> {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let found = unsafe { library.get::<T>(name.as_bytes()) };
             found
                 .map(|symbol| *symbol)
@@ -229,7 +229,7 @@ impl Products {
         } else {
             [1.0, 0.0]
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let status = unsafe {
             match precision {
                 Precision::F32 => {
@@ -260,7 +260,7 @@ impl Products {
         addresses: [u64; 2],
         precision: Precision,
     ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let status = unsafe {
             match precision {
                 Precision::F32 => self.solve_each(self.blas.solve.0, system, addresses, 1.0),

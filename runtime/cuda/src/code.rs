@@ -74,7 +74,7 @@ impl Attached {
 
 impl KernelCode for Attached {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.code.launch(kernel, args) }
     }
 

@@ -195,7 +195,7 @@ impl OwnStream {
     /// not change until the stream has finished the copy. If it is not, the driver copies its bytes before the call returns.
     pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_in;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.device.check("cuMemcpyHtoDAsync", unsafe {
             copy(to, from.cast(), bytes, self.stream)
         })
@@ -207,7 +207,7 @@ impl OwnStream {
     /// Until the stream has finished the copy, `from` must have this number of bytes on the device, and `to` must have them on the host.
     pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_out;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.device.check("cuMemcpyDtoHAsync", unsafe {
             copy(to.cast(), from, bytes, self.stream)
         })

@@ -63,7 +63,7 @@ impl Exchange {
     /// The same conditions as for [`Exchange::receive`] apply.
     pub unsafe fn send(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         laid(&self.sent, 0).try_for_each(|(range, at)| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { stream.copy_in(arena + range.start as u64, staging.at(at), range.len()) }
         })
     }
@@ -79,7 +79,7 @@ impl Exchange {
     pub unsafe fn receive(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         let sent = self.sent.iter().map(room).sum();
         laid(&self.wanted, sent).try_for_each(|(range, at)| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { stream.copy_out(staging.at(at), arena + range.start as u64, range.len()) }
         })
     }

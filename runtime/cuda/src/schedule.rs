@@ -394,7 +394,7 @@ impl LaunchSchedule {
             precision: self.precision,
             arguments: Vec::new(),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { issue.ops(&self.ops) }
     }
 }
@@ -423,7 +423,7 @@ impl Issue<'_> {
     /// The same conditions as for [`LaunchSchedule::issue`] apply.
     unsafe fn ops(&mut self, ops: &[Op]) -> Result<(), Fault> {
         for op in ops {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 match op {
                     Op::Launch(ready) => self.launch(ready)?,

@@ -1,10 +1,12 @@
 //! Assigns places in the arena to buffers.
 //!
-//! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first to its
-//! last use. A use inside a `Repeat` extends this lifetime over the whole loop, because an iteration may read data that the previous iteration wrote.
-//! There is one exception: if all uses of a buffer are inside the loop and the first use is a reduction, the lifetime is not extended, because the
-//! reduction fills the buffer before any read. All other buffers live during the whole run. Two buffers share memory only if they are never alive at
-//! the same position.
+//! Note [When buffers live]. Each step has a position, its number in the order of execution, with
+//! loops flattened. A scratch buffer is alive from its first use to its last use. If it is used
+//! inside a `Repeat`, it is alive during the whole loop, because an iteration may read data that
+//! the previous iteration wrote. One case is different: if all uses are inside the loop and the
+//! first use is a reduction, the lifetime is not extended, because the reduction fills the buffer
+//! before any read. Buffers that are not scratch are alive during the whole run. Two buffers share
+//! memory only if no position exists at which both are alive.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -20,18 +22,18 @@ pub const ALIGN: usize = 64;
 pub struct ArenaLayout {
     /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
-    /// The range of bytes for the copies of partial reductions.
+    /// The range of bytes in which the chunks of a launch accumulate their partial reductions.
     pub workspace: Range<usize>,
     /// The size of the arena in bytes.
     pub bytes: usize,
 }
 
-/// The positions at which a buffer is alive, both ends included.
+/// The range of positions at which a buffer is alive. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// First position.
+    /// The first position.
     pub first: usize,
-    /// Last position.
+    /// The last position.
     pub last: usize,
 }
 
@@ -53,7 +55,8 @@ impl Lifetime {
     }
 }
 
-/// Returns the number of elements of a buffer; `usize::MAX` if it is too large to count.
+/// Returns the number of elements of a buffer, or `usize::MAX` if the number does not fit into a
+/// `usize`.
 pub fn element_count(buffer: &Buffer, sizes: &Sizes) -> usize {
     buffer
         .shape
@@ -82,8 +85,9 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena. Buffers that live during the whole run are placed one after the other. Then each scratch buffer, from the largest to the
-/// smallest, is placed in the first gap that fits.
+/// Plans the arena. All buffers that are not scratch are placed one after the other. Then the
+/// scratch buffers are placed, from the largest to the smallest. Each is placed in the first gap
+/// that is large enough during its lifetime.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -125,7 +129,8 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     }
 }
 
-/// Returns the first place at or after `from` with `size` free bytes. `taken` are the ranges in use, sorted by start.
+/// Returns the first offset, `from` or later, at which `size` bytes are free. `taken` holds the
+/// ranges in use, sorted by their start.
 fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
     let mut start = from;
     for range in taken {
@@ -137,7 +142,8 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Returns the number of bytes for the copies of partial reductions in the launch that needs the most.
+/// Returns the number of bytes for the copies of partial reductions. The launch whose copies take
+/// the most bytes determines this number.
 fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     let of = |step: &PlanStep| match step {
         PlanStep::Launch(launch) => {
@@ -149,14 +155,15 @@ fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     steps.iter().map(of).max().unwrap_or(0)
 }
 
-/// Returns the number of bytes of one chunk's copies of the partial reductions.
+/// Returns the number of bytes that the copies of the partial reductions take for one chunk.
 pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let partial = launch.reduces.iter().filter(|reduce| reduce.partial);
     let bytes = partial.map(|reduce| buffer_bytes(plan, launch.buffers[reduce.slot as usize], sizes));
     bytes.fold(0, usize::saturating_add)
 }
 
-/// Returns the lifetime of each buffer; `None` if no step uses it. See Note [When buffers live].
+/// Returns the lifetime of each buffer, or `None` for a buffer that no step uses. See Note [When
+/// buffers live].
 pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
     let mut trace = Trace {
         position: 0,
@@ -193,15 +200,15 @@ pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
         .collect()
 }
 
-/// The positions of a loop.
+/// The positions from the start of a loop to its end.
 struct Span(Lifetime);
 
 /// The uses of a buffer.
 #[derive(Clone)]
 struct Use {
-    /// The positions of the uses, in order.
+    /// The positions of the steps that use the buffer, in ascending order.
     positions: Vec<usize>,
-    /// True if the first use fills all of the buffer.
+    /// True if the first use fills the whole buffer.
     filled: bool,
 }
 
@@ -221,7 +228,8 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A reduction fills its buffer before any read only if no other slot reads the same buffer.
+                        // A reduction fills its buffer before any read, unless another slot of the
+                        // same launch reads this buffer.
                         let all = launch
                             .buffers
                             .iter()

@@ -1,23 +1,26 @@
-//! Divides launches into chunks by their sizes alone, so that results do not depend on the number of threads.
+//! Divides launches into chunks. The division depends only on the sizes of a launch, so results do
+//! not depend on the number of threads.
 
 use crate::arena::element_count;
 use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// A launch is divided into at most one chunk per this number of scalar operations.
+/// A launch is divided into several chunks only if each chunk has at least this number of scalar
+/// operations.
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
-/// The copies of partial reductions of all chunks of a launch have at most this number of elements in total, unless the launch has at most [`FEW`]
-/// chunks.
+/// The maximum number of elements of all copies of partial reductions of a launch together. A
+/// launch may exceed this limit if it has at most [`FEW`] chunks.
 const COPIED: usize = 65_536;
-/// The number of chunks that a launch may have regardless of the size of its copies.
+/// A launch may always have this number of chunks, even if its copies of partial reductions are
+/// large.
 const FEW: usize = 4;
-/// The lengths of long chunks are multiples of this number of iterations.
+/// The maximum unit to which chunk boundaries are rounded, in iterations.
 const BLOCK: i64 = 256;
 
-/// Returns the number of chunks of a launch, at least one.
+/// Returns the number of chunks of a launch, which is at least one.
 pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let outer = launch.outer.resolve(sizes).max(1);
     let work = outer.saturating_mul(launch.work.resolve(sizes).max(1));
@@ -29,15 +32,18 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     if copied == 0 {
         return chunks;
     }
-    // Combining a copy costs about one operation per element. This cost must be much smaller than the number of operations of a chunk.
+    // Combining the copies costs about one operation per element and chunk. With this number of
+    // chunks or fewer, a chunk has at least four times as many operations.
     let worthwhile = work as usize / copied.saturating_mul(4);
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }
 
-/// Returns the iterations of a chunk. Long chunks begin at the boundaries of blocks of vectors and of random numbers.
+/// Returns the range of iterations of a chunk. Long chunks begin at a boundary of the blocks in
+/// which vectors and random numbers are computed.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
-    // Boundaries are rounded down to multiples of `unit`, which shifts them by at most an eighth of a chunk.
+    // Boundaries are rounded down to multiples of `unit`. This moves a boundary by at most an
+    // eighth of a chunk.
     let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
     let cut = |at: usize| match at == chunks {
         true => outer,

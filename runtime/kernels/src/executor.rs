@@ -1,4 +1,5 @@
-//! The executor of plans. The executor allocates memory and resolves steps once, and then runs the steps many times.
+//! The executor of plans. It allocates memory and resolves the steps once, and can then run the
+//! steps many times.
 
 use crate::arena::{self, ArenaLayout, element_count};
 use crate::chunks;
@@ -16,7 +17,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use std::sync::{Arc, Mutex};
 
-/// A plan with its memory, ready to run.
+/// A plan with its code and its memory, ready to run.
 pub struct Machine {
     pub(crate) plan: Arc<Plan>,
     code: Arc<dyn KernelCode>,
@@ -29,11 +30,12 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// The mirror of a device's arena, if the steps run on a device. `memory` is then the host's copy of this arena.
+    /// If the steps run on a device, the mirror of the device's arena. `memory` is then the host's
+    /// copy of this arena.
     pub(crate) mirror: Option<Mutex<Mirror>>,
-    /// Ports by name, sorted.
+    /// The name and the buffer of each port, sorted by name.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
-    /// True if the steps are resolved for `sizes`.
+    /// True if the resolved steps are up to date with `sizes`.
     resolved: bool,
 }
 
@@ -42,7 +44,8 @@ unsafe impl Send for Machine {}
 // SAFETY: a shared reference to a machine only allows reads.
 unsafe impl Sync for Machine {}
 
-/// The private memory of each worker: scratch of kernels, and buffer slots whose addresses differ between chunks.
+/// The private memory of each worker. It holds the scratch of kernels, and the addresses of buffer
+/// slots that differ between chunks.
 struct Workers {
     memory: Memory,
     scratch: usize,
@@ -74,7 +77,8 @@ impl Workers {
     }
 }
 
-/// Opens a session with an arena on the device, if the code runs on a device.
+/// If the code runs on a device, opens a session with an arena on the device. Otherwise, returns
+/// `None`.
 fn open(
     plan: &Arc<Plan>,
     code: &dyn KernelCode,
@@ -105,7 +109,8 @@ fn most_slots(steps: &[bnnc_abi::plan::PlanStep]) -> usize {
 }
 
 impl Machine {
-    /// Plans and allocates the memory for runs with sizes up to `capacity`, which are also the initial sizes.
+    /// Plans and allocates the memory of a plan. Later runs may have any sizes up to `capacity`. At
+    /// first, the sizes equal `capacity`.
     ///
     /// # Errors
     /// Fails if there is not enough memory, or if the plan is not well-formed.
@@ -168,8 +173,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Sets the sizes of later runs. No size may be above the capacity. The elements of each buffer are laid out contiguously for these sizes, not
-    /// for the capacity. Does not allocate.
+    /// Sets the sizes of later runs. The elements of each buffer are then laid out contiguously for
+    /// these sizes, not for the capacity. The call does not allocate.
     ///
     /// # Errors
     /// Fails if a size is above the capacity.
@@ -213,13 +218,14 @@ impl Machine {
         self.layout.bytes as u64
     }
 
-    /// Returns the number of elements of a buffer under the current sizes.
+    /// Returns the number of elements of a buffer for the current sizes.
     pub(crate) fn count_of(&self, id: BufferId) -> usize {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
-    /// Executes all steps once, and adds the time of each outermost step in seconds to `seconds` (see [`Machine::step_names`]). On a device the steps
-    /// are not timed separately, and nothing is added.
+    /// Executes all steps once. Adds the time of each outermost step, in seconds, to its element of
+    /// `seconds` (see [`Machine::step_names`]). On a device the steps are not timed separately, and
+    /// nothing is added.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -235,7 +241,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns a readable name of each outermost step: the index of a kernel, or the name of a primitive with its integers.
+    /// Returns a readable name of each outermost step. The name of a kernel is its index; the name
+    /// of a primitive includes its integers.
     pub fn step_names(&self) -> Vec<String> {
         use bnnc_abi::plan::PlanStep;
         let name = |step: &PlanStep| match step {
@@ -261,7 +268,8 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. Does not allocate, except for the workspace to which matrix products copy operands.
+    /// Executes all steps. The call does not allocate, except for the workspace to which matrix
+    /// products copy operands.
     ///
     /// # Errors
     /// Fails only if the steps run on a device and the device reports an error.
@@ -269,8 +277,9 @@ impl Machine {
         self.run_for(&[])
     }
 
-    /// Like [`Machine::run`]. If the steps run on a device, the contents of these ports are copied back during the run, so that a later read does not
-    /// wait for the device again.
+    /// Executes all steps like [`Machine::run`]. If the steps run on a device, the contents of
+    /// these ports are copied to the host during the run, so that reading them does not wait for
+    /// the device again.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -282,7 +291,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns all memory of the arena, for code that mirrors it. [`arena::layout`] for the capacity gives the offsets of buffers.
+    /// Returns the whole memory of the arena, for code that copies it to a device. Calling
+    /// [`arena::layout`] with the capacity gives the offsets of buffers.
     pub fn arena_mut(&mut self) -> &mut [u8] {
         // SAFETY: the memory has this number of bytes, and `self` is mutably borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.at(0), self.layout.bytes) }
@@ -300,7 +310,8 @@ impl Machine {
                 Resolved::Call(call) => self.call(call),
                 Resolved::Repeat { count, counter, body } => {
                     for iteration in 0..*count {
-                        // SAFETY: the counter is a live `Int` scalar of the arena, and no kernel runs now.
+                        // SAFETY: the counter is a live `Int` scalar in the arena, and no kernel is
+                        // running.
                         unsafe { counter.write(iteration as i32) };
                         self.execute(body);
                     }
@@ -311,7 +322,7 @@ impl Machine {
 
     fn launch(&self, launch: &ReadyLaunch) {
         for reduce in &launch.reduces {
-            // SAFETY: the output is a live buffer of `count` elements, and no kernel runs now.
+            // SAFETY: the output is a live buffer of `count` elements, and no kernel is running.
             unsafe { fill(launch.buffers[reduce.slot], reduce) };
         }
         if launch.outer <= 0 {
@@ -331,7 +342,8 @@ impl Machine {
         let mut buffers = launch.buffers.as_ptr();
         if chunk > 0 && launch.copy_bytes > 0 {
             let slots = self.workers.slots(worker);
-            // SAFETY: this worker's slots have room for the slots of any launch, and no other chunk uses the copies of this chunk.
+            // SAFETY: this worker's memory has room for the slots of any launch. No other chunk
+            // uses the copies of this chunk.
             unsafe {
                 std::ptr::copy_nonoverlapping(buffers, slots, launch.buffers.len());
                 for reduce in &launch.reduces {
@@ -351,17 +363,20 @@ impl Machine {
             end: bounds.end,
             scratch: self.workers.scratch(worker),
         };
-        // SAFETY: the addresses are those of live buffers of the plan, and addresses and integers were resolved for the same sizes.
+        // SAFETY: the addresses belong to live buffers of the plan. Addresses and integers were
+        // resolved for the same sizes.
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 
-    /// Returns the address of the copies of a chunk; the first chunk has no copies.
+    /// Returns the address at which the copies of a chunk begin. The first chunk does not have
+    /// copies, because it writes to the outputs.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)
     }
 
-    /// Combines the copies with the outputs. Each element is combined in the order of the chunks.
+    /// Combines the copies with the outputs. For each element, the copies are combined in the order
+    /// of the chunks.
     fn combine_copies(&self, launch: &ReadyLaunch) {
         const PIECE: usize = 16_384;
         for reduce in &launch.reduces {
@@ -372,7 +387,7 @@ impl Machine {
                 let launch = launch.get();
                 for chunk in 1..launch.chunks {
                     let from = self.copies(launch, chunk).wrapping_add(copy);
-                    // SAFETY: both hold `count` elements, and this piece alone uses the range.
+                    // SAFETY: both arrays hold `count` elements. No other piece uses this range.
                     unsafe { combine(launch.buffers[reduce.slot], from, range.clone(), reduce) };
                 }
             });
@@ -381,13 +396,14 @@ impl Machine {
 
     fn call(&self, call: &ReadyCall) {
         match call.native {
-            // SAFETY: the operands are live buffers with all elements that the integers address, as the creator of the plan guarantees.
+            // SAFETY: the operands are live buffers. The creator of the plan guarantees that they
+            // have all elements that the integers address.
             Some(native) => unsafe { native(&self.pool, self.plan.precision, &call.buffers, &call.ints) },
             None => self.call_reference(call),
         }
     }
 
-    /// Calls the naive reference on copies of the operands.
+    /// Calls the naive reference implementation on copies of the operands.
     fn call_reference(&self, call: &ReadyCall) {
         let operand = |(address, count): (&*mut u8, &usize)| -> Vec<f64> {
             // SAFETY: the operand is a live buffer of `count` elements of the plan's precision.
@@ -418,11 +434,12 @@ impl Machine {
     }
 }
 
-/// A resolved launch that the pieces of a section share.
+/// A resolved launch that all pieces of a parallel section share.
 #[derive(Clone, Copy)]
 struct Shared<'a>(&'a ReadyLaunch);
 
-// SAFETY: pieces only read the launch; the memory that its addresses point to is divided between them by the chunks.
+// SAFETY: the pieces only read the launch. Each chunk uses its own part of the memory that the
+// launch addresses.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {

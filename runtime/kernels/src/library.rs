@@ -5,10 +5,11 @@ use crate::{linalg, matmul};
 use bnnc_abi::primitive::{self, Primitive, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 
-/// A native primitive with the arguments `(pool, precision, buffers, ints)`, as documented for the primitive.
+/// A native version of a library primitive. Its arguments are `(pool, precision, buffers, ints)`;
+/// the primitive documents the buffers and integers.
 pub type Native = unsafe fn(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]);
 
-/// The native primitives, in the order of [`primitive::ALL`].
+/// All native versions, in the order of [`primitive::ALL`].
 static NATIVE: &[(&PrimitiveDef, Native)] = &[
     (&primitive::CHOLESKY, linalg::cholesky),
     (&primitive::CUMSUM, linalg::cumsum),
@@ -16,7 +17,8 @@ static NATIVE: &[(&PrimitiveDef, Native)] = &[
     (&primitive::TRIANGULAR_SOLVE, linalg::triangular_solve),
 ];
 
-/// Returns the native version of a primitive, if there is one.
+/// Returns the native version of a primitive, or `None` if only the reference implementation
+/// exists.
 pub fn native(primitive: Primitive) -> Option<Native> {
     NATIVE
         .iter()

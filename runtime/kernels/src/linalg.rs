@@ -1,20 +1,21 @@
 //! Cholesky factors, triangular systems and cumulative sums.
 //!
-//! The parts that take cubic time are matrix products on blocks of `BLOCK` rows. The rest are plain loops along rows.
+//! The parts that take cubic time are computed as matrix products on blocks of `BLOCK` rows. The
+//! other parts are plain loops along rows.
 
 use crate::matmul::{Extents, MatmulElement, subtract_product};
 use crate::pool::Pool;
 use bnnc_base::dtype::Precision;
 use bnnc_math::approx::{Number, Plain};
 
-/// Rows per block.
+/// The number of rows per block.
 const BLOCK: usize = 48;
 
-/// An address that several pieces share. Each piece uses its own elements.
+/// An address that several pieces share. Each piece accesses only its own elements.
 #[derive(Clone, Copy)]
 struct Shared<T>(*mut T);
 
-// SAFETY: pieces write disjoint elements.
+// SAFETY: the pieces write disjoint elements.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -28,13 +29,13 @@ macro_rules! by_precision {
         $(#[$meta])*
         ///
         /// # Safety
-        /// `buffers` must hold the addresses of the primitive's operands, with all elements that `ints` address, and the result must not overlap an
-        /// operand.
+        /// `buffers` must hold the addresses of the primitive's operands. The operands must have
+        /// all elements that `ints` address. The result must not overlap an operand.
         pub unsafe fn $name(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
             match precision {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Precision::F32 => unsafe { $body::<f32>(pool, buffers, ints) },
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Precision::F64 => unsafe { $body::<f64>(pool, buffers, ints) },
             }
         }
@@ -42,15 +43,15 @@ macro_rules! by_precision {
 }
 
 by_precision! {
-    /// The primitive `cholesky`.
+    /// Computes the primitive `cholesky`.
     cholesky factors;
-    /// The primitive `cumsum`.
+    /// Computes the primitive `cumsum`.
     cumsum sums;
-    /// The primitive `triangular_solve`.
+    /// Computes the primitive `triangular_solve`.
     triangular_solve solutions;
 }
 
-/// Computes the sum of products of two rows, in eight lanes.
+/// Computes the dot product of two rows, with eight partial sums.
 #[inline(always)]
 fn dot<T: Number>(x: &[T], y: &[T]) -> T {
     let mut lanes = [T::ZERO; 8];
@@ -74,7 +75,7 @@ unsafe fn factors<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i6
     let (batch, n) = (ints[0].max(0) as usize, ints[1].max(0) as usize);
     let (a, l) = (Shared(buffers[0].cast::<T>()), Shared(buffers[1].cast::<T>()));
     pool.run(batch, &|_, item| {
-        // SAFETY: both arrays hold `n * n` elements per item, and this piece alone uses the item.
+        // SAFETY: both arrays hold `n * n` elements per item. No other piece uses this item.
         let l = unsafe {
             std::ptr::copy_nonoverlapping(a.at(item * n * n).cast_const(), l.at(item * n * n), n * n);
             std::slice::from_raw_parts_mut(l.at(item * n * n), n * n)
@@ -84,13 +85,15 @@ unsafe fn factors<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i6
     });
 }
 
-/// Replaces the lower triangle of a symmetric matrix by its factor, block column by block column.
+/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor, one block column at a
+/// time.
 fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
     for start in (0..n).step_by(BLOCK) {
         let end = (start + BLOCK).min(n);
         factor_columns(l, n, start..end);
         for next in (end..n).step_by(BLOCK) {
-            // The remaining lower triangle, one block row at a time: l[next.., end..] -= l[next.., block] l[end.., block]^T.
+            // Updates the remaining lower triangle one block row at a time: l[next.., end..] -=
+            // l[next.., block] l[end.., block]^T.
             let (rows, columns) = ((n - next).min(BLOCK), (next + BLOCK).min(n) - end);
             let extents = Extents {
                 m: rows,
@@ -101,14 +104,16 @@ fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
                 c: [n as isize, 1],
             };
             let base = l.as_mut_ptr();
-            // SAFETY: rows `next..` and `end..` and the columns are inside the matrix; columns `start..end`, which are read, and columns
-            // `end..`, which are written, do not overlap.
+            // SAFETY: the rows from `next` and from `end` are inside the matrix, and so are the
+            // columns. The columns `start..end` are read and the columns from `end` are written, so
+            // these do not overlap.
             unsafe {
                 let (a, b) = (base.add(next * n + start), base.add(end * n + start));
                 subtract_product(&extents, a, b, base.add(next * n + end));
             }
         }
-        // The products above also wrote to the upper triangle of the diagonal blocks.
+        // The products above also wrote above the diagonal, in the diagonal blocks. These elements
+        // are set to zero.
         (end..n).for_each(|i| l[i * n + i + 1..(i + 1) * n].fill(T::ZERO));
     }
 }
@@ -135,7 +140,7 @@ unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[
     let [l, b, x] = [0, 1, 2].map(|at| Shared(buffers[at].cast::<T>()));
     let transposed = ints[3] == 1;
     pool.run(batch, &|_, item| {
-        // SAFETY: the arrays hold these elements per item, and this piece alone uses the item.
+        // SAFETY: the arrays hold this number of elements per item. No other piece uses this item.
         let (l, x) = unsafe {
             std::ptr::copy_nonoverlapping(
                 b.at(item * n * columns).cast_const(),
@@ -152,7 +157,8 @@ unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[
     });
 }
 
-/// Solves in place, one block row at a time: from the top, or from the bottom if the matrix is transposed.
+/// Solves a triangular system in place, one block row at a time. The order is from top to bottom,
+/// or from bottom to top if the matrix is transposed.
 fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
     let columns = x.len().checked_div(n).unwrap_or(0);
     let blocks = n.div_ceil(BLOCK);
@@ -175,7 +181,8 @@ fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
             start * n
         };
         let base = x.as_mut_ptr();
-        // SAFETY: both parts of `l` and the rows of `x` are inside the arrays; rows `known` and `start..end` do not overlap.
+        // SAFETY: the two parts of `l` and the rows of `x` are inside the arrays. The rows `known`
+        // and `start..end` do not overlap.
         unsafe {
             let a = l.as_ptr().wrapping_add(corner);
             let (b, c) = (
@@ -193,7 +200,7 @@ fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
     }
 }
 
-/// The sizes of a system with a lower triangular matrix.
+/// The sizes and the orientation of a triangular system.
 struct TriangularSystem {
     /// The number of rows of the matrix.
     n: usize,
@@ -203,7 +210,8 @@ struct TriangularSystem {
     transposed: bool,
 }
 
-/// Solves for the rows of one diagonal block.
+/// Solves for the rows of one diagonal block. The contributions of the known rows must have been
+/// subtracted before.
 fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block: std::ops::Range<usize>) {
     let TriangularSystem {
         n,
@@ -243,7 +251,7 @@ fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block
 unsafe fn sums<T: Number>(_pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let [outer, length, inner] = [0, 1, 2].map(|at| ints[at].max(0) as usize);
     let count = outer * length * inner;
-    // SAFETY: both arrays hold `count` elements and do not overlap.
+    // SAFETY: both arrays hold `count` elements, and do not overlap.
     let (x, y) = unsafe {
         let x = std::slice::from_raw_parts(buffers[0].cast::<T>().cast_const(), count);
         (x, std::slice::from_raw_parts_mut(buffers[1].cast::<T>(), count))

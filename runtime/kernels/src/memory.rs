@@ -1,4 +1,4 @@
-//! Aligned zeroed memory with a stable address.
+//! Aligned memory at a fixed address, which is zero at first.
 
 use crate::arena::ALIGN;
 use bnnc_base::diagnostics::NO_MEMORY;
@@ -12,13 +12,13 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: the memory is owned; the users of its addresses decide which thread accesses it.
+// SAFETY: the memory is owned. The users of its addresses decide which thread accesses it.
 unsafe impl Send for Memory {}
-// SAFETY: the memory is owned, and this type itself only returns addresses.
+// SAFETY: the memory is owned. This type itself only returns addresses.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates `bytes` bytes, but at least [`ALIGN`].
+    /// Allocates `bytes` bytes, or [`ALIGN`] bytes if this is more.
     ///
     /// # Errors
     /// Fails if the system does not have enough memory.
@@ -30,7 +30,7 @@ impl Memory {
         Ok(Memory { start, layout })
     }
 
-    /// Returns the address `offset` bytes from the start.
+    /// Returns the address that is `offset` bytes after the start.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.as_ptr().wrapping_add(offset)
     }
@@ -38,7 +38,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
+        // SAFETY: `new` allocated the memory with this layout.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }

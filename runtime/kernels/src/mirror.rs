@@ -1,9 +1,13 @@
-//! The arena of a device and its mirror on the host: which side is newer, and the copies that make them agree.
+//! The arena of a device, and its mirror on the host. This module records which side has newer
+//! bytes, and copies bytes so that both sides agree.
 //!
-//! Note [Which side is newer]. The device has the current bytes, except those in `unsent`, which the host wrote after the last transfer. Outside
-//! `unsent`, the host's bytes are current too, unless the buffer is stale. A buffer becomes stale by one of two events: a run, which may write every
-//! buffer except inputs, or a change of sizes, which exposes bytes that were never read back. Only the host writes inputs and constants, so the
-//! host's copies of them are never stale. The exception is an input or constant into which the device copied the bytes of another machine.
+//! Note [Which side is newer]. For each buffer, `unsent` is the range that the host wrote after the
+//! last transfer. In this range, only the host's bytes are current. The device's bytes outside
+//! `unsent` are always current. The host's bytes outside `unsent` are current unless the buffer is
+//! stale. Two events make a buffer stale. The first is a run, which may write every buffer except
+//! inputs and constants. The second is a change of sizes, which exposes bytes that were never read
+//! back. Inputs and constants are never stale, because only the host writes them. The exception is
+//! an input or constant into which the device copied rows or the bytes of another machine.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
@@ -13,43 +17,45 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// A session, with the state of each buffer.
+/// A session on a device, with the state of each buffer.
 pub struct Mirror {
     session: Box<dyn DeviceSession>,
     /// The state of each buffer.
     states: Vec<State>,
     /// The buffers that the host writes or reads, ordered by their offsets in the arena.
     visible: Vec<BufferId>,
-    /// Counts the events that may make buffers stale.
+    /// A counter of the events that may make buffers stale.
     now: u64,
     /// The number of bytes of the arena.
     bytes: usize,
-    /// The ranges that the last run sent and fetched. The lists are kept so that their memory is reused.
+    /// The ranges that the last run copied to the device (`sent`) and to the host (`wanted`). The
+    /// lists are kept so that their memory is reused.
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
 }
 
 #[derive(Clone)]
 struct State {
-    /// The bytes of the arena that the host wrote and has not sent yet.
+    /// The range of bytes in the arena that the host wrote but has not sent to the device yet.
     unsent: Range<usize>,
-    /// The value of `now` when host and device last agreed, or 0 if they never agreed.
+    /// The value of `now` when host and device last agreed about the buffer, or 0 if they never
+    /// agreed.
     seen: u64,
-    /// True if the device itself changes the bytes.
+    /// True if the device itself may change the bytes of the buffer.
     computed: bool,
 }
 
-/// A range of bytes of the mirror on the host.
+/// A range of bytes in the host's mirror.
 #[derive(Clone, Debug)]
 pub struct HostSpan {
     /// The address of the arena.
     pub start: *mut u8,
-    /// The range of bytes of one buffer in the arena.
+    /// The range in the arena, which is inside a single buffer.
     pub range: Range<usize>,
 }
 
 impl Mirror {
-    /// Creates a mirror of `bytes` bytes, all of which are zero on the host and on the device.
+    /// Creates a mirror of `bytes` bytes. All bytes are zero on the host and on the device.
     pub fn new(session: Box<dyn DeviceSession>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
@@ -73,26 +79,27 @@ impl Mirror {
         }
     }
 
-    /// Returns whether the host's bytes are at least as new as the last run.
+    /// Returns whether the host's bytes include the results of the last run.
     pub fn is_current(&self, id: BufferId) -> bool {
         let state = &self.states[id.index()];
         !state.computed || state.seen == self.now
     }
 
-    /// Prepares a buffer for a write of the bytes of `span` by the host.
+    /// Prepares the host's write to the bytes of `span`.
     ///
     /// # Errors
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The span must be in the machine's memory, which no other thread writes now.
+    /// The span must be in the memory of the machine. No other thread may write to this memory
+    /// during the call.
     pub unsafe fn write(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
         let apart = range.start > unsent.end || unsent.start > range.end;
         if !unsent.is_empty() && apart && !self.is_current(id) {
-            // One range will cover the earlier unsent bytes, `range` and the bytes between them. Those between are current only on the device, so
-            // the earlier bytes are sent now.
-            // SAFETY: the caller's promise.
+            // A single range would cover the earlier unsent bytes, `range`, and the gap between the
+            // two. The bytes of the gap are current only on the device, and must not be overwritten
+            // there. The earlier bytes are therefore sent now.
             unsafe { self.send(id, span.start)? };
         }
         let unsent = &mut self.states[id.index()].unsent;
@@ -109,7 +116,8 @@ impl Mirror {
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The span must be in the machine's memory. If the buffer is not current, no references to it may exist now.
+    /// The span must be in the memory of the machine. If the buffer is not current, no references
+    /// to it may exist.
     pub unsafe fn read(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         if self.is_current(id) {
             return Ok(());
@@ -117,7 +125,7 @@ impl Mirror {
         let state = &self.states[id.index()];
         let known = state.unsent.start <= span.range.start && span.range.end <= state.unsent.end;
         if !known && !span.range.is_empty() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 self.send(id, span.start)?;
                 let bytes = bytes_mut(span.start, span.range.clone());
@@ -132,7 +140,7 @@ impl Mirror {
     unsafe fn send(&mut self, id: BufferId, start: *mut u8) -> Result<(), Fault> {
         let range = self.states[id.index()].unsent.clone();
         if !range.is_empty() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             self.session
                 .upload(range.start, unsafe { bytes(start, range.clone()) })?;
             self.states[id.index()].unsent = 0..0;
@@ -140,13 +148,15 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends the bytes that the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
+    /// Sends the bytes that the host wrote, and runs the plan. Then makes the host's bytes of the
+    /// wanted buffers current.
     ///
     /// # Errors
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// `start` must be the start of the machine's memory, to which no references exist now. The ranges must be those of the buffers.
+    /// `start` must be the start of the machine's memory, and no references to this memory may
+    /// exist. Each range must be the range of its buffer.
     pub unsafe fn run(
         &mut self,
         start: *mut u8,
@@ -165,7 +175,7 @@ impl Mirror {
             sent: &self.sent,
             wanted: &self.wanted,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mirror = unsafe { bytes_mut(start, 0..self.bytes) };
         self.session.exchange(sizes, mirror, traffic)?;
         for state in &mut self.states {
@@ -177,8 +187,9 @@ impl Mirror {
         Ok(())
     }
 
-    /// Collects in `sent` the bytes that only the host has, and joins adjacent ranges. A joined range also includes the gap behind the earlier
-    /// bytes. This is allowed behind an input, because only the host writes inputs, so its copy of the gap is current.
+    /// Collects in `sent` the ranges of bytes that only the host has, and joins adjacent ranges. A
+    /// joined range also includes the gap after the earlier range. A gap after an input is safe to
+    /// send: only the host writes inputs, so the host's bytes of the gap are current.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -195,25 +206,27 @@ impl Mirror {
         }
     }
 
-    /// Records a change of sizes, which exposes other bytes of the buffers.
+    /// Records a change of sizes. After it, the buffers include other bytes of the arena.
     pub fn resize(&mut self) {
         self.now += 1;
     }
 
-    /// Copies the chosen rows into a buffer on the device. If the device cannot do this, does nothing and returns false.
+    /// Copies the chosen rows into a buffer on the device. If the device does not support this,
+    /// returns false without copying.
     ///
     /// # Errors
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The span must be in the machine's memory, which no other thread writes now.
+    /// The span must be in the memory of the machine. No other thread may write to this memory
+    /// during the call.
     pub unsafe fn gather(
         &mut self,
         (id, span): (BufferId, &HostSpan),
         rows: &CachedRows,
         chosen: &[u32],
     ) -> Result<bool, Fault> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.send(id, span.start)? };
         let gathered = self.session.gather(span.range.start, rows, chosen)?;
         if gathered {
@@ -223,13 +236,15 @@ impl Mirror {
         Ok(gathered)
     }
 
-    /// Copies a buffer of another machine, on the device. If the device cannot do this, does nothing and returns false.
+    /// Copies a buffer of another machine on the device. If the device does not support this,
+    /// returns false without copying.
     ///
     /// # Errors
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The spans must be in the memories of their machines and equally long, and no other thread writes them now.
+    /// Each span must be in the memory of its machine, and both must have the same length. No other
+    /// thread may write to them during the call.
     pub unsafe fn copy(
         &mut self,
         (id, to): (BufferId, &HostSpan),
@@ -239,7 +254,7 @@ impl Mirror {
         if to.range.is_empty() {
             return Ok(true);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.send(id, to.start)?;
             other.send(from_id, from.start)?;
@@ -254,7 +269,8 @@ impl Mirror {
     }
 }
 
-/// Returns whether a range is separated from a later range only by padding or by bytes beyond the current sizes.
+/// Returns whether nothing but padding, or bytes beyond the current sizes, separates a range from a
+/// later range.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
@@ -273,15 +289,17 @@ fn join(ranges: &mut Vec<Range<usize>>) {
 }
 
 /// # Safety
-/// The range must be inside memory that starts at `start` and that is not written during `'a`.
+/// The range must be inside the memory that starts at `start`. Nothing may write to this memory
+/// during `'a`.
 unsafe fn bytes<'a>(start: *mut u8, range: Range<usize>) -> &'a [u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(start.add(range.start), range.len()) }
 }
 
 /// # Safety
-/// The range must be inside memory that starts at `start` and that has no other user during `'a`.
+/// The range must be inside the memory that starts at `start`. Nothing else may access this memory
+/// during `'a`.
 unsafe fn bytes_mut<'a>(start: *mut u8, range: Range<usize>) -> &'a mut [u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(start.add(range.start), range.len()) }
 }

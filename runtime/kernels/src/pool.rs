@@ -1,9 +1,14 @@
-//! A pool of threads for short parallel sections.
+//! A pool of threads for short parallel sections. A section is one call of [`Pool::run`]; its
+//! pieces run on several threads.
 //!
-//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes the section's generation to `gate`, whose low
-//! half counts the workers inside. A worker may enter if the gate is open and has a generation that the worker has not served; it enters by adding
-//! one to the gate. The caller works too. When no piece is left, it closes the gate and waits for the workers inside. If a worker wakes too late, it
-//! finds the gate closed, and the caller does not wait for it. No memory is allocated, and no system call is made as long as workers still spin.
+//! Note [The gate]. The word `gate` controls which workers take part in a section. Its high half is
+//! the generation of the section, and its low half counts the workers inside the section. To open a
+//! section, the caller publishes its job, and then writes a new generation to `gate`. A worker may
+//! enter if the gate is open and its generation is new to the worker. The worker enters by adding
+//! one to the gate. The caller works on pieces too. When all pieces have been started, the caller
+//! closes the gate and waits for the workers inside. A worker that wakes too late finds the gate
+//! closed, and the caller does not wait for it. Opening a section does not allocate memory. It does
+//! not make a system call either, as long as the workers still spin.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -13,21 +18,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// The function that runs a piece: `(worker, piece)`.
+/// The function that runs a piece. Its arguments are `(worker, piece)`.
 pub type PieceTask<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// The time for which an idle worker spins before it sleeps.
+/// The time that an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
-/// The bit of the gate that allows workers to enter.
+/// The bit of the gate that is set while workers may enter.
 const OPEN: u64 = 1 << 31;
 /// The bits of the gate that count the workers inside.
 const INSIDE: u64 = OPEN - 1;
 
-/// A fixed number of threads, including the caller.
+/// A fixed number of threads, one of which is the caller of a section.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// Locked by the caller whose section is running.
+    /// A lock that the caller holds while its section runs.
     caller: Mutex<()>,
 }
 
@@ -47,15 +52,17 @@ struct Shared {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `job` is written only while the gate is closed and empty, and read only by workers inside.
+// SAFETY: `job` is written only while the gate is closed and no worker is inside. Only workers
+// inside read it.
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the pool whose section runs on this thread, and the thread's worker index in that pool.
+    /// The address of the pool whose section runs on this thread, and the worker index of this
+    /// thread in that pool.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Locks a mutex and ignores poison: a panic elsewhere cannot have left the value partly written.
+/// Locks a mutex and ignores poison. A panic elsewhere cannot leave the value partly written.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -82,7 +89,8 @@ impl Pool {
                 .spawn(move || shared.serve(worker))
                 .ok()
         };
-        // If the system does not provide this number of threads, the pool is smaller. Results do not depend on its size.
+        // If the system cannot start all threads, the pool has fewer threads. Results do not depend
+        // on this number.
         let threads = (1..threads.max(1)).map_while(start).collect();
         Pool {
             shared,
@@ -91,13 +99,14 @@ impl Pool {
         }
     }
 
-    /// Returns the number of threads. Worker indices are smaller than this number.
+    /// Returns the number of threads of the pool. Worker indices are below this number.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread, and no two pieces that run at the same time
-    /// have the same worker index. If the caller is already inside a section of the same pool, all pieces run on its thread.
+    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any
+    /// thread. Two pieces that run at the same time have different worker indices. If the calling
+    /// thread is already inside a section of the same pool, it runs all pieces.
     ///
     /// # Panics
     /// Panics if a piece panics; remaining pieces may then be skipped.
@@ -111,8 +120,8 @@ impl Pool {
         if count <= 1 || self.threads.is_empty() {
             return (0..count).for_each(|piece| task(0, piece));
         }
-        // SAFETY: the reference is used by this thread and by workers inside the section, and this function returns only after
-        // all of them have left.
+        // SAFETY: only this thread and the workers inside the section use the reference. This
+        // function returns after all workers have left the section.
         let task = unsafe { std::mem::transmute::<PieceTask<'_>, PieceTask<'static>>(task) };
         self.open(TileJob { task, count });
         self.shared.work(0, TileJob { task, count });
@@ -123,13 +132,15 @@ impl Pool {
         }
     }
 
-    /// Returns the address that identifies this pool in [`SECTION`]. The address is the same for the caller and the workers.
+    /// Returns the address that identifies this pool in [`SECTION`]. The caller and the workers use
+    /// the same address.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.shared) as usize
     }
 
     fn open(&self, job: TileJob) {
-        // SAFETY: the caller's lock is held, and the gate is closed and empty, so no worker reads the job.
+        // SAFETY: the caller's lock is held, the gate is closed, and no worker is inside. No worker
+        // can therefore read the job.
         unsafe { *self.shared.job.get() = job };
         self.shared.next.store(0, Ordering::Relaxed);
         let generation = (self.shared.gate.load(Ordering::Relaxed) >> 32) + 1;
@@ -151,7 +162,7 @@ impl Drop for Pool {
         self.shared.stop.store(true, Ordering::SeqCst);
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // A worker catches the panics of its pieces, so joining cannot fail.
+            // A worker catches the panics of its pieces, so `join` cannot fail.
             let _ = thread.join();
         }
     }
@@ -177,7 +188,7 @@ impl Drop for Section {
 }
 
 impl Shared {
-    /// Runs pieces until none is left.
+    /// Runs pieces until all pieces have been started.
     fn work(&self, worker: usize, job: TileJob) {
         let pieces = || {
             loop {
@@ -208,20 +219,22 @@ impl Shared {
         }
     }
 
-    /// The main loop of a worker.
+    /// The main loop of a worker thread.
     fn serve(&self, worker: usize) {
         let _section = Section::enter(std::ptr::from_ref(self) as usize, worker);
         let mut served = 0;
         while let Some(generation) = self.enter(served) {
             served = generation;
-            // SAFETY: this worker is inside, so the job has been published and does not change.
+            // SAFETY: this worker is inside the section, so the job has been published and does not
+            // change.
             let job = unsafe { *self.job.get() };
             self.work(worker, job);
             self.gate.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
-    /// Waits for a section of a later generation than `served`, and enters it. Returns `None` when the pool is dropped.
+    /// Waits for a section whose generation differs from `served`, and enters it. Returns `None`
+    /// when the pool is dropped.
     fn enter(&self, served: u64) -> Option<u64> {
         let mut idle = Instant::now();
         let mut rounds = 0u32;
@@ -241,7 +254,9 @@ impl Shared {
         }
     }
 
-    /// Sleeps unless a section has opened. The caller reads `sleepers` after it has opened a section, so no wake-up is lost.
+    /// Sleeps unless a section has opened. A wake-up cannot be lost: the worker counts itself in
+    /// `sleepers` before it looks at the gate, and the caller reads `sleepers` after it has opened
+    /// a section.
     fn sleep(&self, served: u64) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.load(Ordering::SeqCst);

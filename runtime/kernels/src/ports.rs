@@ -1,4 +1,5 @@
-//! Methods by which the host reads and writes a machine's ports. A port is identified by its name in the plan.
+//! Methods by which the host reads and writes the ports of a machine. The name in the plan
+//! identifies a port.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -8,9 +9,9 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A Rust type in which elements are stored.
+/// A Rust type that has the same representation as a stored element.
 pub trait Stored: Copy {
-    /// The stored form of the type.
+    /// The stored form that this type represents.
     const ELEMENT: StoredElement;
 }
 
@@ -26,17 +27,17 @@ impl Stored for i32 {
     const ELEMENT: StoredElement = StoredElement::Int;
 }
 
-/// A port of one machine, which is looked up once and used in every run.
+/// A port of one machine. A program looks it up by name once, and then uses it in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port(pub(crate) BufferId);
 
 impl Machine {
-    /// Returns the port with this name, if there is one.
+    /// Returns the port with this name, or `None` if the machine does not have one.
     pub fn find(&self, name: &str) -> Option<Port> {
         self.lookup(name).map(Port)
     }
 
-    /// Writes a port, and converts the values to its stored form.
+    /// Writes all elements of a port. The values are converted to the stored form of the port.
     ///
     /// # Errors
     /// Fails if the port has a different number of elements.
@@ -44,7 +45,7 @@ impl Machine {
         self.write_values(port.0, values)
     }
 
-    /// Reads a port into the caller's memory.
+    /// Reads all elements of a port into the caller's memory.
     ///
     /// # Errors
     /// Fails if the port has a different number of elements.
@@ -53,30 +54,30 @@ impl Machine {
         self.load(port.0, 0, values)
     }
 
-    /// Writes some elements of a port, from `first` on.
+    /// Writes the elements of a port from index `first` on.
     ///
     /// # Errors
-    /// Fails if these elements are not all inside the port.
+    /// Fails if the port does not have all of these elements.
     pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.store(port.0, first, values.iter().copied())
     }
 
-    /// Reads some elements of a port, from `first` on.
+    /// Reads the elements of a port from index `first` on.
     ///
     /// # Errors
-    /// Fails if these elements are not all inside the port.
+    /// Fails if the port does not have all of these elements.
     pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.load(port.0, first, values)
     }
 
-    /// Returns whether there is a port with this name.
+    /// Returns whether the machine has a port with this name.
     pub fn has_port(&self, name: &str) -> bool {
         self.lookup(name).is_some()
     }
 
-    /// Returns whether there is a port with this name that has an axis of draws.
+    /// Returns whether the machine has a port with this name and an axis of draws.
     pub fn is_per_draw(&self, name: &str) -> bool {
         self.lookup(name).is_some_and(|id| {
             let dims = self.plan.buffers[id].shape.dims();
@@ -84,24 +85,25 @@ impl Machine {
         })
     }
 
-    /// Returns the number of elements of a port under the current sizes.
+    /// Returns the number of elements of a port for the current sizes.
     ///
     /// # Errors
-    /// Fails if there is no such port.
+    /// Fails if the machine does not have the port.
     pub fn count(&self, name: &str) -> Result<usize, Fault> {
         self.port(name).map(|id| self.count_of(id))
     }
 
-    /// Writes a port, and converts the values to its stored form.
+    /// Writes all elements of a port. The values are converted to the stored form of the port.
     ///
     /// # Errors
-    /// Fails if there is no such port, or if it has a different number of elements.
+    /// Fails if the machine does not have the port, or if the port has a different number of
+    /// elements.
     pub fn write_real(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.write_values(id, values)
     }
 
-    /// Writes a port of integers.
+    /// Writes all elements of a port of integers.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::write_real`].
@@ -111,17 +113,17 @@ impl Machine {
         self.store(id, 0, values.iter().map(|value| f64::from(*value)))
     }
 
-    /// Returns the elements of a port.
+    /// Returns all elements of a port as reals.
     ///
     /// # Errors
-    /// Fails if there is no such port.
+    /// Fails if the machine does not have the port.
     pub fn read_real(&self, name: &str) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0; self.count(name)?];
         self.read_into(name, &mut values)?;
         Ok(values)
     }
 
-    /// Reads a port into the caller's memory.
+    /// Reads all elements of a port into the caller's memory.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::write_real`].
@@ -131,18 +133,19 @@ impl Machine {
         self.load(id, 0, values)
     }
 
-    /// Returns the elements of a port in place.
+    /// Returns a reference to the elements of a port.
     ///
     /// # Errors
-    /// Fails if there is no such port, or if its stored form is not `T`.
+    /// Fails if the machine does not have the port, or if its stored form is not `T`.
     pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
-        // SAFETY: the buffer has this number of elements of this form, and is not written while `self` is borrowed.
+        // SAFETY: the buffer has this number of elements of this form. It is not written while
+        // `self` is borrowed.
         Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Returns the elements of a port in place; the caller may change them.
+    /// Returns a mutable reference to the elements of a port.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::view`].
@@ -150,11 +153,13 @@ impl Machine {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
         self.announce(id, 0, self.count_of(id))?;
-        // SAFETY: the buffer has this number of elements of this form, and `self` is mutably borrowed.
+        // SAFETY: the buffer has this number of elements of this form, and `self` is mutably
+        // borrowed.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Copies a port with this name from another machine, and converts the values if that machine has another precision.
+    /// Copies the port with this name from another machine. The values are converted if the other
+    /// machine has a different precision.
     ///
     /// # Errors
     /// Fails if one of the machines does not have the port, or if the numbers of elements differ.
@@ -227,13 +232,14 @@ impl Machine {
         )))
     }
 
-    /// Writes any buffer.
+    /// Writes all elements of a buffer. The buffer need not be a port.
     pub(crate) fn write_values(&mut self, id: BufferId, values: &[f64]) -> Result<(), Fault> {
         self.check_count(id, values.len())?;
         self.store(id, 0, values.iter().copied())
     }
 
-    /// Stores values from element `first` on. The caller has checked that they fit.
+    /// Stores values from element `first` on. The caller must check that the buffer has these
+    /// elements.
     fn store(
         &mut self,
         id: BufferId,
@@ -246,7 +252,8 @@ impl Machine {
         self.announce(id, first, values.len())?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is mutably borrowed.
+            // SAFETY: `at` is below the number of elements of the buffer, which have this form.
+            // `self` is mutably borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => address.cast::<f32>().add(at).write(value as f32),
@@ -262,7 +269,8 @@ impl Machine {
         self.fetch(id)?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the buffer's number of elements of this form, and the buffer is not written while `self` is borrowed.
+            // SAFETY: `at` is below the number of elements of the buffer, which have this form. The
+            // buffer is not written while `self` is borrowed.
             *value = unsafe {
                 match element {
                     StoredElement::F32 => f64::from(address.cast::<f32>().add(at).read()),

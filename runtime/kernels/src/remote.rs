@@ -1,4 +1,5 @@
-//! The methods of a machine whose steps run on a device: ports go through the mirror of the device's arena.
+//! Methods of a machine whose steps run on a device. They read and write ports through the mirror
+//! of the device's arena.
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
@@ -14,10 +15,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A write of at most this many elements is first compared with the current elements: if all are equal, nothing is sent to the device.
 const COMPARED: usize = 8;
 
-/// Rows on the host, from which [`Machine::gather`] fills a port.
+/// Rows on the host. [`Machine::gather`] fills a port with some of these rows.
 #[derive(Clone, Copy, Debug)]
 pub struct StampedRows<'a, T> {
-    /// A number that identifies these rows.
+    /// A number that identifies the contents of `values`.
     pub stamp: u64,
     /// All rows, one after another.
     pub values: &'a [T],
@@ -37,18 +38,19 @@ impl Machine {
         }
     }
 
-    /// Copies a port from the device, before the host reads it.
+    /// Copies a port from the device to the host. The host calls this before it reads the port.
     pub(crate) fn fetch(&self, id: BufferId) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
         };
         let span = self.span(id, 0, self.count_of(id));
-        // SAFETY: the span is in this machine's memory. References to it are handed out only after the buffer became current, and no method
-        // makes it stale while the machine is borrowed.
+        // SAFETY: the span is in this machine's memory. A reference to the span exists only after
+        // its buffer became current, and no method makes the buffer stale while the machine is
+        // borrowed.
         unsafe { lock(mirror).read(id, &span) }
     }
 
-    /// Prepares elements of a port, before the host writes them.
+    /// Prepares the host's write to elements of a port.
     pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
         if self.mirror.is_none() {
             return Ok(());
@@ -59,8 +61,8 @@ impl Machine {
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
 
-    /// Returns true if the device is known to have these values already. Only writes of at most [`COMPARED`] elements are compared; for longer ones
-    /// the result is false.
+    /// Returns true if the device is known to have these values already. The values are compared
+    /// only if there are at most [`COMPARED`] of them. For more values, the result is false.
     pub(crate) fn is_sent(
         &self,
         id: BufferId,
@@ -75,7 +77,8 @@ impl Machine {
         }
         let (address, element) = (self.addresses[id.index()], self.element(id));
         values.zip(first..).all(|(value, at)| {
-            // SAFETY: the caller checked that the buffer has these elements, and it is not written while `self` is borrowed.
+            // SAFETY: the caller checked that the buffer has these elements. It is not written
+            // while `self` is borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => {
@@ -88,7 +91,8 @@ impl Machine {
         })
     }
 
-    /// Copies a port of another machine, on the device. Returns false if the machines do not share a device or store the port differently.
+    /// Copies a port of another machine on the device. Returns false if the machines use different
+    /// devices, or store the port in different forms.
     pub(crate) fn copy_there(
         &mut self,
         to: BufferId,
@@ -104,16 +108,19 @@ impl Machine {
         let count = self.count_of(to);
         let (target, source) = (self.span(to, 0, count), other.span(from, 0, count));
         self.mirror_mut().map_or(Ok(false), |mirror| {
-            // SAFETY: the spans are in the machines' memories, have the same number of elements of one form, and are not written now.
+            // SAFETY: each span is in the memory of its machine, and neither is written during the
+            // call. Both have the same number of elements of the same form.
             unsafe { mirror.copy((to, &target), &mut lock(theirs), (from, &source)) }
         })
     }
 
-    /// Copies the chosen rows into a port on the device that runs the steps. If the device cannot do this, does nothing and returns false. The rows
-    /// are sent to the device once for each port and stamp.
+    /// Copies the chosen rows into a port on the device. If the device does not support this, or if
+    /// the steps run on the host, returns false without copying. For each port, all rows with the
+    /// same stamp are sent to the device only once.
     ///
     /// # Errors
-    /// Fails if there is no such port, if the port has another stored form or number of elements, or if the device reports an error.
+    /// Fails if the machine does not have the port, if the port has another stored form or number
+    /// of elements, or if the device reports an error.
     pub fn gather<T: Stored>(
         &mut self,
         name: &str,
@@ -128,7 +135,7 @@ impl Machine {
         let id = self.stored_as::<T>(name)?;
         self.check_count(id, asked)?;
         let span = self.span(id, 0, asked);
-        // SAFETY: elements are plain numbers without padding.
+        // SAFETY: the elements are plain numbers without padding.
         let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
         let rows = CachedRows {
             stamp,
@@ -141,18 +148,19 @@ impl Machine {
         })
     }
 
-    /// Runs the steps on the device, if there is one, and copies the contents of the wanted ports to the host.
+    /// Runs the steps on the device and copies the contents of the wanted ports to the host. Does
+    /// nothing if the machine does not use a device.
     pub(crate) fn run_there(&mut self, wanted: &[Port]) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
         };
         let bytes = |port: &Port| (port.0, self.span(port.0, 0, self.count_of(port.0)).range);
         let ports = wanted.iter().map(bytes);
-        // SAFETY: the memory with its ranges belongs to this machine, which is mutably borrowed.
+        // SAFETY: the memory and its ranges belong to this machine, which is mutably borrowed.
         unsafe { lock(mirror).run(self.start(), self.sizes(), ports) }
     }
 
-    /// Records a change of the sizes.
+    /// Records a change of the sizes in the mirror.
     pub(crate) fn resize(&mut self) {
         if let Some(mirror) = self.mirror_mut() {
             mirror.resize();
@@ -165,7 +173,8 @@ impl Machine {
     }
 }
 
-/// Locks a mirror and ignores poison. A panic leaves the mirror in the same state as an error: bytes that were not sent are not marked as sent.
+/// Locks a mirror and ignores poison. After a panic, the mirror is in the same state as after an
+/// error: bytes that were not sent are not marked as sent.
 fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Resolved steps, which hold addresses and numbers instead of buffers and symbols.
+//! Resolved steps. They hold addresses and numbers instead of the buffers and symbolic sizes of a
+//! plan.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
 use crate::chunks;
@@ -15,13 +16,13 @@ pub struct ResolvingContext<'a> {
     pub plan: &'a Plan,
     /// The address of each buffer.
     pub addresses: &'a [*mut u8],
-    /// The number of bytes of the workspace for copies.
+    /// The number of bytes of the workspace for the copies of partial reductions.
     pub workspace: usize,
-    /// True if library calls use the naive references.
+    /// True if library calls use the naive reference implementations.
     pub reference: bool,
 }
 
-/// One step, ready to run.
+/// One resolved step.
 pub enum Resolved {
     /// A kernel.
     Launch(ReadyLaunch),
@@ -31,14 +32,14 @@ pub enum Resolved {
     Repeat {
         /// The number of iterations.
         count: i64,
-        /// The address of the counter of iterations.
+        /// The address of the loop counter.
         counter: *mut i32,
-        /// The steps of an iteration.
+        /// The steps of one iteration.
         body: Vec<Resolved>,
     },
 }
 
-/// A launch, ready to run.
+/// A resolved launch of a kernel.
 pub struct ReadyLaunch {
     /// The index of the kernel.
     pub kernel: usize,
@@ -48,24 +49,25 @@ pub struct ReadyLaunch {
     pub ints: Vec<i64>,
     /// The number of iterations of the outermost axis.
     pub outer: i64,
-    /// The number of chunks into which these iterations are cut.
+    /// The number of chunks into which the outermost axis is divided.
     pub chunks: usize,
     /// The reducing outputs.
     pub reduces: Vec<ReadyReduce>,
-    /// The number of bytes of one chunk's copies.
+    /// The number of bytes that the copies of partial reductions take for one chunk.
     pub copy_bytes: usize,
 }
 
-/// A reducing output, ready to run.
+/// A resolved reducing output.
 #[derive(Clone, Copy)]
 pub struct ReadyReduce {
     /// The index of the buffer slot.
     pub slot: usize,
     /// The type of the elements.
     pub element: StoredElement,
-    /// The combination of elements.
+    /// The reduction that combines elements, such as a sum.
     pub combine: Combine,
-    /// The offset of the output within a chunk's copies; `None` if chunks share the output.
+    /// The offset of the output's copy within the copies of a chunk, or `None` if all chunks write
+    /// to the output itself.
     pub copy: Option<usize>,
     /// The number of elements.
     pub count: usize,
@@ -93,22 +95,23 @@ impl StoredElement {
     }
 }
 
-/// A library call, ready to run.
+/// A resolved library call.
 pub struct ReadyCall {
     /// The primitive.
     pub primitive: Primitive,
-    /// The native version of the primitive; `None` if the reference is used.
+    /// The native version of the primitive, or `None` to call the reference implementation.
     pub native: Option<Native>,
     /// The addresses of the operands and of the result.
     pub buffers: Vec<*mut u8>,
-    /// The number of elements of each buffer, for the reference.
+    /// The number of elements of each buffer. Only the reference implementation needs it.
     pub counts: Vec<usize>,
-    /// The integers of the call.
+    /// The integer arguments of the call.
     pub ints: Vec<i64>,
 }
 
 impl ResolvingContext<'_> {
-    /// Resolves the steps, except for the numbers that depend on sizes; [`ResolvingContext::update`] fills these in.
+    /// Resolves the steps. Numbers that depend on sizes are left out; [`ResolvingContext::update`]
+    /// fills them in.
     pub fn prepare(&self, steps: &[PlanStep]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &PlanStep| match step {
@@ -152,7 +155,7 @@ impl ResolvingContext<'_> {
         }
     }
 
-    /// Fills in the numbers for the given sizes. Does not allocate.
+    /// Fills in the numbers that depend on sizes. The call does not allocate.
     pub fn update(&self, resolved: &mut [Resolved], steps: &[PlanStep], sizes: &Sizes) {
         for (ready, step) in resolved.iter_mut().zip(steps) {
             match (ready, step) {

@@ -21,7 +21,7 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True if the allocations of this thread are counted, which is the case for the threads of the pool. The
+    /// True if the allocations of this thread are counted. The threads of the pool are counted. The
     /// thread that waits for the test is not counted, because it may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
@@ -75,7 +75,8 @@ fn the_steady_state_allocates_nothing() {
         Sizes::default().with(Symbol::Batch, 700),
     );
     let pool = Arc::new(Pool::new(2));
-    // A thread allocates memory when it starts, so both threads must have run a task before.
+    // A thread allocates memory when it starts. The barrier makes sure that both threads run a task
+    // before allocations are counted.
     let both = Barrier::new(pool.threads());
     pool.run(pool.threads(), &|_, _| {
         both.wait();

@@ -1,4 +1,5 @@
-//! In random plans, each step reads the values last written to its buffers, although buffers share memory.
+//! In random plans, each step reads the values that were last written to its buffers, even if
+//! buffers share memory.
 
 mod mock;
 
@@ -21,7 +22,8 @@ impl Random {
     }
 }
 
-/// Returns a plan whose launches read all slots except the last, and write the last slot, sometimes as a reduction.
+/// Returns a plan of random launches. A launch reads all slots except the last, and writes the last
+/// slot. Some launches write it as a reduction.
 fn random_plan(random: &mut Random) -> Plan {
     let mut buffers = Arena::default();
     for at in 0..3 + random.below(12) {
@@ -76,7 +78,7 @@ fn random_steps(
     steps
 }
 
-/// The memory in cache lines, and the expected content of each buffer.
+/// The simulated memory, in cache lines, and the expected content of each buffer.
 struct Simulation<'a> {
     plan: &'a Plan,
     layout: &'a ArenaLayout,
@@ -117,7 +119,8 @@ impl Simulation<'_> {
                         continue;
                     };
                     if launch.reduces.is_empty() {
-                        // A launch may write only a part of a plain output, so the earlier content must still be there.
+                        // A launch may write only a part of an output that is not a reduction. The
+                        // rest must still have its earlier content.
                         self.read(*out);
                     } else {
                         self.write(*out);
@@ -155,7 +158,7 @@ fn live_buffers_are_never_overwritten() {
             clock: 0,
         };
         simulation.run(&plan.steps);
-        // States keep their values between runs; scratch does not.
+        // States keep their values between runs, but scratch buffers do not.
         for id in plan
             .buffers
             .ids()
@@ -174,7 +177,7 @@ fn live_buffers_are_never_overwritten() {
     assert!(shared > 300, "only {shared} plans share memory");
 }
 
-/// In a chain of equal buffers, only two are alive at the same time.
+/// In a chain of buffers of equal size, at most two are alive at the same time.
 #[test]
 fn a_chain_needs_two_buffers() {
     let mut buffers = Arena::default();

@@ -1,4 +1,5 @@
-//! Every array primitive agrees with the scalar reference, in every version that this processor supports.
+//! Every array primitive agrees with the scalar reference function. All versions that this
+//! processor supports are tested.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -9,27 +10,30 @@ use bnnc_math::gamma;
 use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
 
-/// Runs a unary primitive on values that are converted to `precision`: `f64` into another array, `f32` in place.
+/// Runs a unary primitive on values that are converted to `precision`. In `f64`, the result is
+/// written to another array; in `f32`, it replaces the operand.
 fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> Vec<f64> {
     let function = arrays::unary_at(level, scalar, precision).unwrap();
     let n = x.len() as i64;
     match precision {
         Precision::F64 => {
             let mut out = vec![0.0; x.len()];
-            // SAFETY: both hold `n` elements.
+            // SAFETY: both arrays hold `n` elements.
             unsafe { function(out.as_mut_ptr().cast(), x.as_ptr().cast(), n) };
             out
         }
         Precision::F32 => {
             let mut both: Vec<f32> = x.iter().map(|v| *v as f32).collect();
-            // SAFETY: the array holds `n` elements, and a primitive may write its result to its operand.
+            // SAFETY: the array holds `n` elements. A primitive may write its result to its
+            // operand.
             unsafe { function(both.as_mut_ptr().cast(), both.as_ptr().cast(), n) };
             both.into_iter().map(f64::from).collect()
         }
     }
 }
 
-/// Returns the points at which a function is compared: dense near zero, at ordinary sizes and at the ends of the domain.
+/// Returns the points at which a function is compared. They are dense near zero, and include
+/// numbers of ordinary size and the ends of the domain.
 fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     let mut points = Vec::new();
     let largest = if precision == Precision::F32 { 87.0 } else { 705.0 };
@@ -39,7 +43,7 @@ fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
         let magnitude = 10f64.powf(-30.0 + 60.0 * t);
         points.extend([magnitude, -magnitude]);
     }
-    // Points near the zeros of sine and cosine.
+    // These points are near the zeros of sine and cosine.
     points.extend((1..500).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_2));
     let inside = |x: &f64| match scalar {
         Scalar::Log => *x > 0.0,
@@ -60,7 +64,7 @@ fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     points.into_iter().map(rounded).filter(inside).collect()
 }
 
-/// Returns the reference value of a function.
+/// Returns the value of the scalar reference function.
 fn reference(scalar: Scalar, x: f64) -> f64 {
     scalar.eval(&[x])
 }
@@ -139,7 +143,7 @@ fn edges_agree_with_the_reference() {
     }
 }
 
-/// The result for an element depends only on the element.
+/// The result for an element does not depend on its position or on the other elements.
 #[test]
 fn values_do_not_depend_on_position() {
     let x: Vec<f64> = (0..300)
@@ -164,12 +168,12 @@ fn powers_agree_with_the_reference() {
     let y = [10.0, -3.0, 3.0, 0.0, 0.5, 0.5];
     let mut out = [0f64; 6];
     let function = arrays::binary(Scalar::Pow, Precision::F64).unwrap();
-    // SAFETY: all three hold six elements.
+    // SAFETY: all three arrays hold six elements.
     unsafe { function(out.as_mut_ptr().cast(), x.as_ptr().cast(), y.as_ptr().cast(), 6) };
     assert_eq!(out[..5], [1024.0, 8.0, -8.0, 1.0, 3.0]);
     assert!(out[5].is_nan());
     let function = arrays::binary(Scalar::GammaGradient, Precision::F64).unwrap();
-    // SAFETY: all three hold two elements.
+    // SAFETY: all three arrays hold two elements.
     unsafe {
         function(
             out.as_mut_ptr().cast(),
@@ -283,8 +287,9 @@ fn streams_agree_with_the_reference() {
     }
 }
 
-/// The smallest and largest words give finite normal numbers, and uniform numbers inside the open interval. A stream with the key and counter of the
-/// published vector (Random123 1.09 `kat_vectors`) gives the published words.
+/// Random words at the ends of their range give finite normal numbers, and uniform numbers inside
+/// the open interval. The key and the counter of the published vector (Random123 1.09
+/// `kat_vectors`) give the published words.
 #[test]
 fn known_words_give_known_values() {
     let (key, [draw, example, step]) = (0x299f_31d0_a409_3822, [0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]);
@@ -309,8 +314,8 @@ fn known_words_give_known_values() {
     }
 }
 
-/// Gamma variates are the rounded variates of the reference. A variate that is too small for the precision becomes the smallest number of
-/// this precision.
+/// Gamma variates are the variates of the reference, rounded to the precision. A variate that is
+/// too small for the precision becomes the smallest number of this precision.
 #[test]
 fn gamma_variates_agree_with_the_reference() {
     let key = 0x1234_5678_9abc_def0;
@@ -321,7 +326,7 @@ fn gamma_variates_agree_with_the_reference() {
     let mut double = shapes.clone();
     let function = arrays::noise(NoiseKind::Gamma, Precision::F64);
     let base = double.as_mut_ptr().cast::<u8>();
-    // SAFETY: the array holds 5000 elements, and a primitive may write its result to its operand.
+    // SAFETY: the array holds 5000 elements. A primitive may write its result to its operand.
     unsafe { function(base, base, 5000, key, 11, 3, 5, 7) };
     for (at, value) in double.iter().enumerate() {
         assert_eq!(*value, want(at, shapes[at]));
@@ -329,7 +334,7 @@ fn gamma_variates_agree_with_the_reference() {
     let single: Vec<f32> = shapes.iter().map(|shape| *shape as f32).collect();
     let mut out = vec![0f32; 5000];
     let function = arrays::noise(NoiseKind::Gamma, Precision::F32);
-    // SAFETY: both hold 5000 elements.
+    // SAFETY: both arrays hold 5000 elements.
     unsafe {
         function(
             out.as_mut_ptr().cast(),

@@ -26,7 +26,8 @@ fn machine(artifact: &Artifact, batch: usize, threads: usize) -> Machine {
     Machine::new(artifact, sizes(batch), Arc::new(Pool::new(threads))).unwrap()
 }
 
-/// A plan that computes `y = 6 x` for `x[batch, 3]`, with a scratch buffer in between.
+/// Returns a plan that computes `y = 6 x` for `x[batch, 3]`. A scratch buffer holds an intermediate
+/// result.
 fn doubling() -> Artifact {
     let mut buffers = Arena::default();
     let dims = [BATCH, Dim::Fixed(3)];
@@ -86,7 +87,8 @@ fn ports_are_checked() {
     assert_eq!(machine.read_real("x").unwrap(), [0.5; 6]);
 }
 
-/// A plan that computes the column sums and maxima of `x[rows, columns]` in `f32`.
+/// Returns a plan that computes the sum and the maximum of each column of `x[rows, columns]` in
+/// `f32`.
 fn column_reductions(rows: usize, columns: usize) -> Artifact {
     let mut buffers = Arena::default();
     let x = buffers.push(buffer(
@@ -176,7 +178,7 @@ fn loops_run_count_iterations() {
     assert_eq!(other.read_real("total").unwrap(), [93.5]);
 }
 
-/// Creates a machine that computes `c = a b` with a constant `a`.
+/// Creates a machine that computes `c = a b`, where `a` is a constant.
 fn product(reference: bool, precision: Precision) -> Result<Machine, bnnc_base::fault::Fault> {
     let mut buffers = Arena::default();
     let values = BufferRole::Constant(Arc::from([1.0, 2.0, 3.0, 4.0]));

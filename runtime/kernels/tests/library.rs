@@ -1,4 +1,4 @@
-//! Library primitives agree with their naive references.
+//! Native library primitives agree with their naive reference implementations.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -7,7 +7,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_kernels::library;
 use bnnc_kernels::pool::Pool;
 
-/// A small generator for sizes and values (splitmix64).
+/// A small generator of random sizes and values (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -24,12 +24,12 @@ impl Random {
     }
 
     fn reals(&mut self, count: usize) -> Vec<f64> {
-        // Multiples of 1/64 are exact in both precisions.
+        // Multiples of 1/64 in this range are exact in both precisions.
         (0..count).map(|_| (self.below(129) - 64) as f64 / 64.0).collect()
     }
 }
 
-/// Runs the native primitive. The last buffer holds the result.
+/// Runs the native version of a primitive. The last buffer holds the result.
 fn native(
     def: &'static PrimitiveDef,
     precision: Precision,
@@ -92,7 +92,8 @@ fn check(def: &'static PrimitiveDef, buffers: &[Vec<f64>], ints: &[i64], bound: 
     }
 }
 
-/// Returns the strides of axes of these sizes in a shuffled memory order, and the number of elements.
+/// Returns the strides of axes with these sizes, and the number of elements. The order of the axes
+/// in memory is random.
 fn layout(random: &mut Random, sizes: &[i64]) -> (Vec<i64>, usize) {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     (1..order.len()).for_each(|i| order.swap(i, random.below(i as u64 + 1) as usize));
@@ -190,7 +191,7 @@ fn an_empty_contraction_is_zero() {
     );
 }
 
-/// Returns `batch` random lower triangles with a dominant diagonal.
+/// Returns `batch` random lower triangular matrices with a dominant diagonal.
 fn triangles(random: &mut Random, batch: usize, n: usize) -> Vec<f64> {
     let mut l = random.reals(batch * n * n);
     for (at, value) in l.iter_mut().enumerate() {

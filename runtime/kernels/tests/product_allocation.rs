@@ -13,7 +13,7 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True if the allocations of this thread are counted, which is the case for the threads of the pool. The
+    /// True if the allocations of this thread are counted. The threads of the pool are counted. The
     /// thread that waits for the test is not counted, because it may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
@@ -43,12 +43,12 @@ fn products_allocate_nothing_after_the_first() {
     let both = Barrier::new(pool.threads());
     let mut buffers = [0; 3].map(|_| vec![0f64; 1100 * 300]);
     let addresses = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
-    // The buffers are passed as addresses, so that both threads may use them.
+    // Pointers cannot be shared between threads, so the buffers are passed as integers.
     let tiny = addresses.map(|address| address as usize);
     pool.run(pool.threads(), &|worker, _| {
         both.wait();
         COUNTS.set(true);
-        // Each worker has its own element of the result.
+        // Each worker writes its own element of the result.
         let own = [
             tiny[0] as *mut u8,
             tiny[1] as *mut u8,

@@ -1,7 +1,8 @@
-//! Matrix products agree with the naive reference, with every instruction set.
+//! Matrix products agree with the naive reference implementation. The kernels of every supported
+//! instruction set are tested.
 //!
-//! Elements are multiples of 1/64 of magnitude at most one, so that all sums over fewer than 4096 terms are exact in both
-//! precisions: results must be equal, whatever the order of summation.
+//! Elements are multiples of 1/64 between -1 and 1. A sum of fewer than 4096 products is therefore
+//! exact in both precisions, and the results must be equal for any order of summation.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +12,7 @@ use bnnc_kernels::arrays::Level;
 use bnnc_kernels::matmul::matmul_at;
 use bnnc_kernels::pool::Pool;
 
-/// A small generator for sizes and values (splitmix64).
+/// A small generator of random sizes and values (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -38,7 +39,7 @@ impl Random {
     }
 }
 
-/// A number type: `f32` or `f64`.
+/// An element type of matrices: `f32` or `f64`.
 trait Number: Copy + Default + PartialEq + std::fmt::Debug {
     const PRECISION: Precision;
     fn of(value: f64) -> Self;
@@ -65,7 +66,8 @@ impl Number for f64 {
     }
 }
 
-/// Returns the result of the kernels for one instruction set. The last of `buffers` is the result, and holds its initial values.
+/// Returns the product computed by the kernels of one instruction set. The last of `buffers` holds
+/// the initial values of the result.
 fn run<T: Number>(level: Level, pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) -> Vec<T> {
     let mut copies: Vec<Vec<T>> = buffers
         .iter()
@@ -97,13 +99,13 @@ fn check(pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) {
 enum Layout {
     Rows,
     Columns,
-    /// No axis has adjacent elements, and there are gaps after rows.
+    /// Elements are not adjacent along any axis, and rows are followed by gaps.
     Gaps,
-    /// The distance between rows makes them compete for the same sets of a cache.
+    /// The stride between rows makes the rows compete for the same sets of a cache.
     Pages,
-    /// The distance between columns makes them compete for the same sets of a cache.
+    /// The stride between columns makes the columns compete for the same sets of a cache.
     ColumnPages,
-    /// The second axis is broadcast.
+    /// The second axis is broadcast: its stride is zero.
     Broadcast,
 }
 
@@ -140,7 +142,7 @@ const RESULT: &[Layout] = &[
     Layout::Pages,
 ];
 
-/// Returns operands without batch axes, and the integers of the call.
+/// Returns operands without batch axes, and the integer arguments of the call.
 fn product(random: &mut Random, [m, n, k]: [usize; 3]) -> (Vec<Vec<f64>>, Vec<i64>) {
     let [left, right, result] = [OPERAND, OPERAND, RESULT].map(|choices| random.pick(choices));
     let (a, a_data) = matrix(random, left, m, k);
@@ -198,7 +200,8 @@ fn batches_with_shared_operands_are_exact() {
             let size = random.below(4);
             let mut axis = vec![size as i64];
             for (at, buffer) in buffers.iter_mut().enumerate() {
-                // The matrices of a batch follow one another, sometimes with a gap. In some cases, all of them share an operand.
+                // The matrices of a batch follow one another, sometimes with a gap. Sometimes, all
+                // items share an operand.
                 let shared = at < 2 && random.below(3) == 0;
                 let stride = if shared { 0 } else { buffer.len() + random.below(2) };
                 let reach = buffer.len() + size.saturating_sub(1) * stride;
@@ -211,7 +214,7 @@ fn batches_with_shared_operands_are_exact() {
     }
 }
 
-/// Returns elements whose sums are not exact.
+/// Returns random elements whose sums are rounded.
 fn rounded(random: &mut Random, count: usize) -> Vec<f64> {
     (0..count)
         .map(|_| (random.next() >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
@@ -256,7 +259,8 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// The order of summation depends only on `k`. Rows of a product are therefore bitwise equal to the separate product of these rows.
+/// The order of summation depends only on `k`. Rows of a large product are therefore bitwise equal
+/// to the product of these rows alone.
 #[test]
 fn an_element_does_not_depend_on_its_neighbours() {
     let (mut random, pool) = (Random(5), Pool::new(1));

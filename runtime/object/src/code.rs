@@ -56,7 +56,7 @@ impl LoadedCode {
                 "not every kernel has an address".to_owned(),
             ));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let function =
             |address: &*const u8| unsafe { std::mem::transmute::<*const u8, KernelFunction>(*address) };
         Ok(LoadedCode {

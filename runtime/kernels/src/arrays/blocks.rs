@@ -1,9 +1,10 @@
-//! The loops over blocks, compiled once per instruction set.
+//! The loops over blocks of elements, compiled once per instruction set.
 
 use bnnc_math::approx::functions::Elementwise;
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 
-/// The number of elements per block: a few vectors of the widest kind, so that the loop over a block becomes straight-line vector code.
+/// The number of elements per block. A block has a few vectors of the widest kind, so that the
+/// compiler turns the loop over its elements into vector instructions without jumps.
 const BLOCK: usize = 16;
 
 #[inline(always)]
@@ -23,13 +24,15 @@ fn apply<F: Elementwise, A: Arch, T: Number>(block: &[T; BLOCK]) -> [T; BLOCK] {
 }
 
 /// # Safety
-/// `out` and `x` must point to `n` elements; the two arrays must be the same or must not overlap.
+/// `out` and `x` must point to `n` elements each. The two arrays must either be the same array or
+/// not overlap.
 #[inline(always)]
 unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x, n) = (out.cast::<T>(), x.cast::<T>(), n.max(0) as usize);
     let whole = n - n % BLOCK;
     for at in (0..whole).step_by(BLOCK) {
-        // SAFETY: elements `at .. at + BLOCK` are inside both arrays, and the block is read before it is written.
+        // SAFETY: the elements `at .. at + BLOCK` are inside both arrays. The block is read before
+        // it is written.
         unsafe {
             out.add(at)
                 .cast::<[T; BLOCK]>()
@@ -38,7 +41,8 @@ unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n:
     }
     if whole < n {
         let mut block = [T::ONE; BLOCK];
-        // SAFETY: the `n - whole < BLOCK` elements after `whole` are inside both arrays and inside the block.
+        // SAFETY: the `n - whole < BLOCK` elements after the last whole block are inside both
+        // arrays, and fit into `block`.
         unsafe {
             std::ptr::copy_nonoverlapping(x.add(whole), block.as_mut_ptr(), n - whole);
             let result = apply::<F, A, T>(&block);
@@ -47,7 +51,7 @@ unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n:
     }
 }
 
-/// The version for any processor.
+/// Applies a function to each element, on any processor.
 ///
 /// # Safety
 /// The same conditions as for [`bnnc_abi::symbols::Unary`] apply.
@@ -56,10 +60,11 @@ pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *cons
     unsafe { map::<F, Plain, T>(out, x, n) }
 }
 
-/// The version with 256-bit vectors.
+/// Applies a function to each element with 256-bit vectors.
 ///
 /// # Safety
-/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply, on a processor with these features.
+/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply. The processor must have AVX2 and
+/// FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
@@ -67,10 +72,10 @@ pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const
     unsafe { map::<F, Fused, T>(out, x, n) }
 }
 
-/// The version with 512-bit vectors.
+/// Applies a function to each element with 512-bit vectors.
 ///
 /// # Safety
-/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply, on a processor with these features.
+/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply. The processor must have AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 pub unsafe extern "C" fn avx512<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {

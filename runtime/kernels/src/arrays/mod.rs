@@ -1,4 +1,5 @@
-//! Array primitives: the functions that generated code calls on blocks of elements, in the best version for this processor.
+//! Array primitives: functions that generated code calls on blocks of elements. Each primitive has
+//! several versions, and the best version for this processor is used.
 
 pub mod blocks;
 pub mod noise;
@@ -13,10 +14,10 @@ use bnnc_math::approx::functions::{
 use bnnc_math::approx::noise as law;
 use bnnc_math::scalar::Scalar;
 
-/// Instruction sets that primitives are compiled for.
+/// The instruction sets for which primitives are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Any processor.
+    /// Instructions that every processor has.
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
@@ -52,12 +53,14 @@ impl Level {
     }
 }
 
-/// Returns the array primitive for a scalar operation of one operand; `None` if generated code computes the operation itself.
+/// Returns the array primitive for a scalar operation with one operand, or `None` if generated code
+/// computes the operation without a call.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     unary_at(Level::detect(), scalar, precision)
 }
 
-/// Returns the array primitive for a scalar operation of two operands; `None` if generated code computes the operation itself.
+/// Returns the array primitive for a scalar operation with two operands, or `None` if generated
+/// code computes the operation without a call.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     rare::binary(scalar, precision)
 }
@@ -82,7 +85,8 @@ pub fn symbols() -> Vec<Address> {
     symbols::callables().filter_map(address).collect()
 }
 
-/// Returns [`unary`] for a chosen level, which must be among [`Level::supported`].
+/// Returns the version of [`unary`] for a chosen level. The level must be among
+/// [`Level::supported`].
 pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
         Precision::F32 => vectorised::<f32>(level, scalar),
@@ -91,7 +95,7 @@ pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Un
     .or_else(|| rare::unary(scalar, precision))
 }
 
-/// A scalar operation and the function that returns its version for a level.
+/// A scalar operation, and a function that returns its array primitive for a level.
 type Versions = (Scalar, fn(Level) -> Unary);
 
 fn vectorised<T: Number>(level: Level, scalar: Scalar) -> Option<Unary> {
@@ -127,7 +131,8 @@ fn version<F: Elementwise, T: Number>(level: Level) -> Unary {
     }
 }
 
-/// Returns [`noise()`] for a chosen level, which must be among [`Level::supported`].
+/// Returns the version of [`noise()`] for a chosen level. The level must be among
+/// [`Level::supported`].
 pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> NoiseFn {
     match (kind, precision) {
         (NoiseKind::Uniform, Precision::F32) => stream::<law::Uniform, f32>(level),

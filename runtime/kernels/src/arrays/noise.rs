@@ -1,30 +1,31 @@
-//! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals; gamma variates one by one.
+//! Noise streams. Philox 4x32-10 computes random words for many counters at once; uniforms or
+//! Box-Muller normals are computed from the words. Gamma variates are computed one by one.
 //!
-//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]. This module does the same computation for sixteen or more
-//! words at a time.
+//! [`bnnc_math::philox`] and [`bnnc_math::gamma`] define the streams. This module computes the same
+//! numbers for sixteen or more words at a time.
 
 use bnnc_math::approx::noise::{self as approx, NoiseLaw};
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 use bnnc_math::gamma;
 
-/// The number of counters in a large block. A block holds four elements per counter.
+/// The number of counters in a large block. Each counter gives four elements.
 const LARGE: usize = 64;
 /// The number of counters in a medium block.
 const MEDIUM: usize = 16;
-/// The number of counters in a small block, for the ends of arrays.
+/// The number of counters in a small block. Small blocks are used at the ends of arrays.
 const SMALL: usize = 4;
 
-/// The random words of `L` blocks: four arrays of one word per block.
+/// The random words of `L` counters: four arrays, each with one word per counter.
 type Words<const L: usize> = [[u32; L]; 4];
 
-/// A noise stream: the key, and the coordinates draw, example and step.
+/// A noise stream: its key, and its coordinates (draw, example, step).
 #[derive(Clone, Copy)]
 struct Stream {
     key: u64,
     coordinates: [u32; 3],
 }
 
-/// Returns the random words of blocks `first .. first + L`.
+/// Returns the random words of the counters `first .. first + L`.
 #[inline(always)]
 fn philox<const L: usize>(stream: Stream, first: u64) -> Words<L> {
     let mut words = [[0u32; L]; 4];
@@ -40,7 +41,7 @@ fn philox<const L: usize>(stream: Stream, first: u64) -> Words<L> {
     words
 }
 
-/// Writes the elements of blocks `first .. first + L`, in order, to `out`.
+/// Writes the elements of the counters `first .. first + L` to `out`, in order.
 ///
 /// # Safety
 /// `out` must have room for `4 L` elements.
@@ -57,7 +58,7 @@ unsafe fn blocks<N: NoiseLaw, A: Arch, T: Number, const L: usize>(out: *mut T, s
     let [first, second, third, fourth] = &values;
     for (lane, first) in first.iter().enumerate() {
         let element = [*first, second[lane], third[lane], fourth[lane]];
-        // SAFETY: `4 * lane + 3 < 4 L`.
+        // SAFETY: the write ends at element `4 * lane + 3`, which is below `4 L`.
         unsafe { out.add(4 * lane).cast::<[T; 4]>().write(element) };
     }
 }
@@ -71,8 +72,9 @@ unsafe fn fill<N: NoiseLaw, A: Arch, T: Number>(out: *mut u8, n: i64, stream: St
     while at < n {
         let element = first + at as u64;
         let (skip, left) = ((element % 4) as usize, n - at);
-        // SAFETY: the first two branches write directly to `out` only if all elements of their blocks are inside it; the last branch copies
-        // `taken` elements, at most `left`.
+        // SAFETY: the first two branches write directly to `out`, and only if all elements of the
+        // block are inside it. The last branch copies `taken` elements, which is at most the number
+        // that is left.
         unsafe {
             if skip == 0 && left >= 4 * LARGE {
                 blocks::<N, A, T, LARGE>(out.add(at), stream, element / 4);
@@ -95,8 +97,8 @@ macro_rules! versions {
     ($($(#[$meta:meta])* $name:ident $arch:ident;)*) => {$(
         $(#[$meta])*
         ///
-        /// # Safety
-        /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply, on a processor with the features.
+        /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply. The processor must have
+        /// the instructions of this version.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
             _shapes: *const u8,
@@ -108,26 +110,27 @@ macro_rules! versions {
             step: u32,
         ) {
             let stream = Stream { key, coordinates: [draw, example, step] };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { fill::<N, $arch, T>(out, n, stream, first) }
         }
     )*};
 }
 
 versions! {
-    /// The version for any processor.
+    /// Fills an array with noise, on any processor.
     plain Plain;
-    /// The version with 256-bit vectors.
+    /// Fills an array with noise, with 256-bit vectors.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     avx2 Fused;
-    /// The version with 512-bit vectors.
+    /// Fills an array with noise, with 512-bit vectors.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
     avx512 Fused;
 }
 
-/// Generates gamma variates one by one, because the number of attempts differs between them. The computation is in `f64` for both precisions.
+/// Generates gamma variates one by one, because each needs a different number of attempts. For both
+/// precisions, the computation is in `f64`.
 ///
 /// # Safety
 /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply.
@@ -143,7 +146,7 @@ pub unsafe extern "C" fn gamma<T: Number>(
 ) {
     let (out, shapes) = (out.cast::<T>(), shapes.cast::<T>());
     for at in 0..n.max(0) as usize {
-        // SAFETY: `at < n`, and each shape is read before an element is written.
+        // SAFETY: `at < n`. Each shape is read before the element at its position is written.
         unsafe {
             let shape = shapes.add(at).read().to_f64();
             let value = gamma::variate(key, [draw, example, step], first + at as u64, shape);

@@ -1,4 +1,5 @@
-//! Functions that programs rarely call. The `f64` reference functions compute them element by element.
+//! Functions that programs rarely call. The `f64` reference functions compute their values element
+//! by element.
 
 use bnnc_abi::symbols::{Binary, Unary};
 use bnnc_base::dtype::Precision;
@@ -95,7 +96,7 @@ fn one<T: Number>(scalar: Scalar) -> Option<Unary> {
 unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x) = (out.cast::<T>(), x.cast::<T>());
     for at in 0..n.max(0) as usize {
-        // SAFETY: `at < n`, and each element is read before it is written.
+        // SAFETY: `at < n`. Each element is read before it is written.
         unsafe { out.add(at).write(T::number(F::at(x.add(at).read().to_f64()))) };
     }
 }
@@ -105,7 +106,7 @@ unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64)
 unsafe extern "C" fn map_two<F: RarePair, T: Number>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     let (out, x, y) = (out.cast::<T>(), x.cast::<T>(), y.cast::<T>());
     for at in 0..n.max(0) as usize {
-        // SAFETY: `at < n`, and both elements are read before one is written.
+        // SAFETY: `at < n`. Both operands are read before the result is written.
         unsafe {
             let (x, y) = (x.add(at).read().to_f64(), y.add(at).read().to_f64());
             out.add(at).write(T::number(F::at(x, y)));

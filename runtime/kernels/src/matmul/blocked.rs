@@ -1,27 +1,33 @@
-//! One matrix product on one thread: the form of its computation, its blocks, and the operands that are copied before the computation.
+//! One matrix product on one thread. Chooses the form of its computation, divides it into blocks,
+//! and copies operands that would be slow to read.
 //!
-//! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row stride. Copies
-//! are therefore needed only in two cases. First, columns of the right operand that are not adjacent are copied, one strip at a time. Second, rows or
-//! columns of the left operand are copied if their stride is a multiple of a page, because they would otherwise evict each other from the L1 cache.
-//! Additional copies do not speed up processors that reorder loads across hundreds of instructions.
+//! Note [Copied operands]. The kernels accept any strides of the left operand. The right operand
+//! may have any row stride, but its columns must be adjacent. Operands are therefore copied only in
+//! two cases. First, if the columns of the right operand are not adjacent, they are copied, one
+//! strip at a time. Second, if the stride of the left operand is a multiple of a page, its rows or
+//! columns are copied, because they would otherwise evict each other from the L1 cache. Further
+//! copies do not help on processors that reorder loads across hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The maximum number of columns of a sweep along one row. After a sweep of this length, the row is still in the L1 cache.
+/// The maximum number of columns of the result that one sweep updates. After a sweep of this
+/// length, these columns of the row are still in the L1 cache.
 const SWEEP: usize = 4096;
-/// If the result has fewer columns than this, a copy of the left operand costs more than it saves.
+/// The left operand is copied only if the result has at least this number of columns. With fewer
+/// columns, the copy costs more than it saves.
 const WORTH: usize = 64;
 
-/// The form in which a product is computed. The form is chosen once for the whole product, so that all pieces use the same form.
+/// The form in which a product is computed. All pieces of a product use the same form, because it
+/// is chosen once for the whole product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductForm {
-    /// Tiles of the result, with sums along `k`.
+    /// Computes tiles of the result. Each element is a sum along `k`.
     Tiles,
-    /// One row of the result, with vectors along the row.
+    /// Computes one row of the result. Vectors lie along the row.
     Row,
-    /// One row of the result, with vectors along `k`.
+    /// Computes one row of the result. Vectors lie along `k`.
     Dots,
 }
 
@@ -35,7 +41,8 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// Returns the form of a product, and whether the transposed product is computed in this form instead.
+/// Returns the form in which to compute a product. The second value is true if the transposed
+/// product is computed in this form.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);
@@ -59,7 +66,8 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     (form, turn)
 }
 
-/// Estimates the cost of a product. The unit is such that an operation on a whole vector costs `lanes`, and one on half a vector costs half of this.
+/// Estimates the cost of a product. In these units, an operation on a whole vector costs `lanes`,
+/// and an operation on half a vector costs half of this.
 fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     let Extents { m, n, k, .. } = *extents;
     let lanes = kernels.lanes;
@@ -85,10 +93,11 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     products + copying + scattering
 }
 
-/// Computes a piece of a product in the form that was chosen for the whole product.
+/// Computes a piece of a product. The form was chosen before for the whole product.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address, and the result must overlap neither operand.
+/// The operands must hold all elements that the extents address. The result must not overlap an
+/// operand.
 pub unsafe fn compute<T: MatmulElement>(
     kernels: &Kernels<T>,
     form: ProductForm,
@@ -107,7 +116,7 @@ pub unsafe fn compute<T: MatmulElement>(
             update,
             space,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match form {
                 ProductForm::Tiles => piece.tiles(),
@@ -118,7 +127,8 @@ pub unsafe fn compute<T: MatmulElement>(
     });
 }
 
-/// Divides `size` into parts of about equal size, each at most `most`; there is at least one part. Returns `(start, length)` of each part.
+/// Divides `size` into one or more parts of about equal size, each at most `most`. Returns `(start,
+/// length)` of each part.
 fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
@@ -134,17 +144,19 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns that one kernel computes, for a block of rows and a block of the contracted axis.
+/// The columns that one call of a kernel computes, within a block of rows and a block of the
+/// contracted axis.
 struct Strip<T: 'static> {
     kernels: &'static [TileKernel<T>],
     rows: usize,
     columns: usize,
-    /// The operands at the first row, and the first tile of the result.
+    /// The operands at the first row, and the first tile of the result in this strip.
     job: TileJob<T>,
 }
 
 impl<T: MatmulElement> Piece<'_, T> {
-    /// Returns the update of the result in the block of the contracted axis that starts at `first`.
+    /// Returns how the block of the contracted axis that starts at `first` updates the result. All
+    /// blocks after the first add to it.
     fn update(&self, first: usize) -> Update {
         if first > 0 && self.update == Update::Store {
             Update::Add
@@ -164,7 +176,7 @@ impl<T: MatmulElement> Piece<'_, T> {
             for (first, depth) in blocks(k, DEPTH) {
                 let corner = top as isize * strides[0] + first as isize * strides[1];
                 let from = self.at.a.wrapping_offset(corner);
-                // SAFETY: the block is inside the operand, and the workspace has room for any block.
+                // SAFETY: the block is inside the operand. The workspace has room for any block.
                 let (a, a_strides) = if compete {
                     unsafe { self.copy_lines(from, (rows, depth)) }
                 } else {
@@ -179,10 +191,10 @@ impl<T: MatmulElement> Piece<'_, T> {
         }
     }
 
-    /// Computes the next strip of columns, and returns their number.
+    /// Computes the next strip of columns. Returns the number of its columns.
     ///
     /// # Safety
-    /// The same conditions as for [`compute`] apply; `a` is the block of the left operand.
+    /// The same conditions as for [`compute`] apply. `a` must be the block of the left operand.
     unsafe fn strip(
         &self,
         (a, a_strides): (*const T, [isize; 2]),
@@ -199,7 +211,8 @@ impl<T: MatmulElement> Piece<'_, T> {
         let (b, b_stride) = if b_n == 1 || columns == 1 {
             (from, b_k)
         } else {
-            // SAFETY: the columns are inside the operand, and the workspace has room for the widest and deepest strip.
+            // SAFETY: the columns are inside the operand. The workspace has room for the widest and
+            // deepest strip.
             unsafe { self.copy_columns(from, (depth, columns)) };
             (self.space.strip.cast_const(), self.pair() as isize)
         };
@@ -236,12 +249,13 @@ impl<T: MatmulElement> Piece<'_, T> {
         columns
     }
 
-    /// Returns the number of columns of the widest strip.
+    /// Returns the number of columns of the widest strip, which is two vectors.
     fn pair(&self) -> usize {
         2 * self.kernels.lanes
     }
 
-    /// Returns the kernels for the next columns, the number of these columns, and the number of columns in the last vector.
+    /// Returns the kernels for the next strip, the number of its columns, and the number of columns
+    /// in its last vector.
     fn kernels_for(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
         let Kernels { lanes, half, .. } = *self.kernels;
         if rest >= 2 * lanes {
@@ -256,11 +270,12 @@ impl<T: MatmulElement> Piece<'_, T> {
         }
     }
 
-    /// Copies a block of the left operand whose rows (or columns) have adjacent elements. In the copy, the rows (or columns) do not evict each other
-    /// from the cache. Returns `(copy, strides)`.
+    /// Copies a block of the left operand. Elements must be adjacent along its rows or along its
+    /// columns. In the copy, these rows or columns do not evict each other from the cache. Returns
+    /// `(copy, strides)`.
     ///
     /// # Safety
-    /// `from` must hold the block.
+    /// `from` must hold the whole block.
     unsafe fn copy_lines(&self, from: *const T, (rows, depth): (usize, usize)) -> (*const T, [isize; 2]) {
         let [a_m, a_k] = self.extents.a;
         let along_k = a_k == 1;
@@ -272,22 +287,24 @@ impl<T: MatmulElement> Piece<'_, T> {
         let stride = workspace::apart::<T>(length);
         for at in 0..lines {
             let from = from.wrapping_offset(at as isize * line);
-            // SAFETY: the caller's promise; the workspace has room for the highest and deepest block.
+            // SAFETY: the caller guarantees that `from` holds the block. The workspace has room for
+            // the highest and deepest block.
             unsafe { std::ptr::copy_nonoverlapping(from, self.space.rows.add(at * stride), length) };
         }
         let stride = stride as isize;
         (self.space.rows, if along_k { [stride, 1] } else { [1, stride] })
     }
 
-    /// Copies columns of the right operand so that they are adjacent.
+    /// Copies columns of the right operand, so that the copied columns are adjacent.
     ///
     /// # Safety
-    /// `from` must hold the columns.
+    /// `from` must hold all of these columns.
     unsafe fn copy_columns(&self, from: *const T, (depth, columns): (usize, usize)) {
         let ([b_k, b_n], side, to) = (self.extents.b, self.kernels.square, self.space.strip);
         let element = |k: usize, j: usize| from.wrapping_offset(k as isize * b_k + j as isize * b_n);
         let whole = |size: usize| if b_k == 1 { size - size % side } else { 0 };
-        // SAFETY: the caller's promise; the workspace has room for the widest and deepest strip.
+        // SAFETY: the caller guarantees that `from` holds the columns. The workspace has room for
+        // the widest and deepest strip.
         unsafe {
             for k in (0..whole(depth)).step_by(side) {
                 for j in (0..whole(columns)).step_by(side) {
@@ -304,7 +321,8 @@ impl<T: MatmulElement> Piece<'_, T> {
     }
 
     /// # Safety
-    /// The same conditions as for [`compute`] apply, for one row of adjacent elements and a right operand with adjacent columns.
+    /// The same conditions as for [`compute`] apply. The result must be one row of adjacent
+    /// elements, and the columns of the right operand must be adjacent.
     unsafe fn row(&self) {
         let Extents { n, k, a, b, .. } = *self.extents;
         for (left, columns) in blocks(n, SWEEP) {
@@ -336,7 +354,8 @@ impl<T: MatmulElement> Piece<'_, T> {
     }
 
     /// # Safety
-    /// The same conditions as for [`compute`] apply, for one row and a right operand with adjacent rows.
+    /// The same conditions as for [`compute`] apply. The result must be one row, and the rows of
+    /// the right operand must be adjacent.
     unsafe fn dots(&self) {
         let Extents {
             n,
@@ -350,7 +369,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             let mut row = self.at.a.wrapping_offset(first as isize * a_k);
             if a_k != 1 {
                 for k in 0..depth {
-                    // SAFETY: the element is inside the row, and the workspace has room for the deepest block.
+                    // SAFETY: the element is inside the row. The workspace has room for the deepest
+                    // block.
                     unsafe { self.space.rows.add(k).write(row.offset(k as isize * a_k).read()) };
                 }
                 row = self.space.rows;
@@ -378,7 +398,7 @@ impl<T: MatmulElement> Piece<'_, T> {
 }
 
 impl<T: MatmulElement> Strip<T> {
-    /// Runs the kernels from top to bottom, in tiles of at most `most` rows.
+    /// Computes the strip from top to bottom, in tiles of at most `most` rows.
     ///
     /// # Safety
     /// The operands must hold the rows, and the result must have adjacent columns.
@@ -392,10 +412,11 @@ impl<T: MatmulElement> Strip<T> {
         }
     }
 
-    /// Like [`Strip::compute`], but for a result whose columns have the stride `c_n`; each tile is computed in `(tile, stride)` and then copied.
+    /// Computes the strip like [`Strip::compute`], for a result whose columns have the stride
+    /// `c_n`. Each tile is computed in the memory `(tile, stride)`, and then copied to the result.
     ///
     /// # Safety
-    /// The operands must hold the rows, and the tile must have room for the tallest tile.
+    /// The operands must hold the rows. The memory `tile` must have room for the tallest tile.
     unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
         let TileJob {
             a,
@@ -413,7 +434,8 @@ impl<T: MatmulElement> Strip<T> {
                 let to = c.wrapping_offset((top + row) as isize * c_stride);
                 let from = tile.wrapping_add(row * stride);
                 for column in 0..self.columns {
-                    // SAFETY: one address is of an element of the result, and the other of an element of the tile.
+                    // SAFETY: `to` addresses an element of the result, and `from` an element of the
+                    // tile.
                     unsafe { update.apply(to.offset(column as isize * c_n), from.add(column).read()) };
                 }
             }

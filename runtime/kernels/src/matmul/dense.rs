@@ -1,4 +1,5 @@
-//! Products of dense matrices in slices. The result is divided into tiles, which are distributed among threads.
+//! Products of dense matrices that are stored in slices. The result is divided into tiles, and the
+//! threads share the tiles.
 
 use super::blocked::{Addresses, compute, form};
 use super::tile::{MatmulElement, Update};
@@ -6,36 +7,38 @@ use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
 
-/// The possible sides of a tile of the result. The largest side that gives at least [`ENOUGH`] tiles is used, or the smallest side if none of them
-/// gives this number.
+/// The possible side lengths of a tile of the result. The largest length that gives at least
+/// [`ENOUGH`] tiles is used. If none of them does, the smallest length is used.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// With at least this number of tiles, all threads finish at about the same time.
+/// The smallest number of tiles with which all threads finish at about the same time.
 const ENOUGH: usize = 16;
 
-/// The elements of a result that are computed.
+/// The part of a result that is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputedPart {
     /// All elements.
     All,
-    /// The elements on and above the diagonal. Elements below it are computed only if they are in the same tiles.
+    /// The elements on and above the diagonal. Elements below the diagonal are computed only if
+    /// they lie in the same tiles.
     Upper,
 }
 
 /// A product of dense matrices.
 pub struct Product<'a, T> {
-    /// The sizes and strides; no stride is negative.
+    /// The sizes and strides. Strides must not be negative.
     pub extents: Extents,
-    /// The left operand, from its first element.
+    /// The left operand. The slice begins at its first element.
     pub a: &'a [T],
-    /// The right operand, from its first element.
+    /// The right operand. The slice begins at its first element.
     pub b: &'a [T],
-    /// The update of the result.
+    /// The way in which the product changes the old contents of the result.
     pub update: Update,
     /// The part of the result that is computed.
     pub part: ComputedPart,
 }
 
-/// Returns the number of elements that a matrix with these sizes and strides spans.
+/// Returns the number of elements from the first to the last element of a matrix with these sizes
+/// and strides.
 fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
     if sizes.contains(&0) {
         return 0;
@@ -48,7 +51,8 @@ fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
 }
 
 impl<T: MatmulElement> Product<'_, T> {
-    /// Writes the product to `c`, from its first element. The elements do not depend on the number of threads.
+    /// Writes the product to `c`, which begins at the first element of the result. The values do
+    /// not depend on the number of threads.
     ///
     /// # Panics
     /// Panics if a slice is too short, or if two elements of the result may have the same address.
@@ -85,8 +89,9 @@ impl<T: MatmulElement> Product<'_, T> {
         };
         let (at, tiles) = (&at, &tiles);
         pool.run(tiles.len(), &|_, tile| {
-            // SAFETY: the operands hold all elements that the extents address; tiles are disjoint parts of the result, which is mutably
-            // borrowed, so it overlaps no operand.
+            // SAFETY: the operands hold all elements that the extents address. Tiles are disjoint
+            // parts of the result. The result is mutably borrowed, so it does not overlap an
+            // operand.
             unsafe { self.tile(at, tiles[tile], side) };
         });
     }
@@ -104,7 +109,8 @@ impl<T: MatmulElement> Product<'_, T> {
     }
 
     /// # Safety
-    /// The operands must hold all elements that the extents address; no other thread uses the tile.
+    /// The operands must hold all elements that the extents address. No other thread may use the
+    /// tile.
     unsafe fn tile(&self, at: &Operands<T>, (top, left): (usize, usize), side: usize) {
         let Extents { m, n, a, b, c, .. } = self.extents;
         let extents = Extents {
@@ -123,13 +129,13 @@ impl<T: MatmulElement> Product<'_, T> {
         } else {
             (extents, a, b)
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { compute(kernels, form, &extents, &Addresses { a, b, c }, self.update) }
     }
 }
 
 impl Extents {
-    /// Returns whether all elements of the result are known to have different addresses.
+    /// Returns true if all elements of the result surely have different addresses.
     fn results_differ(&self) -> bool {
         let [rows, columns] = self.c.map(isize::unsigned_abs);
         let wide = self.n <= 1 || columns > 0;
@@ -146,7 +152,8 @@ impl Extents {
 mod tests {
     use super::*;
 
-    /// Returns multiples of 1/64 of magnitude at most 1/2, so that sums of products are exact in any order.
+    /// Returns multiples of 1/64 between -1/2 and 1/2. Sums of their products are exact, whatever
+    /// the order of summation.
     fn exact(seed: usize, count: usize) -> Vec<f64> {
         let mixed = |at: usize| ((seed + at) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()
@@ -164,8 +171,8 @@ mod tests {
         i * along_i as usize + j * along_j as usize
     }
 
-    /// Returns the result by its definition, the positions of the elements that must be computed, and the positions of the elements that
-    /// may be computed.
+    /// Returns the result computed by its definition. Also returns the positions of the elements
+    /// that must be computed, and the positions of the elements that may be computed.
     fn naive(product: &Product<'_, f64>, old: &[f64]) -> (Vec<f64>, Vec<usize>, Vec<usize>) {
         let Extents { m, n, k, a, b, c } = product.extents;
         let mut result = old.to_vec();

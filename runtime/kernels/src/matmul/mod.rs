@@ -1,11 +1,12 @@
 //! Batched strided matrix products.
 //!
-//! Note [Pieces of a product]. The division of a product into pieces depends only on the sizes of the product: it is divided along the batch axes if
-//! there are enough items, otherwise along the longer side of the result. Each piece is one sequential call, so results do not depend on the number
-//! of threads.
+//! Note [Pieces of a product]. A product is divided along the batch axes if it has enough items,
+//! and otherwise along the longer side of the result. This division depends only on the sizes of
+//! the product. Each piece is computed by one thread, so results do not depend on the number of
+//! threads.
 //!
-//! `blocked` computes a piece with the kernels of `tile`, which are written once for all vector types in `vector` and compiled for each instruction
-//! set.
+//! The module `blocked` computes a piece with the kernels of `tile`. The kernels are written once
+//! for all vector types of `vector`, and are compiled for each instruction set.
 
 mod blocked;
 pub mod dense;
@@ -21,15 +22,19 @@ use bnnc_base::dtype::Precision;
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// Products with fewer floating-point operations than this do not become faster with a second thread.
+/// A product with fewer floating-point operations than this is computed as a single piece, because
+/// a second thread would not make it faster.
 const PIECE: u64 = 800_000;
-/// The maximum number of pieces of a product below the size of [`LARGE`]. With this number, threads finish at about the same time.
+/// The maximum number of pieces of a product, unless its pieces would have more than [`LARGE`]
+/// operations. With this number, threads finish at about the same time.
 const FEW: u64 = 4;
-/// Products with more floating-point operations per piece than this are divided into more than [`FEW`] pieces.
+/// A product is divided into more than [`FEW`] pieces only if each piece still has at least this
+/// number of floating-point operations.
 const LARGE: u64 = 40_000_000;
-/// The maximum number of pieces.
+/// The maximum number of pieces of any product.
 const MOST: u64 = 16;
-/// Products are divided at multiples of this number of rows or columns, so that the inner kernel gets whole tiles.
+/// Pieces begin at multiples of this number of rows or columns, so that the inner kernels get whole
+/// tiles.
 const TILE: usize = 32;
 /// Cache lines whose distance is a multiple of this number of bytes compete for the same sets of a cache.
 const PAGE: usize = 4096;
@@ -59,36 +64,38 @@ struct Operands<T> {
     c: *mut T,
 }
 
-// SAFETY: pieces write disjoint parts of `c` and only read the others.
+// SAFETY: the pieces write disjoint parts of `c`, and only read `a` and `b`.
 unsafe impl<T> Sync for Operands<T> {}
 
 /// Computes the primitive `matmul`.
 ///
 /// # Safety
-/// `buffers` must hold the addresses of `a`, `b` and `c`, with all elements that `ints` address, and `c` must overlap neither `a` nor `b`.
+/// `buffers` must hold the addresses of `a`, `b` and `c`. The operands must have all elements that
+/// `ints` address, and `c` must not overlap `a` or `b`.
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { matmul_at(Level::detect(), pool, precision, buffers, ints) }
 }
 
 /// Computes [`matmul()`] with the kernels of a chosen level.
 ///
 /// # Safety
-/// The same conditions as for [`matmul()`] apply; the level must be among [`Level::supported`].
+/// The same conditions as for [`matmul()`] apply. The level must be among [`Level::supported`].
 pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     match precision {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Precision::F32 => unsafe { batched::<f32>(level, pool, buffers, ints) },
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Precision::F64 => unsafe { batched::<f64>(level, pool, buffers, ints) },
     }
 }
 
-/// The batch axes `(size, a, b, c)` that are still looped over.
+/// The batch axes over which a product loops. An axis is its size and its strides in the three
+/// operands: `(size, a, b, c)`.
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     axes: &'a [[i64; 4]],
-    /// A bit for each axis that has become part of the product.
+    /// A bit for each axis that has become part of the product. No loop runs over such an axis.
     folded: u64,
 }
 
@@ -119,7 +126,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes batch axes part of the product if the operands allow it, starting with the innermost axis.
+    /// Makes batch axes part of the product if the operands' strides allow it. Begins with the
+    /// innermost axis.
     fn fold(&mut self, extents: &mut Extents) {
         for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
             if extents.absorb(axis) {
@@ -143,7 +151,8 @@ impl Extents {
         }
     }
 
-    /// Returns the transposed product: the same elements with the operands exchanged.
+    /// Returns the extents of the transposed product, which has the same elements and exchanged
+    /// operands.
     fn transposed(&self) -> Extents {
         let swap = |[x, y]: [isize; 2]| [y, x];
         Extents {
@@ -160,8 +169,9 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Makes a batch axis part of the product if the operands allow it, and returns whether they do. The product gets more rows if only `b` is shared
-    /// along the axis, and more columns if only `a` is shared.
+    /// Makes a batch axis part of the product if the operands' strides allow it. Returns whether
+    /// they do. If all items share `b`, the product gets more rows. If all items share `a`, it gets
+    /// more columns.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
         let (m, n) = (self.m as isize, self.n as isize);
@@ -184,7 +194,8 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Returns whether rows or columns of the left operand compete for the same sets of a cache because of its stride.
+    /// Returns whether the stride of the left operand makes its rows or columns compete for the
+    /// same sets of a cache.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -193,8 +204,9 @@ impl Extents {
         }
     }
 
-    /// Returns whether to divide along `n`. If an operand is copied, the product is divided such that each part of the operand is copied only once,
-    /// if possible. Otherwise, it is divided along the longer side.
+    /// Returns whether to divide a product along `n`. If an operand will be copied, the product is
+    /// divided so that each part of this operand is copied only once, if possible. Otherwise, the
+    /// product is divided along the longer side of the result.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {
@@ -206,7 +218,7 @@ impl Extents {
         }
     }
 
-    /// Returns part `part` of `parts`, with its offsets.
+    /// Returns the extents of part `part` of `parts`, and the offset of this part in each operand.
     fn part(&self, part: usize, parts: usize, along_n: bool) -> (Extents, [isize; 3]) {
         let cut = |size: usize, at: usize| (size.div_ceil(TILE) * at / parts * TILE).min(size);
         let size = if along_n { self.n } else { self.m };
@@ -232,7 +244,7 @@ impl Extents {
     }
 }
 
-/// Returns the number of pieces for this number of floating-point operations.
+/// Returns the number of pieces for a product with this number of floating-point operations.
 fn piece_count(work: u64) -> usize {
     let pieces = if work < PIECE {
         1
@@ -276,7 +288,8 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
                 b: operands.b.wrapping_offset(b),
                 c: operands.c.wrapping_offset(c),
             };
-            // SAFETY: the caller's promise; items and parts write disjoint elements.
+            // SAFETY: the caller guarantees that the operands hold all elements. Items and parts
+            // write disjoint elements.
             unsafe { compute(kernels, form, &extents, &at, Update::Store) };
         }
     });
@@ -285,7 +298,7 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
 /// Computes `c = c - a b` on this thread.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address; `c` must not overlap `a` or `b`.
+/// The operands must hold all elements that the extents address. `c` must not overlap `a` or `b`.
 pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
     if extents.k == 0 {
         return;
@@ -297,6 +310,6 @@ pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T,
     } else {
         (*extents, a, b)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { compute(kernels, form, &extents, &Addresses { a, b, c }, Update::Subtract) }
 }

@@ -1,8 +1,9 @@
-//! The innermost kernels: a tile of the result in registers.
+//! The innermost kernels of matrix products. Each computes a tile of the result in registers.
 //!
-//! Note [One order of summation]. An element of the result is computed by fused multiply-adds over `k`, from first to last, in blocks. The length of
-//! a block depends on `k` alone, and blocks are added in order. The value of an element therefore does not depend on the tile, the piece or the
-//! thread that computes it.
+//! Note [One order of summation]. An element of the result is a sum over `k`. It is computed by
+//! fused multiply-adds from the first `k` to the last. Long sums are computed in blocks, which are
+//! added in order. The length of a block depends only on `k`. The value of an element therefore
+//! does not depend on the tile, the piece or the thread that computes it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -34,7 +35,7 @@ impl Update {
     /// `to` must be valid for reads and writes.
     #[inline(always)]
     pub unsafe fn apply<T: Number>(self, to: *mut T, value: T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             to.write(match self {
                 Update::Store => value,
@@ -45,7 +46,8 @@ impl Update {
     }
 }
 
-/// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`, where `b` and `c` have adjacent columns.
+/// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`. The columns of `b` and of
+/// `c` are adjacent.
 pub struct TileJob<T> {
     /// The size of the contracted axis.
     pub k: usize,
@@ -61,16 +63,18 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// The stride of the result along rows.
     pub c_stride: isize,
-    /// The number of columns in the last vector of a masked kernel, or the total number of columns of a sweep.
+    /// For a masked kernel, the number of columns in the last vector. For a sweep, the number of
+    /// all columns.
     pub tail: usize,
-    /// The update of the result.
+    /// The way in which the tile changes the old contents of the result.
     pub update: Update,
 }
 
-/// A kernel for one shape of tile.
+/// A kernel that computes a tile of one shape.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
-/// The kernels of an instruction set, indexed by the number of rows minus one.
+/// The kernels of an instruction set. Each list is indexed by the number of rows minus one, unless
+/// its comment names another index.
 pub struct Kernels<T: 'static> {
     /// The number of rows of the tallest tile.
     pub rows: usize,
@@ -78,37 +82,42 @@ pub struct Kernels<T: 'static> {
     pub lanes: usize,
     /// The number of elements of the short vector of `half_masked`.
     pub half: usize,
-    /// Two whole vectors of columns.
+    /// Kernels for two whole vectors of columns.
     pub double: &'static [TileKernel<T>],
-    /// A whole vector and part of another.
+    /// Kernels for a whole vector of columns and a part of another vector.
     pub double_masked: &'static [TileKernel<T>],
-    /// Part of a vector.
+    /// Kernels for a part of a vector of columns.
     pub single_masked: &'static [TileKernel<T>],
-    /// Part of a vector of half the length.
+    /// Kernels for a part of a short vector, which has half the length.
     pub half_masked: &'static [TileKernel<T>],
-    /// `tail` columns of one row, indexed by `k` minus one.
+    /// Kernels for `tail` columns of one row, indexed by `k` minus one.
     pub sweeps: &'static [TileKernel<T>],
-    /// Sums along `k` for operands whose elements are adjacent along `k`, indexed by the number of rows minus one.
+    /// Kernels for operands whose elements are adjacent along `k`, indexed by the number of rows
+    /// minus one. Their vectors lie along `k`.
     pub dots: &'static [TileKernel<T>],
-    /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
+    /// Transposes a square of [`Kernels::square`] columns while copying it: `(from, column stride,
+    /// to, row stride)`.
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
-    /// The side of the square that `transpose` copies, in elements.
+    /// The side length of the square that `transpose` copies, in elements.
     pub square: usize,
 }
 
-/// An element type of products.
+/// An element type for which matrix products are compiled.
 pub trait MatmulElement: Number {
-    /// Returns the kernels of this type for an instruction set, which the processor must support.
+    /// Returns the kernels of this type for an instruction set. The processor must support this
+    /// instruction set.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 }
 
 /// # Safety
-/// The operands of `job` must hold `R` rows and the columns of `C` vectors, the last of which has `job.tail` columns if `MASKED`.
+/// The operands of `job` must hold `R` rows and the columns of `C` vectors. If `MASKED`, the last
+/// vector has `job.tail` columns.
 #[inline(always)]
 unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
     let [a_row, a_step] = job.a_strides;
     let (mut a, mut b) = (job.a, job.b);
-    // SAFETY: the caller's promise; the pointers move past the end only after the last step and are not read there.
+    // SAFETY: the caller guarantees that the operands hold the tile. After the last step, the
+    // pointers are past the end, but are not read there.
     unsafe {
         let mask = V::mask(if MASKED { job.tail } else { 0 });
         let mut sums = [[V::zero(); C]; R];
@@ -160,10 +169,10 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
 /// Computes `c[j] = sum over k < K of a[k] b[k, j]` for `job.tail` columns.
 ///
 /// # Safety
-/// The operands of `job` must hold `K` steps and the columns.
+/// The operands of `job` must hold `K` steps along `k`, and `job.tail` columns.
 #[inline(always)]
 unsafe fn sweep<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let factors: [V; K] = std::array::from_fn(|k| {
             let factor = V::splat(job.a.offset(k as isize * job.a_strides[1]));
@@ -202,14 +211,15 @@ unsafe fn sweep<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// Computes `c[r] = sum over k of a[r, k] b[k]`, where `a` and `b` are adjacent along `k`.
+/// Computes `c[r] = sum over k of a[r, k] b[k]`. The elements of `a` and of `b` must be adjacent
+/// along `k`.
 ///
 /// # Safety
-/// The operands of `job` must hold `R` rows and `k` elements along each.
+/// The operands of `job` must hold `R` rows, with `job.k` elements each.
 #[inline(always)]
 unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     let whole = job.k - job.k % V::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let row = |at: usize| job.a.offset(at as isize * job.a_strides[0]);
         let mut sums = [V::zero(); R];
@@ -234,24 +244,24 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// The versions of the kernels for one instruction set.
+/// Compiles the kernels for one instruction set.
 macro_rules! compiled {
     ($tile_name:ident $sweep_name:ident $dots_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { tile::<V, R, C, MASKED>(job) }
         }
 
         $(#[$feature])?
         unsafe fn $sweep_name<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { sweep::<V, K>(job) }
         }
 
         $(#[$feature])?
         unsafe fn $dots_name<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { dots::<V, R>(job) }
         }
     };
@@ -263,7 +273,7 @@ compiled!(tile_avx2 sweep_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")])
 #[cfg(target_arch = "x86_64")]
 compiled!(tile_avx512 sweep_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
 
-/// The [`Kernels`] of an instruction set.
+/// Collects the compiled kernels of an instruction set as [`Kernels`].
 macro_rules! kernels {
     ($tile:ident $sweep:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
      [$($rows:literal)*], [$($dot_rows:literal)*]) => {

@@ -1,14 +1,15 @@
-//! Copies of squares that turn columns into rows.
+//! Functions that transpose a small square while copying it.
 
 use bnnc_math::approx::Number;
 
-/// Copies a square of side four: `to[i, j] = from[j, i]`. `from` has the column stride `stride`, and `to` the row stride `to_stride`.
+/// Transposes a square of side four while copying it: `to[i, j] = from[j, i]`. `from` has the
+/// column stride `stride`, and `to` has the row stride `to_stride`.
 ///
 /// # Safety
-/// Both must hold the square.
+/// `from` and `to` must hold the square.
 pub unsafe fn transpose_plain<T: Number>(from: *const T, stride: isize, to: *mut T, to_stride: usize) {
     for j in 0..4 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let column = from.offset(j as isize * stride).cast::<[T; 4]>().read();
             for (i, value) in column.into_iter().enumerate() {
@@ -18,10 +19,10 @@ pub unsafe fn transpose_plain<T: Number>(from: *const T, stride: isize, to: *mut
     }
 }
 
-/// Copies a square of side eight.
+/// Transposes a square of side eight while copying it.
 ///
 /// # Safety
-/// The same conditions as for [`transpose_plain`] apply, on a processor with this feature.
+/// The same conditions as for [`transpose_plain`] apply. The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_stride: usize) {
@@ -30,9 +31,10 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
         _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
     for half in 0..2 {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // Columns j and j + 4, rows 4 half .. 4 half + 4.
+            // The vector `j` of each pair holds the columns `j` and `j + 4`, in the rows `4 half ..
+            // 4 half + 4`.
             let pair: [_; 4] = std::array::from_fn(|j| {
                 let column = |at: usize| _mm_loadu_ps(from.offset(at as isize * stride).add(4 * half));
                 _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(column(j)), column(j + 4))
@@ -54,17 +56,17 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
     }
 }
 
-/// Copies a square of side four.
+/// Transposes a square of side four while copying it, with AVX2.
 ///
 /// # Safety
-/// The same conditions as for [`transpose_plain`] apply, on a processor with this feature.
+/// The same conditions as for [`transpose_plain`] apply. The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f64(from: *const f64, stride: isize, to: *mut f64, to_stride: usize) {
     use std::arch::x86_64::{
         _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let column: [_; 4] = std::array::from_fn(|j| _mm256_loadu_pd(from.offset(j as isize * stride)));
         let (a, b) = (

@@ -1,10 +1,11 @@
-//! Vector types of processors, with the operations that product kernels need.
+//! Vector types of processors, with the operations that the kernels of matrix products need.
 //!
-//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must only be called from such a kernel.
+//! Every function is inlined into a kernel that is compiled for the instruction set of the vector.
+//! It must not be called from other code.
 
 use bnnc_math::approx::{Number, Plain};
 
-/// One vector.
+/// One vector of a processor.
 pub trait Vector: Copy {
     /// The type of the elements.
     type Element: Number;
@@ -21,11 +22,12 @@ pub trait Vector: Copy {
     unsafe fn splat(from: *const Self::Element) -> Self;
     /// Loads the elements at `from`.
     unsafe fn load(from: *const Self::Element) -> Self;
-    /// Loads the elements at `from` in the lanes of the mask and zero elsewhere; other elements are not accessed.
+    /// Loads the elements at `from` in the lanes of the mask. The other lanes become zero, and
+    /// their elements are not accessed.
     unsafe fn load_masked(from: *const Self::Element, mask: Self::Mask) -> Self;
-    /// Writes all lanes.
+    /// Writes all lanes to `to`.
     unsafe fn store(self, to: *mut Self::Element);
-    /// Writes the lanes of the mask.
+    /// Writes only the lanes of the mask to `to`.
     unsafe fn store_masked(self, to: *mut Self::Element, mask: Self::Mask);
     /// Computes `self * factor + term`.
     unsafe fn fma(self, factor: Self, term: Self) -> Self;
@@ -34,11 +36,12 @@ pub trait Vector: Copy {
     /// Computes `self - other`.
     unsafe fn sub(self, other: Self) -> Self;
 
-    /// Returns the sum of the lanes. Each step adds one half of the remaining lanes to the other half.
+    /// Returns the sum of the lanes. Each step adds one half of the remaining lanes to the other
+    /// half, so the order of summation is fixed.
     unsafe fn sum(self) -> Self::Element;
 }
 
-/// A vector for any processor, made of scalars.
+/// A vector that any processor supports, made of scalars.
 #[derive(Clone, Copy)]
 pub struct LaneArray<T, const N: usize>([T; N]);
 
@@ -66,19 +69,20 @@ impl<T: Number, const N: usize> Vector for LaneArray<T, N> {
 
     #[inline(always)]
     unsafe fn splat(from: *const T) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         LaneArray([unsafe { from.read() }; N])
     }
 
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         LaneArray(unsafe { from.cast::<[T; N]>().read() })
     }
 
     #[inline(always)]
     unsafe fn load_masked(from: *const T, mask: usize) -> Self {
-        // SAFETY: the caller's promise; lanes beyond the mask are not read.
+        // SAFETY: the caller guarantees that the lanes of the mask are readable. Other lanes are
+        // not read.
         Self::from_fn(|at| {
             if at < mask {
                 unsafe { from.add(at).read() }
@@ -90,14 +94,14 @@ impl<T: Number, const N: usize> Vector for LaneArray<T, N> {
 
     #[inline(always)]
     unsafe fn store(self, to: *mut T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.cast::<[T; N]>().write(self.0) }
     }
 
     #[inline(always)]
     unsafe fn store_masked(self, to: *mut T, mask: usize) {
         for (at, value) in self.0.into_iter().enumerate().take(mask) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { to.add(at).write(value) };
         }
     }
@@ -141,7 +145,7 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             unsafe fn mask(count: usize) -> $mask_type {
-                // SAFETY: called only on a processor with the instruction.
+                // SAFETY: called only on a processor that has the instruction.
                 #[allow(unused_unsafe, reason = "some masks are plain integers")]
                 unsafe {
                     $mask(count)
@@ -150,61 +154,66 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: called only on a processor with the instruction.
+                // SAFETY: called only on a processor that has the instruction.
                 unsafe { x86::$zero() }
             }
 
             #[inline(always)]
             unsafe fn splat(from: *const $element) -> Self {
-                // SAFETY: called only on a processor with the instruction; the caller's promise.
+                // SAFETY: called only on a processor that has the instruction. The caller
+                // guarantees that `from` is readable.
                 unsafe { x86::$splat(from.read()) }
             }
 
             #[inline(always)]
             unsafe fn load(from: *const $element) -> Self {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction. The caller
+                // guarantees that `from` is readable.
                 unsafe { x86::$load(from) }
             }
 
             #[inline(always)]
             unsafe fn load_masked(from: *const $element, mask: $mask_type) -> Self {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction. The caller
+                // guarantees that the lanes of the mask are readable.
                 unsafe { load_masked::$load_masked(mask, from) }
             }
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $element) {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction. The caller
+                // guarantees that `to` is writable.
                 unsafe { x86::$store(to, self) }
             }
 
             #[inline(always)]
             unsafe fn store_masked(self, to: *mut $element, mask: $mask_type) {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction. The caller
+                // guarantees that the lanes of the mask are writable.
                 unsafe { x86::$store_masked(to, mask, self) }
             }
 
             #[inline(always)]
             unsafe fn fma(self, factor: Self, term: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction.
                 unsafe { x86::$fma(self, factor, term) }
             }
 
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction.
                 unsafe { x86::$add(self, other) }
             }
 
             #[inline(always)]
             unsafe fn sub(self, other: Self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction.
                 unsafe { x86::$sub(self, other) }
             }
 
             #[inline(always)]
             unsafe fn sum(self) -> $element {
-                // SAFETY: as above.
+                // SAFETY: called only on a processor that has the instruction.
                 unsafe { $sum(self) }
             }
         }
@@ -219,7 +228,7 @@ mod on_x86 {
     use std::arch::x86_64 as x86;
     use std::arch::x86_64::{__m256, __m256d, __m256i, __m512, __m512d};
 
-    /// Masked loads with a common order of operands.
+    /// Masked loads of all vector types, with the mask as the first argument.
     mod load_masked {
         use super::x86::*;
 
@@ -227,7 +236,7 @@ mod on_x86 {
             ($($name:ident $instruction:ident($mask:ty, $element:ty) -> $vector:ty: |$m:ident, $p:ident| $arguments:tt;)*) => {$(
                 #[inline(always)]
                 pub unsafe fn $name($m: $mask, $p: *const $element) -> $vector {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $instruction $arguments }
                 }
             )*};
@@ -241,7 +250,8 @@ mod on_x86 {
         }
     }
 
-    /// Masks of 256 bits are windows into these arrays.
+    /// A 256-bit mask of `count` lanes is loaded from these arrays, beginning `count` elements
+    /// before the first zero.
     static EDGE_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
     static EDGE_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 

@@ -1,4 +1,4 @@
-//! Hand-written plans, with closures as kernels.
+//! Hand-written plans whose kernels are closures.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub type Kernel = Box<dyn Fn(&KernelArgs) + Send + Sync>;
 
-/// Closures behind the trait of compiled code.
+/// Compiled code for tests: each kernel is a closure.
 pub struct Mock {
     pub kernels: Vec<Kernel>,
     pub reference: bool,
@@ -97,7 +97,8 @@ pub fn artifact(
     }
 }
 
-/// `out[i, j] = factor * x[i, j]` over rows; integers: columns, factor.
+/// A kernel that computes `out[i, j] = factor * x[i, j]` over rows. Its integers are the number of
+/// columns and the factor.
 pub fn scale() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds two buffers of `f64` and two integers.
@@ -114,10 +115,12 @@ pub fn scale() -> Kernel {
     })
 }
 
-/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. The kernel also writes to its scratch memory.
+/// A kernel that computes `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows. Its
+/// integer is the number of columns. It also writes to its scratch memory.
 pub fn sum_and_max() -> Kernel {
     Box::new(|args| {
-        // SAFETY: the plan binds three buffers of `f32` and one integer, and scratch has at least 100 bytes.
+        // SAFETY: the plan binds three buffers of `f32` and one integer. The scratch memory has at
+        // least 100 bytes.
         unsafe {
             assert_eq!(args.scratch as usize % 64, 0);
             args.scratch.write_bytes(1, 100);
@@ -138,10 +141,11 @@ pub fn sum_and_max() -> Kernel {
     })
 }
 
-/// `total += counter`; buffers: an integer counter, a real total.
+/// A kernel that computes `total += counter`. Its buffers are an integer (the counter) and a real
+/// (the total).
 pub fn add_counter() -> Kernel {
     Box::new(|args| {
-        // SAFETY: the plan binds an `i32` and an `f64` scalar.
+        // SAFETY: the plan binds an `i32` scalar and an `f64` scalar.
         unsafe {
             let (counter, total) = (
                 (*args.buffers).cast::<i32>(),
