@@ -1,14 +1,18 @@
-//! A short continuation of a training whose loss has noise: Adam steps on batches of rows, with a learning rate that is high again at the start and
-//! decreases to zero.
+//! A short continuation of a training whose loss has noise. It takes Adam steps on batches of rows.
+//! The learning rate is high again at the start, and decreases to zero.
 //!
-//! The noise of a gradient may hide by how much the loss could still decrease. In this case, a descent on a few fixed draws of the noise finds no
-//! lower loss, but steps with fresh noise do. The learning rate of these steps is large at the start and zero at the end, so that the last parameters
-//! have little noise. The loss at the end is therefore lower than the loss at the start only if the training was too short.
+//! The noise of a gradient may hide how far the loss could still decrease. A descent on a few fixed
+//! draws of the noise then does not find a lower loss, but steps with fresh noise do. The rate of
+//! the last steps is near zero, so the last parameters scatter little. If the loss at the end is
+//! lower than at the start, the training was therefore too short.
 //!
-//! Measured on 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two or three
-//! seeds). The continuations of trainings with 1000 steps gained 0.17 to 0.74 nats per row, those of trainings with 3000 steps 0.05 to 0.18 (wine:
-//! 0.01 to 0.02). All of these are reported, except for one of wine, of which 0.05 nats per row were left. The continuations of trainings with 10,000
-//! steps or more lost 0.005 to 0.08 nats per row.
+//! The continuation was measured on 40 trainings by `vi` of four networks (yacht, energy, concrete
+//! and wine). The trainings had 1000 to 40,000 steps under `schedule = cosine`, with two or three
+//! seeds. After trainings with 1000 steps, the loss fell by 0.17 to 0.74 nats per row in the
+//! continuation. After trainings with 3000 steps, it fell by 0.05 to 0.18 nats per row (wine: 0.01
+//! to 0.02). The test reports all of these trainings except one of wine, whose loss could still
+//! fall by 0.05 nats per row. After trainings with 10,000 steps or more, the loss rose by 0.005 to
+//! 0.08 nats per row.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;
@@ -16,29 +20,32 @@ use bnnc_core::rows;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// The floating-point operations that the steps may take: at most about a tenth of a second.
+/// The maximum number of floating-point operations of all steps together. They take at most about a
+/// tenth of a second.
 pub const OPERATIONS: u64 = 500_000_000;
 
-/// The largest number of steps.
+/// The maximum number of steps.
 pub const MOST: usize = 700;
 
-/// The smallest number of steps that gives a result.
+/// The minimum number of steps. With fewer steps, the continuation is skipped.
 pub const FEWEST: usize = 200;
 
-/// About the fraction of the remaining gain that the steps recover; on the four networks after 3000 steps, it is a tenth to a third.
+/// The fraction of the remaining gain that the steps are assumed to recover. On the four networks
+/// after 3000 steps, they recover a tenth to a third.
 pub const RECOVERED: f64 = 0.2;
 
-/// The largest rate, for parameters of size one.
+/// The learning rate of the first step. It suits parameters whose size is about one.
 const RATE: f64 = 0.01;
 
-/// The decay rates of the means of the gradient and of its square (Kingma and Ba 2015). The second decay is faster than the default of Adam because
-/// there are few steps.
+/// The decay rates of the mean gradient and of the mean squared gradient (Kingma and Ba 2015). The
+/// second mean decays faster than in Adam by default, because the continuation has few steps.
 const DECAYS: [f64; 2] = [0.9, 0.99];
 
-/// Prevents a division by zero.
+/// A small number that prevents a division by zero.
 const LEAST: f64 = 1e-8;
 
-/// Returns the parameters after `noise.len()` steps, each on `batch` rows. The indices in `noise` select the random numbers of the steps.
+/// Returns the parameters after one step for each index in `noise`. The index selects the random
+/// numbers of the step. Each step uses `batch` rows.
 ///
 /// # Errors
 /// Fails if the training fails.

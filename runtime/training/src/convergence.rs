@@ -1,63 +1,76 @@
-//! A test of whether a training has converged: the slope of its loss at the end, compared with the noise.
+//! A test of whether a training has converged. It compares the slope of the loss at the end of the
+//! training with the noise of the loss.
 //!
-//! Time is measured in units of the learning rate: with a tenth of the rate, a step moves the parameters a tenth as far. Over the last fifth of that
-//! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
-//! A decreasing rate lowers the loss by itself, because the iterates scatter less: the part of the loss that is due to scatter is roughly
-//! proportional to the square of the rate and to the number of weights. If the rate decreases, the fit therefore also has the rate and its square as
-//! regressors, and only the additional slope of the line counts.
+//! Time is the sum of the learning rates of the steps, because a step with a tenth of the rate
+//! moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
+//! medians of blocks of losses. Its slope predicts how far the loss would fall in another training
+//! of the same length. A decreasing rate also lowers the loss, because the iterates then scatter
+//! less. The part of the loss that is due to scatter is roughly proportional to the square of the
+//! rate and to the number of weights. If the rate decreases, the fit therefore has the rate and its
+//! square as further regressors, and only the slope of the line counts.
 //!
-//! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
-//! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
-//! trainings under a decreasing rate that are slightly too short.
+//! The constants were chosen on the examples and on 840 trainings for which the best loss is known.
+//! These are trainings of seven models (linear, logistic, Poisson, hierarchical, three networks) by
+//! `map` and `vi`, with 200 to 40,000 steps, three rates, and constant and cosine schedules. The
+//! test does not detect plateaus. It also does not detect trainings under a decreasing rate that
+//! are slightly too short.
 
 use super::descent::dot;
 use super::history::History;
 use bnnc_abi::manifest::RateSchedule;
 
-/// A training counts as not converged if the loss could still fall by more than the largest of three limits: one nat in total, `PER_ROW` nats per
-/// row, and the fall per weight that `laplace` accepts at a maximum, up to `MOST_PER_ROW` per row. The third limit is needed because networks fit
-/// their training rows better and better the longer they are trained.
+/// A training counts as not converged if the loss could still fall by more than the largest of
+/// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
+/// weight. `laplace` accepts the same fall per weight at a maximum. The third limit is needed
+/// because networks fit their training rows better and better the longer they are trained. It is at
+/// most `MOST_PER_ROW` nats per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// If the rate is constant for at least this fraction of the time before it falls, a training counts as unfinished only if the losses at the constant
-/// rate also show a fall.
+/// If the rate is constant for at least this fraction of the time before it decreases, the losses
+/// at the constant rate are tested too. The training then counts as unfinished only if these losses
+/// also show a fall.
 const CONSTANT: f64 = 0.4;
 
-/// Under a falling rate, only the part of the slope that the rate does not explain counts, with two exceptions. The whole slope counts if it predicts
-/// a fall of at least `CLEAR` times the smallest relevant fall and the line reduces the squared residuals by the factor `BETTER`. The whole slope
-/// also counts if the fall per weight is above `STEEP`, because scatter cannot explain such a fall.
+/// Under a decreasing rate, only the part of the slope that the rate does not explain counts, with
+/// two exceptions. First, the whole slope counts if it predicts more than `CLEAR` times the
+/// smallest relevant fall, and if the line leaves less than `BETTER` times the squared residuals
+/// that the rate and its square leave. Second, the whole slope counts if the predicted fall per
+/// weight is above `STEEP`, because scatter cannot explain such a fall.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
 
-/// At a constant rate, a slope counts if it is above this number of standard errors.
+/// At a constant rate, a slope counts if it exceeds its standard error by this factor.
 const ERRORS: f64 = 3.0;
-/// Under a falling rate, a slope counts if it is above this number of standard errors.
+/// Under a decreasing rate, a slope counts if it exceeds its standard error by this factor.
 const MORE_ERRORS: f64 = 4.0;
 
-/// The noise per row above which a slope cannot be detected.
+/// If the standard error of the predicted fall is larger than this number of nats per row, the loss
+/// is too noisy for the test.
 const NOISY: f64 = 0.5;
 
-/// The usual number of blocks of losses to which a line is fitted.
+/// The number of blocks of losses to which a line is fitted, if there are enough losses.
 const BLOCKS: usize = 20;
 /// With fewer blocks of losses than this, no line is fitted.
 const FEWEST: usize = 5;
 
-/// The line is fitted to the losses of this fraction of the time, at the end of the training.
+/// The line is fitted to the losses of the last part of the training, which has this fraction of
+/// the time.
 const LAST: f64 = 0.2;
-/// The same fraction for trainings with fewer than [`FEW`] losses.
+/// The fraction of the time to which the line is fitted if a training has fewer than [`FEW`]
+/// losses.
 const LAST_OF_FEW: f64 = 0.5;
-/// The number of losses below which the larger fraction is used.
+/// A training with fewer losses than this uses [`LAST_OF_FEW`] instead of [`LAST`].
 const FEW: usize = 150;
 
 /// The reason why a training does not count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfinished {
-    /// Another training of the same length would lower the loss by about this amount.
+    /// Another training of the same length would lower the loss by about this number of nats.
     Falling(f64),
-    /// The noise of the loss hides changes of this size.
+    /// The noise of the loss would hide a fall of this number of nats.
     Noisy(f64),
 }
 
@@ -66,43 +79,50 @@ pub enum Unfinished {
 pub struct TrainingSize {
     /// The number of weights of the model.
     pub weights: usize,
-    /// The number of parameters that the optimiser moves: two per weight for a mean-field posterior, many more for a joint family.
+    /// The number of parameters that the optimiser moves. This is two per weight for a mean-field
+    /// posterior, and many more for a joint family.
     pub moved: usize,
     /// The number of training rows.
     pub rows: usize,
 }
 
-/// Returns the smallest difference of losses that matters, for these numbers of weights and rows.
+/// Returns the smallest fall of the loss that is relevant for these numbers of weights and rows, in
+/// nats.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     let of_weights = (PER_WEIGHT * weights as f64).min(MOST_PER_ROW * rows);
     of_weights.max(PER_ROW * rows).max(1.0)
 }
 
-/// A block of losses.
+/// A block of consecutive losses, summarised by their median.
 struct Block {
     loss: f64,
-    /// The time at the middle of the block, from 0 to 1, where time is measured in units of the learning rate.
+    /// The time at the middle of the block. The whole training takes the time 1; the time of a step
+    /// is proportional to its learning rate.
     time: f64,
-    /// The learning rate as a fraction of the rate at the start.
+    /// The mean learning rate in the block, as a fraction of the rate at the start.
     rate: f64,
 }
 
-/// Returns the evidence that a complete training has not converged, if there is any.
+/// Returns the evidence that a complete training has not converged, or `None` if the losses do not
+/// show it.
 pub fn unfinished(history: &History, schedule: RateSchedule, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
-    // Every trained parameter scatters. A weight with a mean and a standard deviation counts as one parameter.
+    // Every trained parameter scatters. A weight that has a mean and a standard deviation counts
+    // once.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
-        // While the rate was constant, the scatter of the iterates was constant too, so the losses of this part must also decrease.
+        // While the rate was constant, the scatter of the iterates was constant too. Scatter
+        // therefore does not explain a fall of these losses, and they must also show one.
         Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Returns the time at which the rate of a training begins to fall, if it was constant for long before.
+/// Returns the time at which the rate begins to decrease, or `None` unless it was constant for at
+/// least [`CONSTANT`] of the time before.
 fn constant(count: usize, schedule: RateSchedule) -> Option<f64> {
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
@@ -111,7 +131,8 @@ fn constant(count: usize, schedule: RateSchedule) -> Option<f64> {
     (CONSTANT..1.0).contains(&end).then_some(end)
 }
 
-/// Tests whether the blocks show a falling loss. `least` is the smallest fall that counts, and `steep` the smallest fall that scatter cannot explain.
+/// Tests whether the blocks show a falling loss. `least` is the smallest relevant fall. `steep` is
+/// the smallest fall that scatter cannot explain.
 fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Unfinished> {
     let of = |part: fn(&Block) -> f64| -> Vec<f64> { blocks.iter().map(part).collect() };
     let (times, rates, losses) = (of(|b| b.time), of(|b| b.rate), of(|b| b.loss));
@@ -135,13 +156,14 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // If the two estimates of the fall differ much, the scatter is not proportional to the square of the rate.
+    // If the slope that the rate does not explain is more than twice the whole slope, the scatter
+    // is not proportional to the square of the rate, and the slope does not count.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// Returns the blocks of the last part of a training up to the time `end`.
+/// Divides the last part of a training, which ends at the time `end`, into blocks.
 fn blocks(losses: &[f64], schedule: RateSchedule, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
@@ -190,19 +212,21 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// A least-squares fit of a line to losses, together with other functions of the block.
+/// A least-squares fit to the losses of blocks. The regressors are the time and some other
+/// functions of the block.
 struct Line {
     slope: f64,
     /// The standard error of the slope.
     error: f64,
-    /// The sums of squared residuals of a fit with the line and of a fit without it.
+    /// The sum of squared residuals of the fit, and the sum for a fit without the time.
     residual: f64,
     without: f64,
 }
 
 impl Line {
     fn new(times: &[f64], losses: &[f64], others: &[Vec<f64>]) -> Option<Line> {
-        // Gram-Schmidt: the components of times and losses that are orthogonal to the other functions.
+        // Gram-Schmidt: computes the components of the times and the losses that are orthogonal to
+        // the other regressors.
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(others.len());
         for other in others {
             let mut left = beside(other, &basis);
@@ -232,7 +256,7 @@ impl Line {
     }
 }
 
-/// Returns the component of a vector that is orthogonal to an orthonormal basis.
+/// Returns the component of a vector that is orthogonal to all vectors of an orthonormal basis.
 fn beside(vector: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut left = vector.to_vec();
     for axis in basis {
@@ -257,7 +281,8 @@ mod tests {
         }
     }
 
-    /// Returns the losses of a training of 1000 epochs: a function of the completed fraction, plus normal noise.
+    /// Returns the losses of a training of 1000 epochs. A loss is a function of the completed
+    /// fraction of the training, plus normal noise.
     fn history(noise: f64, loss: impl Fn(f64) -> f64) -> History {
         let mut history = History::new(1, 1000);
         for epoch in 0..1000 {
@@ -274,12 +299,13 @@ mod tests {
         else {
             panic!("the loss falls");
         };
-        // The noise has the variance 25, and a median of 10 losses has 0.14 times this variance. The slope of a line through 20 medians, over a time
-        // of 0.2, therefore has a standard error of 7.
+        // The noise of a loss has the variance 25. A median of 10 losses has 0.14 times this
+        // variance. The line is fitted to 20 medians over a time of 0.2, so its slope has a
+        // standard error of 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, RateSchedule::Constant, size(3, 100)), None);
-        // A slope below the noise is not detected, and a fall of less than a nat does not matter.
+        // A slope below the noise is not detected. A fall of less than one nat is not relevant.
         assert_eq!(
             unfinished(
                 &history(0.0, |done| -0.9 * done),

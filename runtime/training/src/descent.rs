@@ -1,30 +1,37 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989). Short descents test whether a point is a minimum.
 //!
-//! A step goes along the negative gradient, scaled by the curvature along the previous steps. If necessary, the step is shortened until the value
-//! falls in proportion to the length of the step (Armijo 1966). A pair of a step and a gradient change is left out if its curvature is not positive.
-//! No step moves an argument by more than `LONGEST`, so that the descent stays in the basin where it began.
+//! A step goes along the negative gradient, scaled by the curvature along the previous steps. If
+//! necessary, the step is shortened until the value falls in proportion to the length of the step
+//! (Armijo 1966). L-BFGS stores pairs of a step and the gradient change along it; a pair without
+//! positive curvature is left out. No step moves an argument by more than `LONGEST`, so that the
+//! descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 
-/// The number of pairs of steps and gradient changes from which the curvature is estimated.
+/// The number of stored pairs of a step and a gradient change. The curvature is estimated from
+/// these pairs.
 const PAIRS: usize = 20;
 
-/// The length of the first step, for which no curvature is known. The length of a step is its largest change of an argument. If no curvature is known
-/// for later steps either, the length doubles with each step.
+/// The length of the first step, whose direction is the gradient. The length of a step is the
+/// largest change of an argument. As long as no pair with positive curvature is stored, the length
+/// doubles with each step.
 const FIRST: f64 = 1e-3;
-/// The largest length of a step.
+/// The maximum length of a step.
 const LONGEST: f64 = 1.0;
 
-/// A step must achieve at least this fraction of the decrease that the slope predicts.
+/// A step is accepted only if the value decreases by at least this fraction of the decrease that
+/// the slope predicts.
 const ARMIJO: f64 = 1e-4;
-/// The length of a step that does not achieve this decrease is multiplied by this factor.
+/// A step that is not accepted is shortened by this factor.
 const SHORTER: f64 = 0.3;
 
-/// The number of steps over which the value must decrease by less than the tolerance before a descent counts as settled. The predicted decrease of a
-/// step of the largest length must also be below the tolerance, because in a narrow valley steps are short even where the gradient is large.
+/// A descent counts as settled if the value has decreased by less than the tolerance over this
+/// number of steps. The slope must also predict a decrease below the tolerance for a step of the
+/// largest length, because in a narrow valley steps are short even where the gradient is large.
 const SETTLED: usize = 10;
 
-/// A pair is left out if the cosine between its step and its gradient change is below this value.
+/// A pair is left out if the cosine of the angle between its step and its gradient change is below
+/// this value.
 const CURVED: f64 = 1e-10;
 
 /// Returns the number of reals that a descent with this number of arguments allocates.
@@ -32,22 +39,25 @@ pub const fn numbers(arguments: usize) -> usize {
     (2 * PAIRS + 8) * arguments
 }
 
-/// A value with its gradient, as a function of arguments: `(point, gradient) -> value`.
+/// A function that computes a value and its gradient: `(point, gradient) -> value`.
 pub type ObjectiveFn<'a> = dyn FnMut(&[f64], &mut [f64]) -> Result<f64, Stop> + 'a;
 
-/// The end of a descent.
+/// The result of a descent.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// The arguments.
+    /// The arguments at the end of the descent.
     pub point: Vec<f64>,
-    /// The fall of the value.
+    /// The decrease of the value from the start to the end.
     pub fall: f64,
-    /// True if the value cannot fall by more than the tolerance.
+    /// True if the descent has settled, so that the value cannot decrease by more than the
+    /// tolerance.
     pub is_settled: bool,
 }
 
-/// Descends from a point, with at most `evaluations` evaluations of the function, until the descent has settled: the total fall of ten steps and the
-/// slope in each argument are below `tolerance`. Returns `None` if the first value is not finite. A step does not allocate.
+/// Descends from a point until the descent has settled, with at most `evaluations` evaluations of
+/// the function. The descent has settled if the value decreased by less than `tolerance` over ten
+/// steps, and if the slope in each argument is below `tolerance`. Returns `None` if the value or
+/// the gradient at the start is not finite. A step does not allocate memory.
 ///
 /// # Errors
 /// Returns the errors of the function.
@@ -66,7 +76,7 @@ pub fn descend(
     let mut pairs = Pairs::new(start.len());
     let mut step = vec![0.0; start.len()];
     let (mut left, mut bare) = (evaluations.saturating_sub(1), FIRST);
-    // The values before the last steps, in a ring buffer.
+    // A ring buffer of the values before the last steps.
     let (mut values, mut steps) = ([f64::INFINITY; SETTLED], 0);
     let mut is_settled = largest(&at.gradient) == 0.0;
     while left > 0 && !is_settled {
@@ -82,10 +92,12 @@ pub fn descend(
             steps += 1;
             is_settled = is_flat && before - at.value < tolerance;
         } else if pairs.count > 0 {
-            // The curvature was measured at earlier points, so one step along the gradient, without the curvature, is tried.
+            // The stored curvature belongs to earlier points and may be wrong here. The pairs are
+            // dropped, and one step along the gradient is tried.
             (pairs.count, bare) = (0, FIRST);
         } else {
-            // Rounding errors stop the descent. The last point is a minimum if no step could lower the value by more than the tolerance.
+            // Rounding errors prevent any further decrease. The last point counts as a minimum if
+            // the slope predicts less than the tolerance for the longest step.
             is_settled = is_flat;
             break;
         }
@@ -97,7 +109,7 @@ pub fn descend(
     }))
 }
 
-/// A point of a descent.
+/// A point of a descent, with its value and its gradient.
 struct At {
     point: Vec<f64>,
     gradient: Vec<f64>,
@@ -123,7 +135,8 @@ impl At {
     }
 }
 
-/// Searches along a step for the first point whose value is low enough. Returns false if the evaluations are used up before such a point is found.
+/// Shortens a step until the value at its end is low enough. Returns false if the step becomes too
+/// short or the evaluations are used up before that.
 fn search(
     function: &mut ObjectiveFn<'_>,
     (at, next): (&At, &mut At),
@@ -146,13 +159,13 @@ fn search(
     Ok(false)
 }
 
-/// The last steps with the changes of the gradient along them, in a ring buffer.
+/// A ring buffer of the last steps, with the change of the gradient along each step.
 struct Pairs {
     steps: Vec<Vec<f64>>,
     changes: Vec<Vec<f64>>,
-    /// The inner products of the steps and the changes.
+    /// For each pair, the inner product of the step and the gradient change.
     curvatures: [f64; PAIRS],
-    /// The number of pairs, and the index of the next one.
+    /// The number of pairs, and the index at which the next pair is stored.
     count: usize,
     next: usize,
 }
@@ -168,13 +181,13 @@ impl Pairs {
         }
     }
 
-    /// Returns the index of a pair, counted back from the last.
+    /// Returns the index of a pair. `back` counts from the last pair, which has 0.
     fn place(&self, back: usize) -> usize {
         (self.next + PAIRS - 1 - back) % PAIRS
     }
 
-    /// Computes the next step before it is shortened, by the two-loop recursion over the pairs. `bare` is the length of the step if there are no
-    /// pairs.
+    /// Computes the next step, before it is shortened, by the two-loop recursion over the pairs.
+    /// Without pairs, the step goes along the negative gradient and has the length `bare`.
     fn direction(&self, gradient: &[f64], bare: f64, step: &mut [f64]) {
         step.iter_mut()
             .zip(gradient)
@@ -202,7 +215,8 @@ impl Pairs {
         }
     }
 
-    /// Adds the pair of two consecutive points, if the curvature between them is positive.
+    /// Stores the pair of the step between two consecutive points and the gradient change, if its
+    /// curvature is positive.
     fn remember(&mut self, from: &At, to: &At) {
         let at = self.next;
         subtract(&to.point, &from.point, &mut self.steps[at]);
@@ -214,7 +228,7 @@ impl Pairs {
             self.next = (at + 1) % PAIRS;
             self.count = (self.count + 1).min(PAIRS);
         } else if self.count == PAIRS {
-            // The oldest pair was overwritten.
+            // The new pair is dropped. It overwrote the oldest pair, so one pair fewer is left.
             self.count -= 1;
         }
     }
@@ -258,21 +272,22 @@ mod tests {
 
     #[test]
     fn the_minimum_of_a_narrow_valley_is_found() {
-        // Rosenbrock's function has its minimum 0 at (1, 1), at the end of a curved valley.
+        // The minimum of Rosenbrock's function is 0 at (1, 1), at the end of a curved valley.
         let found = end(&[-1.2, 1.0], (200, 1e-12), |p| {
             let (a, b) = (1.0 - p[0], p[1] - p[0] * p[0]);
             let slope = vec![-2.0 * a - 400.0 * p[0] * b, 200.0 * b];
             (a * a + 100.0 * b * b, slope)
         });
         assert!(found.is_settled, "{found:?}");
-        // The value at the start is 2.2^2 + 100 0.44^2.
+        // The value at the start (-1.2, 1) is 2.2^2 + 100 0.44^2 = 24.2.
         assert!((found.fall - 24.2).abs() < 1e-9, "{found:?}");
         assert!((found.point[0] - 1.0).abs() < 1e-4, "{found:?}");
     }
 
     #[test]
     fn a_value_without_a_minimum_falls_until_the_end() {
-        // The density of three normal values around 0 with the scale e^u has its maximum at infinity, u -> -inf.
+        // The joint density of a log scale u and three normal values with the scale e^u has its
+        // maximum at infinity, for u -> -inf.
         let found = end(&[-3.0, 0.01, -0.02, 0.03], (200, 1e-3), |p| {
             let precision = (-2.0 * p[0]).exp();
             let squares: f64 = p[1..].iter().map(|x| x * x * precision).sum();

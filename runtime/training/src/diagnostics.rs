@@ -1,4 +1,4 @@
-//! The diagnostics of training.
+//! The diagnostics of the training crate.
 
 pub mod iterates;
 pub mod losses;

@@ -1,7 +1,8 @@
-//! Finds maxima at an end of the range of a parameter.
+//! Finds parameters whose maximum is at an end of their range.
 //!
-//! On the unconstrained scale, such a maximum does not exist: the loss is flat towards the end of the range and increases in the other direction. If
-//! the maximum is inside the range, the loss increases on both sides of it, even close to an end.
+//! Such a maximum does not exist on the unconstrained scale: the loss is flat towards the end of
+//! the range, and increases in the other direction. A maximum inside the range is different, even
+//! close to an end: the loss increases in both directions.
 
 use super::Task;
 use super::maximum::declared;
@@ -13,17 +14,21 @@ use bnnc_base::support::Support;
 use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
-/// The length of a step on the unconstrained scale. Such a step changes a positive parameter by a factor of 55.
+/// The length of one step on the unconstrained scale. It changes a positive parameter by a factor
+/// of 55, which is `exp(4)`.
 const STEP: f64 = 4.0;
-/// The largest number of steps away from an end. Together, they cover distances from 10^-8 of the interval to the whole interval.
+/// The maximum number of steps away from an end. Together, the steps cover distances from 10^-8 of
+/// the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
-/// The largest difference at which two losses count as equal.
+/// Two losses count as equal if they differ by less than this number of nats.
 const FLAT: f64 = 0.05;
-/// The smallest relevant increase of the loss. An increase by 1 makes a value less probable by a factor of `e`.
+/// The smallest increase of the loss that is relevant, in nats. An increase by 1 makes a value less
+/// probable by a factor of `e`.
 const RISE: f64 = 1.0;
-/// A value may be at an end if its distance from the end is below this fraction of a bounded interval.
+/// A value may be at an end of a bounded interval if its distance from the end is below this
+/// fraction of the interval.
 const NEAR: f64 = 0.05;
-/// The number of losses computed for each element.
+/// The number of losses that the test computes for each element.
 const LOSSES: usize = 1 + STEPS_AWAY;
 
 /// A parameter whose maximum is at an end of its range.
@@ -35,7 +40,7 @@ pub struct AtEnd {
     pub end: f64,
 }
 
-/// An element of a parameter that may be at an end.
+/// An element of a parameter that may have its maximum at an end.
 struct Candidate {
     found: AtEnd,
     /// The index of the element among the arguments.
@@ -44,7 +49,8 @@ struct Candidate {
     closer: f64,
 }
 
-/// Returns the elements of parameters whose maximum is at an end of their range. Only as many elements are tested as the budget of losses allows.
+/// Returns the elements of parameters whose maximum is at an end of their range. The budget of
+/// `losses` limits the number of elements that are tested.
 ///
 /// # Errors
 /// Fails only because of a bug in the machine.
@@ -74,7 +80,8 @@ pub fn at_ends(
         }
         let mut rises = false;
         for steps in 1..=STEPS_AWAY {
-            // The loss is not finite if the model cannot be computed at this value.
+            // If the model cannot be computed at this value, the loss is not finite. A loss of NaN
+            // does not count as a rise.
             rises = rises || moved(candidate.place, -candidate.closer * steps as f64)? > RISE;
         }
         if rises {
@@ -141,7 +148,8 @@ fn candidates(
     Ok(found)
 }
 
-/// Returns the site of a state and the interval of its elements, if the interval has an end.
+/// Returns the site of a state, and the interval of its elements. Returns `None` if the interval
+/// does not have an end.
 fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
     let site = state.rsplit_once('/').map_or(state, |(site, _)| site);
     let report = infer.reports.iter().find(|report| report.name == site)?;

@@ -1,18 +1,25 @@
-//! Estimates how much the loss of a training could still fall if the loss has noise, as in variational inference and with random masks (dropout).
+//! Estimates how much the loss of a training could still decrease. This module is for losses with
+//! noise, as in variational inference and with random masks (dropout).
 //!
-//! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function. A descent on it in double precision continues
-//! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The decrease
-//! of this mean alone is not conclusive, because its minimum depends on the draws. Instead, two bounds of the remaining gain are computed (Mak,
-//! Morton and Wood 1999). The lower bound is the decrease of the mean over draws that the descent did not use, minus its error. The upper bound
-//! exists only if the descent has settled. It is the decrease of the mean loss over the descent's own draws. It is an upper bound because, on
-//! average, the minimum of such a mean is below the loss of the best parameters.
+//! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function
+//! of the parameters. A descent on this function in double precision continues from the end of the
+//! training (common random numbers; the sample average approximation of Kleywegt, Shapiro and
+//! Homem-de-Mello 2002). The decrease of this function alone is not conclusive, because its minimum
+//! depends on the draws. Instead, a lower and an upper bound of the remaining gain are computed
+//! (Mak, Morton and Wood 1999). The lower bound uses draws that the descent did not use: it is the
+//! decrease of the mean over these draws, minus the error of this mean. The upper bound is the
+//! decrease of the mean over the descent's own draws, if the descent has settled. It is an upper
+//! bound because, on average, the minimum of such a mean is below the loss of the best parameters.
 //!
-//! A network has more weights than there are draws, so a descent that settles overfits the draws. Descents that stop early are therefore tried too.
-//! The noise of the gradient may hide the remaining gain, as in a network after some thousand steps under a decreasing rate. The descents then do not
-//! find a lower loss, but a `continuation` of the training does.
+//! A network has more weights than there are draws, so a descent that settles overfits the draws.
+//! Shorter descents are therefore tried too. The noise of the gradient may hide the remaining gain,
+//! for example in a network after a few thousand steps under a decreasing rate. The descents then
+//! do not find a lower loss, but a `continuation` of the training does.
 //!
-//! Measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic, Poisson, hierarchical, a network of 402 weights; ten seeds). All
-//! 300 trainings of 100 to 400 steps were reported, and none of the 100 with their default length or the settings of the yacht example.
+//! The test was measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic,
+//! Poisson, hierarchical, a network of 402 weights; ten seeds). It reported all 300 trainings of
+//! 100 to 400 steps. It did not report any of the 100 trainings with the default length or with the
+//! settings of the yacht example.
 
 use super::continuation;
 use super::descent::{descend, numbers as descending};
@@ -27,33 +34,37 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
 
-/// The largest and the smallest number of draws of the noise in the mean that is minimised.
+/// A descent minimises a mean over at most this number of draws of the noise, and over at least
+/// `FEWEST_DRAWS`.
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number that a small budget does not
-/// reduce, because it reduces the draws instead; and the smallest number that gives a result.
+/// The longest descent computes at most `MOST` losses, each of which is a mean over the draws. A
+/// small budget reduces the number of draws first, so that `WANTED` losses remain. A budget for
+/// fewer than `FEWEST` losses does not give a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// The ratios of the number of losses of the longest descent to the numbers of the other descents.
+/// Shorter descents than the longest one are tried. Their numbers of losses are the number of the
+/// longest descent, divided by these factors.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The largest and the smallest number of draws with which the ends of the descents are compared with their start.
+/// The ends of the descents are compared with their start on at most this number of further draws,
+/// and on at least `FEWEST_HELD`.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
-/// The budget of floating-point operations for the descents, which take about a fifth of a second.
+/// The budget of floating-point operations for all descents. They take about a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
-/// The number of standard errors above which a difference is significant.
+/// A difference is significant if it exceeds its standard error by this factor.
 const ERRORS: f64 = 3.0;
 
-/// The fraction of the smallest relevant fall below which a fall is negligible.
+/// A decrease below this fraction of the smallest relevant decrease is negligible.
 const NOTHING: f64 = 0.01;
 
-/// The affordable numbers of draws and losses.
+/// The numbers of draws and losses that a budget allows.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     draws: usize,
@@ -62,10 +73,11 @@ struct Budget {
 }
 
 impl Budget {
-    /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if the budget is too small.
+    /// Divides a budget of `runs` losses, each of `samples` draws. Returns `None` if the budget is
+    /// too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
-        // Together, the shorter descents need seven eighths of the losses of the longest descent.
+        // The shorter descents together need seven eighths of the losses of the longest descent.
         let left = runs.saturating_sub((2 + EARLIER.len()) * held) / 2;
         let [least, most] = [FEWEST_DRAWS, DRAWS].map(|draws| draws.div_ceil(samples));
         let draws = (left / WANTED).clamp(least, most);
@@ -78,11 +90,12 @@ impl Budget {
 /// Returns the number of reals that the descents allocate in addition to their machine and rows.
 pub fn numbers(infer: &InferenceBlock, rows: usize) -> usize {
     let moved = infer.cost.variational_parameters;
-    // Two indices of rows take as many bytes as a real.
+    // Two row indices take as many bytes as one real.
     descending(moved) + (EARLIER.len() + 2) * moved + rows.div_ceil(2)
 }
 
-/// Descends from the parameters of a finished training whose loss has noise. Returns `None` if the budget is too small.
+/// Tests by descents how far the loss can fall below the loss of a finished training. The loss must
+/// have noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -144,17 +157,19 @@ pub fn descent(
     }))
 }
 
-/// The difference of a loss from the loss at the start.
+/// The decrease of a loss from the start of a descent to its end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gain {
     mean: f64,
     error: f64,
-    /// The lower confidence limit of the mean gain: the larger of the limits with and without a cap on large gains.
+    /// The lower confidence limit of the mean gain. It is the larger of two limits, one with a cap
+    /// on large gains and one without.
     least: f64,
 }
 
 impl Gain {
-    /// Returns the gain from pairs of losses before and after a descent. The two losses of a pair have the same noise.
+    /// Computes the gain from pairs of losses before and after a descent. The two losses of a pair
+    /// have the same noise.
     fn new(before: &[f64], after: &[f64]) -> Gain {
         let mut gains: Vec<f64> = before
             .iter()
@@ -163,8 +178,8 @@ impl Gain {
             .collect();
         let LossEstimate { loss: mean, error } = LossEstimate::of(&gains);
         gains.sort_by(f64::total_cmp);
-        // Large gains are capped. The mean of capped gains is at most the mean of the gains, and its standard error is much smaller if a few gains
-        // are huge.
+        // Large gains are capped. The mean of the capped gains is at most the mean of the gains. If
+        // a few gains are huge, its standard error is much smaller.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = LossEstimate::of(&gains);
@@ -173,7 +188,7 @@ impl Gain {
     }
 }
 
-/// Returns the losses at a point, one for each index of the noise.
+/// Returns the losses at a point, one for each index of the noise in `noise`.
 fn losses(surface: &mut Surface, point: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let mut slope = vec![0.0; point.len()];
     let losses = noise.map(|number| Ok(surface.add(point, number, &mut slope)?));

@@ -1,27 +1,30 @@
-//! The losses of a training, in bounded memory.
+//! The losses of a training, stored in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
-/// The largest number of losses that are kept. A figure of a report is about 600 points wide.
+/// The maximum number of losses that are kept. More are not needed, because a figure of a report is
+/// about 600 points wide.
 const MOST: usize = 2048;
 
-/// The mean losses of consecutive parts of a training. All parts have the same length.
+/// The mean losses of consecutive parts of a training. All of these parts have the same length.
 ///
-/// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, neighbouring parts are merged in pairs, so that the memory
-/// does not depend on the length of the training.
+/// At first, a part is an epoch or a fraction of it. When `MOST` parts are stored and another
+/// follows, neighbouring parts are merged in pairs. The memory therefore does not depend on the
+/// length of the training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     means: Vec<f64>,
-    /// The number of parts of an epoch. The loss of each part is added separately.
+    /// The number of losses that are added per epoch.
     pieces: usize,
-    /// The number of added losses in each mean.
+    /// The number of added losses in each stored mean.
     width: usize,
-    /// The sum and the number of the losses that are not in a mean yet.
+    /// The sum and the number of the losses that are not part of a stored mean yet.
     pending: (f64, usize),
 }
 
 impl History {
-    /// Returns an empty history of at most `losses` losses, `pieces` per epoch.
+    /// Returns an empty history for a training with `pieces` losses per epoch and `losses` losses
+    /// in total.
     pub fn new(pieces: usize, losses: usize) -> History {
         History {
             means: Vec::with_capacity(losses.clamp(1, MOST)),
@@ -48,7 +51,7 @@ impl History {
         self.pending = (0.0, 0);
     }
 
-    /// Merges neighbouring means in pairs.
+    /// Merges neighbouring means in pairs, so that half as many remain.
     fn merge(&mut self) {
         let half = self.means.len() / 2;
         for at in 0..half {
@@ -63,12 +66,13 @@ impl History {
         &self.means
     }
 
-    /// Returns the number of epochs, or the fraction of one, that each mean covers.
+    /// Returns the number of epochs that each mean covers. It may be a fraction.
     pub fn epochs_each(&self) -> f64 {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// Returns the mean history of several trainings. A training that ended early contributes only to the epochs that it completed.
+    /// Returns the mean of the histories of several trainings. A training that ended early
+    /// contributes only to the epochs that it completed.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
         let widest = all.iter().map(|history| history.width).max().unwrap_or(1);
@@ -94,7 +98,7 @@ impl History {
     }
 }
 
-/// The losses of the validation rows over a training.
+/// The losses of the validation rows during a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationCurve {
     /// The number of epochs from one loss to the next.
@@ -102,11 +106,13 @@ pub struct ValidationCurve {
     history: History,
 }
 
-/// A curve has at least this number of losses, if the training has at least this number of epochs.
+/// The number of losses of a curve for a long training. If the training has fewer epochs, the curve
+/// has one loss per epoch.
 const POINTS: usize = 100;
 
 impl ValidationCurve {
-    /// Returns an empty curve for a training of `epochs` epochs, with a loss after each epoch (`of_each`) or about a hundred losses.
+    /// Returns an empty curve for a training of `epochs` epochs. The curve will have a loss after
+    /// each epoch if `of_each` is true, and otherwise about a hundred losses.
     pub fn new(epochs: usize, of_each: bool) -> ValidationCurve {
         let every = if of_each { 1 } else { (epochs / POINTS).max(1) };
         ValidationCurve {
@@ -115,27 +121,27 @@ impl ValidationCurve {
         }
     }
 
-    /// Returns whether the curve has a loss after this epoch, counted from 1.
+    /// Returns whether a loss belongs to the curve after this epoch. Epochs are counted from 1.
     pub fn is_due(&self, epoch: usize) -> bool {
         epoch.is_multiple_of(self.every)
     }
 
-    /// Adds the next loss.
+    /// Adds the loss after the next epoch that is due.
     pub fn push(&mut self, loss: f64) {
         self.history.push(loss);
     }
 
-    /// Returns the losses with their epochs.
+    /// Returns pairs of an epoch and the loss after it.
     pub fn points(&self) -> Vec<(f64, f64)> {
         let each = self.history.epochs_each();
         let means = self.history.means().iter().enumerate();
-        // A loss is assigned to the end of its epoch. A merged loss is assigned to the mean of the ends of its
-        // epochs.
+        // A single loss belongs to the end of its epoch. A mean of several losses belongs to the
+        // mean of the ends of their epochs.
         let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }
 
-    /// Returns the mean curve of trainings of the same length.
+    /// Returns the mean of the curves of trainings with the same length.
     pub fn average<'a>(curves: impl Iterator<Item = &'a ValidationCurve>) -> Option<ValidationCurve> {
         let all: Vec<&ValidationCurve> = curves.collect();
         Some(ValidationCurve {
@@ -157,7 +163,7 @@ mod tests {
         }
         assert!(history.means.capacity() <= MOST, "{}", history.means.capacity());
         assert_eq!(history.epochs_each(), 64.0);
-        // The mean of 0, 1, .. 63, and of the next 64 numbers.
+        // The first mean is of the numbers 0 to 63, and the second mean of the next 64 numbers.
         assert_eq!(&history.means()[..2], &[31.5, 95.5]);
         assert_eq!(history.means().len(), 100_000 / 64);
     }

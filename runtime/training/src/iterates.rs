@@ -1,4 +1,4 @@
-//! Posteriors from the iterates of a training.
+//! Posteriors that are built from the iterates of a training.
 
 pub mod gaussian;
 pub mod memory;
@@ -19,33 +19,38 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use taken::{Iterated, Taken};
 
-/// The collected iterates, as used by predictions and later inference blocks.
+/// The result of collecting iterates. Predictions and later inference blocks use it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
-    /// The last training; for an ensemble, the average of its members.
+    /// The last training. For an ensemble, the average of the trainings of its members.
     pub fitted: TrainingResult,
     /// The states for predictions. States that the training changes have the shape `[draws, ..]`; the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub draws: usize,
-    /// The states for inference blocks that start from this one: the mean of the iterates, or the first member.
+    /// The states from which a later inference block starts: the mean of the iterates, or the first
+    /// member.
     pub mean: Arc<StateValues>,
-    /// The variance over the iterates, for each element of the states that the training changes; empty if not needed.
+    /// The variance over the iterates, for each element of the states that the training changes.
+    /// Empty if variances are not needed.
     pub variances: Arc<StateValues>,
     /// The states of each member of an ensemble.
     pub members: Vec<Arc<StateValues>>,
     /// The summaries of the trainings.
     pub trainings: Vec<TrainingSummary>,
-    /// The number of iterates taken, and the number of deviations in the covariance; zeros for an ensemble.
+    /// The number of iterates, and the number of deviations in the covariance. Both are zero for an
+    /// ensemble.
     pub iterates: (usize, usize),
-    /// The estimated ratio of the variances of the Gaussian over iterates to the posterior variances; `None` if it is not known.
+    /// The estimated ratio of the variances of the Gaussian over iterates to the posterior
+    /// variances, or `None` if it was not estimated.
     #[serde(default)]
     pub breadth: Option<f64>,
-    /// The parameter whose Gaussian is narrowest relative to the posterior, with an upper bound on the ratio of its variance to the posterior
-    /// variance.
+    /// The parameter whose Gaussian is narrowest relative to the posterior. The number is an upper
+    /// bound on the ratio of its variance to the posterior variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
-    /// The largest ratio of the variances of the members of an ensemble to the posterior variances, if the members agree in all parameters.
+    /// The largest ratio of the variances of the members of an ensemble to the posterior variances.
+    /// `None` if the members do not agree in all parameters.
     #[serde(default)]
     pub agreement: Option<f64>,
 }
@@ -53,7 +58,7 @@ pub struct Collected {
 /// The summary of one training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainingSummary {
-    /// The seed of the training's start and shuffles. `map` with this seed finds the same point.
+    /// The seed of the start and of the shuffles. `map` with this seed finds the same point.
     pub seed: u64,
     /// The loss of the last epoch.
     pub loss: f64,
@@ -66,7 +71,8 @@ pub struct TrainingSummary {
 }
 
 impl Collected {
-    /// Restores the positions from the folder of a run. Only the data that predictions need are restored.
+    /// Restores the collected iterates from the folder of a run. Only the data that predictions
+    /// need are restored.
     pub fn restored(values: &StateValues, draws: usize) -> Collected {
         let values = Arc::new(values.clone());
         Collected {
@@ -98,7 +104,7 @@ impl TrainingSummary {
     }
 }
 
-/// Returns the trained states with their sizes.
+/// Returns the name of each trained state, with its number of elements.
 pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str, usize)> {
     let is_moved = |state: &&State| names.contains(&state.name);
     let states = infer.states.iter().filter(is_moved);
@@ -107,7 +113,8 @@ pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str
         .collect()
 }
 
-/// Returns the posterior from the iterates of one training, or from the iterates of an earlier inference block.
+/// Returns the posterior from the iterates of a new training, or from the iterates of an earlier
+/// inference block.
 ///
 /// # Errors
 /// Fails if the training fails, or if there are fewer iterates than the covariance needs.
@@ -192,7 +199,7 @@ struct Collector<'a> {
     /// The number of epochs of the training.
     epochs: usize,
     moved: &'a [(&'a str, usize)],
-    /// The trained states at one iterate.
+    /// The values of the trained states at one iterate.
     iterate: Vec<f64>,
     taken: Taken,
 }
@@ -226,7 +233,8 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// Uses the iterates of an earlier inference block, and its values of the states that the training does not change, instead of a new training.
+/// Returns the posterior from the iterates of an earlier inference block, without a new training.
+/// States that the training does not change have their values from that block.
 ///
 /// # Errors
 /// Fails if the two inference blocks have different states, which is a bug.
@@ -275,12 +283,13 @@ fn taken_before(
     })
 }
 
-/// Returns the key of the draws.
+/// Returns the key of the random numbers for draws from the Gaussian.
 fn key(infer: &InferenceBlock, context: &Context) -> u64 {
     philox::key(context.seed, &format!("iterates/{}", infer.name))
 }
 
-/// Returns the number of draws that are stored for this number of iterates: one if the covariance is zero.
+/// Returns the number of draws that are stored for this number of iterates. A Gaussian without
+/// covariance has one draw.
 pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     match swag.gaussian.covariance {
         Covariance::Point => 1,
@@ -289,7 +298,8 @@ pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     }
 }
 
-/// Replaces each trained state by its part of a position.
+/// Replaces the value of each trained state by its part of a position, which is a vector of all
+/// trained elements.
 fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     let mut at = 0;
     for (name, size) in moved {
@@ -298,7 +308,8 @@ fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     }
 }
 
-/// Replaces each trained state by draws from the Gaussian, or by the iterates themselves.
+/// Replaces the values of each trained state by draws from the Gaussian, or by the iterates
+/// themselves.
 fn spread(
     moved: &[(&str, usize)],
     iterated: &Iterated,

@@ -1,9 +1,11 @@
-//! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
+//! Training. The compiled step runs on epochs of shuffled batches, with a schedule of the rate,
+//! early stopping and restarts.
 //!
-//! `trainer` runs one training, which can be interrupted after every step and resumed with bit-identical results. `windows` keeps the best
-//! parameters, and `history` keeps the losses. From the losses, `convergence` tests whether the training has converged. `maximum` searches for a
-//! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise, and also uses a `continuation`. `restarts` compares
-//! several trainings.
+//! `trainer` runs one training, which can be interrupted after every step and resumed with
+//! bit-identical results. `windows` keeps the best parameters, and `history` keeps the losses.
+//! `convergence` tests on the losses whether the training has converged. `maximum` searches for a
+//! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise,
+//! and also uses a `continuation`. `restarts` compares several trainings.
 
 pub mod continuation;
 pub mod convergence;
@@ -42,13 +44,15 @@ use windows::Worsened;
 /// The result of a training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingResult {
-    /// The parameters, by state name.
+    /// The parameters, by the name of their state.
     pub values: Arc<StateValues>,
-    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window if that was better.
+    /// The loss: the negative evidence lower bound of all training rows. It is the mean over the
+    /// steps of the last epoch, or over the best window if that mean is lower and its parameters
+    /// are kept.
     pub loss: f64,
-    /// The losses over the training.
+    /// The losses during the training.
     pub history: History,
-    /// The losses of the validation rows; `None` if there are no validation rows.
+    /// The losses of the validation rows, or `None` without validation rows.
     pub validation: Option<ValidationCurve>,
     /// The number of epochs that were run.
     pub epochs: usize,
@@ -56,53 +60,57 @@ pub struct TrainingResult {
     pub planned: usize,
     /// The epoch whose parameters were kept.
     pub best_epoch: usize,
-    /// The number of bytes of the training machine.
+    /// The number of bytes of the machine that ran the training.
     pub bytes: u64,
     /// The number of steps that were run.
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// The rise of the loss, if it was so large that earlier parameters were kept instead of the last ones.
+    /// The rise of the loss, if it was so large that earlier parameters were kept instead of the
+    /// last parameters.
     pub worsened: Option<Worsened>,
-    /// The restarts, among which this training is the best; empty if there was only one training.
+    /// All restarts, of which this training is the best. Empty if only one training was run.
     pub restarts: Vec<Restart>,
-    /// The result of a descent from the parameters of the best restart, if such a descent was cheap enough. Added by `restarts`.
+    /// The result of a descent from the parameters of the best restart, or `None` without such a
+    /// descent. The module `restarts` fills it in.
     pub descent: Option<Descent>,
 }
 
-/// A training, and the place where its state is kept.
+/// One training to run, with its data and the place where its state is kept.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The rows.
+    /// The data, of which the training rows are used.
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,
-    /// The name of the training's files in the checkpoint: the name of the inference block, and the member or the restart, if there is one.
+    /// The name of the training's files in the checkpoint. It consists of the name of the inference
+    /// block and, if there are several trainings, the member or the restart.
     pub name: &'a str,
-    /// The context that the inference blocks share. Its seed determines the shuffles.
+    /// The context that all inference blocks share. Its seed determines the shuffles.
     pub context: &'a Context,
-    /// The index of the training among the restarts. Each restart has its own noise.
+    /// The index of the restart. Each restart has its own noise.
     pub restart: usize,
 }
 
 /// Observes a training after each epoch.
 pub trait Watch {
-    /// Called after each epoch (counted from 1) with the machine that contains the parameters. The method may write the inputs of the next step.
+    /// Called after each epoch with the machine, which contains the parameters. Epochs are counted
+    /// from 1. The method may write inputs of the next step.
     ///
     /// # Errors
-    /// If the method returns an error, the training ends.
+    /// If the method returns an error, the training ends with this error.
     fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
 
-    /// Returns the state as bytes.
+    /// Returns the state of the observer as bytes.
     ///
     /// # Errors
     /// Fails if the state cannot be serialised, which is a bug.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
-    /// Restores the state from the bytes of `save`, and writes the inputs of the next step again. Returns false if the bytes do not represent such a
-    /// state.
+    /// Restores the state from the bytes that `save` returned, and writes the inputs of the next
+    /// step again. Returns false if the bytes do not represent such a state.
     ///
     /// # Errors
     /// Fails if there is too little memory.
@@ -112,8 +120,8 @@ pub trait Watch {
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// Fails if the loss diverges, if some columns do not fit the program, if there is too little memory, if the watch returns an error, or if a
-/// checkpoint cannot be read or written.
+/// Fails if the loss diverges, if some columns do not fit the program, if there is too little
+/// memory, if the observer returns an error, or if a checkpoint cannot be read or written.
 pub fn train(
     task: &Task<'_>,
     start: StateValues,

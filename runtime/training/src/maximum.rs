@@ -1,17 +1,21 @@
-//! A test of whether a training of a density without noise ended at a maximum.
+//! A test of whether a training ended at a maximum. It is for densities without noise.
 //!
-//! A descent in double precision over all rows continues from the end of the training. If it finds a lower loss nearby, the training was too short or
-//! ended on a plateau, even if its losses show no slope. If the descent drives a constrained parameter far towards an end of its range without
-//! settling, there is no maximum. For example, the joint density of a scale and the parameters that it scales grows without bound as the scale
-//! decreases to zero.
+//! A descent in double precision over all rows continues from the end of the training. If it finds
+//! a lower loss nearby, the training was too short or ended on a plateau, even if its losses show
+//! no slope. If the descent does not settle, but drives a constrained parameter far towards an end
+//! of its range, a maximum does not exist. For example, the joint density of a scale and the
+//! parameters that it scales grows without bound as the scale decreases to zero.
 //!
-//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
-//! losses is known.
+//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more.
+//! If this budget is too small, only the slope of the losses is tested.
 //!
-//! Measured on 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three
-//! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. Of these, 239 trainings were too short.
-//! The test misses 15 of them (12 of the network, which ended in other optima); a test of the slope alone misses 79. The other 301 were long enough.
-//! The test reports 2 of them; a test of the slope alone reports 8.
+//! The test was measured on 540 trainings by `map` for which the best loss is known. These are
+//! trainings of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights),
+//! with 200 to 20,000 steps, three rates, three schedules, batches of 32 and full batches. Of
+//! these, 239 trainings were too short. The test misses 15 of them (12 are trainings of the network
+//! that ended in other optima). A test of the slope alone misses 79 of them. The other 301
+//! trainings were long enough. The test wrongly reports 2 of these; a test of the slope alone
+//! reports 8.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -32,50 +36,64 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The largest number of losses that a descent computes.
+/// The maximum number of losses that a descent computes.
 const MOST: usize = 200;
-/// The smallest number of losses with which a descent gives a result: five times the number of steps after which a descent can settle.
+/// The minimum number of losses with which a descent gives a result. This is five times the number
+/// of steps after which a descent can settle.
 const FEWEST: usize = 50;
 
-/// The floating-point operations that every descent may use: about a tenth of a second. Ten times this number would take two thirds of the time of a
-/// short training of a network, and such a training never reaches a maximum.
+/// The number of floating-point operations that every descent may use. They take about a tenth of a
+/// second. With ten times this number, the descent after a short training of a network would take
+/// two thirds of the time of the training, and such a training never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// The ratio of the work of a training to the work of the descent after it.
+/// The descent after a training may do the work of the training divided by this number.
 pub const TRAININGS: usize = 20;
 
-/// The acceptable decrease of the loss is the larger of two limits: `PER_ROW` per row, and `PER_WEIGHT` per weight, as at the maximum of `laplace`.
-/// The second limit is capped at `MOST_PER_ROW` per row, because networks continue to fit their training rows.
+/// The loss may still decrease by the larger of two limits: `PER_ROW` nats per row, and
+/// `PER_WEIGHT` nats per weight. `laplace` uses the same limit per weight at a maximum. The second
+/// limit is at most `MOST_PER_ROW` nats per row, because networks continue to fit their training
+/// rows.
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
 
-/// The number of pairs of draws from which the breadth of a distribution is estimated. The relative error is a fifth in one dimension.
+/// The breadth of a distribution is estimated from this number of pairs of draws. In one dimension,
+/// the relative error of the estimate is a fifth.
 const MIRRORED: usize = 50;
 
-/// The number of draws from which the variance of a parameter is estimated. The relative error is a seventh.
+/// The variance of a parameter is estimated from this number of draws. The relative error of the
+/// estimate is a seventh.
 const SQUARES: usize = 100;
 
-/// The ratio of variances below which the members of an ensemble agree. For standard deviations, the ratio is a fifth.
+/// The members of an ensemble agree if the ratio of their variances to the posterior variances is
+/// below this value. The ratio of standard deviations is then below a fifth.
 const AGREEING: f64 = 0.04;
 
-/// A fall below this fraction of the acceptable fall is negligible.
+/// A decrease below this fraction of the acceptable decrease is negligible.
 const NOTHING: f64 = 0.01;
 
-/// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.
+/// A parameter counts as diverging if it moves by at least this distance on the unconstrained
+/// scale. A positive parameter then changes by a factor of 55, which is `exp(4)`.
 const FAR: f64 = 4.0;
 
-/// The smallest factor by which a curvature must rise before a parameter counts as the logarithm of a scale. If such a parameter moves by 1, the
-/// curvature along each parameter with this scale is multiplied by `exp(2)` or `exp(-2)`; the limit leaves a margin. A move of 1 in a coefficient of a linear predictor leaves the curvature along other parameters unchanged, and a move of 1 in the intercept of a log
-/// rate multiplies it by `exp(1)`.
+/// A parameter counts as the logarithm of a scale only if a curvature rises by more than this
+/// factor. If the logarithm of a scale moves by 1, the curvature along each parameter with this
+/// scale is multiplied by `exp(2)` or `exp(-2)`; the factor is below `exp(2)` to leave a margin.
+/// Other parameters have a smaller effect. If a coefficient of a linear predictor moves by 1, the
+/// curvature along other parameters does not change. If the intercept of a log rate moves by 1, it
+/// is multiplied by `exp(1)`.
 const NARROWER: f64 = 6.0;
 
-/// The curvature before and after one parameter is moved is compared along the first elements of at most this number of other parameters.
+/// A test moves one parameter and compares curvatures before and after. It computes them along the
+/// first element of at most this number of other parameters.
 const COMPARED: usize = 16;
-/// The curvature at a point is the difference of the gradients at this distance on both sides.
+/// A curvature at a point is computed from the gradients at this distance on both sides of the
+/// point.
 const APART: f64 = 1e-4;
 
-/// A parameter that the descent after training moves far towards an end of its range, without settling.
+/// A parameter without a maximum. The descent after the training moves it far towards an end of its
+/// range, and does not settle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
     /// The name of the parameter: `tau`, or `lambda[age]`.
@@ -89,25 +107,29 @@ pub struct Runaway {
     pub is_log: bool,
 }
 
-/// The breadth of draws around a point: ratios of their variances to the variances of a Gaussian posterior there.
+/// The breadth of draws around a point. It compares their variances with those of a Gaussian
+/// posterior at this point.
 #[derive(Clone, Debug)]
 pub struct Breadth {
-    /// The mean factor over all parameters.
+    /// The mean over all parameters of the ratio of variances.
     pub all: f64,
-    /// The parameter with the smallest ratio, and an upper bound on that ratio; `None` if the budget was too small.
+    /// The parameter with the smallest ratio, and an upper bound on this ratio. `None` if the
+    /// budget was too small.
     pub narrowest: Option<(String, f64)>,
 }
 
-/// A descent from the end of a training.
+/// The result of a descent that starts at the end of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Descent {
-    /// The fall of the loss.
+    /// The decrease of the loss during the descent.
     pub fall: f64,
-    /// True if the loss decreased so much that the training has not converged.
+    /// True if the loss decreased so much that the training cannot have converged.
     pub is_short: bool,
-    /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false, the training then ended at a minimum.
+    /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false
+    /// too, the training ended at a minimum of the loss.
     pub is_settled: bool,
-    /// The amount by which a descent from a nearby point ends below the end of this one, if the latter is a saddle.
+    /// If the descent ended at a saddle, the amount by which another descent from a nearby point
+    /// ends below it.
     #[serde(default)]
     pub saddle: Option<f64>,
     /// The parameters without a maximum.
@@ -116,8 +138,10 @@ pub struct Descent {
     pub at_ends: Vec<AtEnd>,
 }
 
-/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL divergence varies, if the user or early stopping ended
-/// the training, or if the budget is too small.
+/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL
+/// divergence varies, if the budget is too small, or if the user or early stopping ended the
+/// training. After early stopping, a descent is still made if the training should have reached its
+/// optimum (`is_cut_off`).
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -150,7 +174,8 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // In `vi`, a diverging argument is a parameter of the variational family and not the value of a model parameter.
+    // In `vi`, a diverging argument is a parameter of the variational family. It does not show that
+    // a parameter of the model diverges.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &mut surface, (&fitted.values, &start), &end)?,
@@ -174,9 +199,11 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     }))
 }
 
-/// Returns the mean rise of the loss from a point to draws around it, divided by the mean rise under a Gaussian posterior. The latter is half the
-/// number of parameters. Each draw is paired with its mirror image, so that a slope at the point cancels. The ratio is infinite if the loss is not
-/// finite at a draw. Returns `None` if the objective has noise or the budget is too small.
+/// Estimates the breadth of draws around a point. The estimate is the mean rise of the loss from
+/// the point to the draws, divided by the mean rise for draws of a Gaussian posterior, which is
+/// half the number of parameters. Each draw is paired with its mirror image, so that the slope at
+/// the point cancels. The estimate is infinite if the loss is not finite at a draw. Returns `None`
+/// if the objective has noise or the budget is too small.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -223,12 +250,14 @@ pub fn breadth(
     }))
 }
 
-/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with an upper bound on the ratio of the variance
-/// of these draws to the posterior variance. Only parameters within the budget are tested.
+/// Returns the name of the parameter whose draws are narrowest, and an upper bound on the ratio of
+/// their variance to the posterior variance. The draws are compared with the curvature of the loss
+/// at the centre. The budget limits the number of parameters that are tested.
 ///
-/// Under a Gaussian posterior with precision `H`, the variance of parameter `i` is at least its conditional variance `1 / H_ii`. The variance times
-/// `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the same
-/// reason.
+/// Under a Gaussian posterior with precision `H`, the variance of parameter `i` is at least its
+/// conditional variance `1 / H_ii`. The product of the variance and `H_ii` is therefore at least 1.
+/// For a state with `n` elements, the mean of `d' H_ss d` over its deviations `d` is at least `n`,
+/// for the same reason.
 fn narrowest(
     infer: &InferenceBlock,
     surface: &mut Surface,
@@ -261,7 +290,7 @@ fn narrowest(
     let mut worst: Option<(String, f64)> = None;
     for (site, range) in places {
         let mut take = |name: String, ratio: f64| {
-            // If the loss is not convex, the ratio is meaningless.
+            // If the loss is not convex, the ratio is negative and has no meaning.
             if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
                 worst = Some((name, ratio));
             }
@@ -286,12 +315,15 @@ fn narrowest(
     Ok(worst)
 }
 
-/// Returns the scatter of the members of an ensemble around their mean, if it is far below that of a posterior, on average over the elements of each
-/// parameter: the largest ratio of their variances to the variances of the posterior given all other parameters. Returns `None` if a parameter scatters more, if the loss is not convex
-/// between the members, if the objective has noise, or if the budget is too small.
+/// Tests whether the members of an ensemble agree, that is scatter far less than draws of the
+/// posterior. For each parameter, computes the ratio of the variances of the members to the
+/// variances of the posterior given all other parameters, averaged over the elements of the
+/// parameter. Returns the largest of these ratios. Returns `None` if a ratio is above `AGREEING`,
+/// if the loss is not convex between the members, if the objective has noise, or if the budget is
+/// too small.
 ///
-/// Members that ended in different optima of a network differ in the weights of each layer by as much as draws of the posterior, so that the first
-/// layer ends the test.
+/// If the members ended in different optima of a network, the weights of each layer differ as much
+/// as in draws of the posterior. The test then ends at the first layer.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -327,9 +359,10 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
             is_still &= deviation.iter().all(|deviation| *deviation == 0.0);
             sum += curvature(&mut surface, &centre, (&range, &deviation))?;
         }
-        // The mean square around the mean of the members is smaller than their variance.
+        // The mean square around the members' own mean is smaller than their variance, so the
+        // divisor is `n - 1`.
         let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
-        // A direction without curvature cannot tell whether the members agree along it.
+        // Along a direction without curvature, the ratio does not show whether the members agree.
         let is_convex = ratio > 0.0 || is_still;
         if !is_convex || ratio > AGREEING {
             return Ok(None);
@@ -354,8 +387,9 @@ fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> S
     }
 }
 
-/// Returns `d' H d`, where `d` is a deviation of some arguments from a point, and `H` is the second derivative of the loss. The square is computed
-/// from the difference of the gradients on both sides of the point.
+/// Returns `d' H d`, where `d` is a deviation of some arguments from a point, and `H` is the second
+/// derivative of the loss at this point. It is computed from the difference of the gradients on
+/// both sides of the point.
 fn curvature(
     surface: &mut Surface,
     centre: &[f64],
@@ -374,8 +408,8 @@ fn curvature(
     Ok(found)
 }
 
-/// Returns the descent with the largest remaining decrease among several trainings. Trainings that ended because of the validation rows have no
-/// descent.
+/// Returns the descent that lowers the loss most among those of several trainings. A training that
+/// the validation rows ended does not have a descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {
@@ -388,7 +422,8 @@ pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     all.max_by(worse).cloned()
 }
 
-/// Returns the smallest fall that counts, for these numbers of weights and rows.
+/// Returns the smallest decrease of the loss that is relevant for these numbers of weights and
+/// rows, in nats.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     (PER_WEIGHT * weights as f64)
@@ -396,7 +431,7 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// Returns the number of losses of all rows that the budget allows.
+/// Returns how often the budget allows the loss of all rows to be computed.
 fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
@@ -404,11 +439,12 @@ fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
 
 /// Returns the number of reals that a descent allocates in addition to its machine and rows.
 pub fn numbers(infer: &InferenceBlock) -> usize {
-    // The test for a saddle holds three more points.
+    // The test for a saddle stores three more points.
     descent::numbers(infer.cost.variational_parameters) + 3 * infer.cost.variational_parameters
 }
 
-/// Returns the constrained parameters and the logarithms of scales that diverged during a descent.
+/// Returns the parameters that diverged during a descent. Only constrained parameters and
+/// logarithms of scales are returned.
 fn runaways(
     task: &Task<'_>,
     surface: &mut Surface,
@@ -438,13 +474,15 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // Vectors such as simplices have fewer arguments than elements.
+        // A vector such as a simplex has fewer arguments than elements, so its elements cannot be
+        // matched with arguments.
         if from.len() != range.len() {
             continue;
         }
         let shape = report.shape.resolve(&Sizes::default());
         for (element, at) in range.clone().enumerate().filter(|(_, at)| far(*at)) {
-            // A parameter with real support changes by the same amount as its argument.
+            // If the support of a parameter is the real line, the parameter changes by the same
+            // amount as its argument.
             let moved = end.point[at] - start[at];
             let is_real = (to[element] - from[element] - moved).abs() <= 1e-3 * moved.abs();
             let is_log = is_real && narrows(surface, &end.point, (at, moved.signum()))?;
@@ -461,7 +499,8 @@ fn runaways(
     Ok(found)
 }
 
-/// Returns whether the curvature of the loss along another argument rises by more than [`NARROWER`] if an argument moves by `step`.
+/// Returns whether the curvature of the loss along some other argument rises by more than the
+/// factor [`NARROWER`] if argument `at` moves by `step`.
 fn narrows(surface: &mut Surface, point: &[f64], (at, step): (usize, f64)) -> Result<bool, Stop> {
     let mut moved = point.to_vec();
     moved[at] += step;

@@ -1,12 +1,13 @@
-//! Predictions of the memory of a training, before it runs.
+//! Predicts the memory of a training before it runs.
 
 use crate::{gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the number of bytes of the trainings that run at the same time, or of the descent after them, and of the results of the trainings that have
-/// ended. The arguments are those of [`one`].
+/// Returns the number of bytes that a task needs. This is the larger of the memory of the trainings
+/// that run at the same time and the memory of the descent after them, plus the results of
+/// trainings that have ended. The arguments are those of [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -22,8 +23,8 @@ pub fn training(
         .saturating_add(results)
 }
 
-/// Returns the number of bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of
-/// [`one`].
+/// Returns the number of bytes of `count` trainings that run at the same time. Each of them runs
+/// its restarts one after the other. The arguments are those of [`one`].
 pub fn at_a_time(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -35,7 +36,8 @@ pub fn at_a_time(
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the number of bytes of one training and of the descent after it.
+/// Returns the number of bytes that one training and the descent after it need. The descent starts
+/// after the training has freed its memory, so the larger of the two counts.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -46,8 +48,8 @@ pub fn one(
     steps.max(descending(infer, train, rows))
 }
 
-/// Returns the number of bytes of the steps of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`),
-/// the best parameters are not stored.
+/// Returns the number of bytes that the steps of one training need: the machine, the rows and the
+/// results. If the iterates are collected (`is_observed`), the best parameters are not stored.
 fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
@@ -58,16 +60,18 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
     let chooses = options.patience > 0 && schema.validation > 0;
     let kept = match is_observed && !chooses {
         true => 0,
-        // These are the parameters of the best epoch, or of the best window.
+        // The parameters of the best epoch, or of the best window.
         false => parameters(infer),
     };
     let watching = validating + kept;
-    // The start is freed after it has been written to the machine. The rows are allocated after that, and the result at the end.
+    // The start, and the rows with the results, are not in memory at the same time: the start is
+    // freed once it has been written to the machine, and the rows are allocated after that.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     machine(&train.step, &train.sizes(rows)) + around
 }
 
-/// Returns the number of bytes of a descent and of its start, or 0 without a descent.
+/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if the
+/// training is not followed by a descent.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

@@ -1,4 +1,5 @@
-//! Learning from rows as they arrive, with predictions in between, for bandits and active learning.
+//! Learning from rows that arrive one by one, with predictions in between. Bandits and active
+//! learning use it.
 
 use crate::diagnostics::losses;
 use crate::step::{self, Stepper, Terms, training};
@@ -13,28 +14,31 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An inference block with a memory of rows. A step targets the posterior given the rows in memory, so the likelihood of a batch is scaled up to the
-/// number of these rows. Rows must be on the model's scale, because they are not standardised.
+/// An inference block with a memory of rows. A step approximates the posterior given the rows in
+/// memory: the likelihood of a batch is scaled up to the number of these rows. Rows are not
+/// standardised, so they must be on the model's scale.
 pub struct Online<'a> {
     infer: &'a InferenceBlock,
     context: Context,
     stepper: Stepper<'a>,
-    /// The predictor, with the numbers of rows and draws that it was built for.
+    /// The predictor, and the numbers of rows and draws for which it was built.
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,
-    /// The place of the next row when the memory is full.
+    /// The index of the oldest row if the memory is full. The next row replaces it.
     oldest: usize,
-    /// The key of the random batches.
+    /// The key of the random choice of batches.
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
-    /// A dataset without columns, because the arriving rows have no columns that all examples share.
+    /// A dataset without columns. Steps need a dataset for columns that all examples share, and
+    /// such columns are not supported here.
     nothing: Dataset,
 }
 
 impl<'a> Online<'a> {
-    /// Starts from the initial values of the states, with an empty memory for the last `capacity` rows.
+    /// Creates a learner with the initial values of the states. Its memory is empty, and will hold
+    /// the last `capacity` rows.
     ///
     /// # Errors
     /// Fails if the model has columns that all examples share, if `kl_weight` depends on epochs, or if there is too little memory.
@@ -74,7 +78,7 @@ impl<'a> Online<'a> {
         self.order.is_empty()
     }
 
-    /// Adds rows to the memory. If the memory is full, each new row replaces the oldest one.
+    /// Adds rows to the memory. If the memory is full, each new row replaces the oldest row.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
@@ -93,8 +97,8 @@ impl<'a> Online<'a> {
         Ok(())
     }
 
-    /// Trains on random batches from the memory. The learning rate is constant, because schedules need a planned end. Returns the mean loss, or NaN
-    /// without rows or steps.
+    /// Trains on random batches from the memory. The learning rate is constant, because a schedule
+    /// needs a planned end. Returns the mean loss of the steps, or NaN without rows or steps.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -126,8 +130,9 @@ impl<'a> Online<'a> {
         Ok(sum / steps as f64)
     }
 
-    /// Computes the predictions in blocks of rows, in order. Targets may be unknown. Draws with the same index have the same noise in all calls. A
-    /// single draw with a new index is a Thompson sample.
+    /// Computes the predictions for blocks of rows, in order. The rows need not have targets. Draws
+    /// with the same index have the same noise in all calls, so a single draw with a new index is a
+    /// Thompson sample.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.

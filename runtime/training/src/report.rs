@@ -1,4 +1,5 @@
-//! The warnings about a training, and the results of the training in the result object and in the printed table.
+//! The warnings about a training. Also writes the results of the training to the result object and
+//! to the printed table.
 
 use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::{Descent, Runaway};
@@ -15,19 +16,22 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// The number of rows per weight above which a maximum does not overfit, so that early stopping is not needed.
+/// If a training has at least this number of rows per weight, its maximum does not overfit, and
+/// early stopping is not needed.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether early stopping ended a training that should have reached its optimum. Such trainings are: those of a variational posterior, whose
-/// standard deviations would otherwise stay close to their starts; those of a maximum of few parameters; and those whose iterates are collected,
-/// because iterates scatter around the optimum only after the training has reached it.
+/// Returns whether early stopping ended a training that should have reached its optimum. Three
+/// kinds of trainings should reach it. For a variational posterior, the standard deviations
+/// otherwise stay close to their starts. A model with few parameters does not overfit at its
+/// maximum. If iterates are collected, they scatter around the optimum only after the training has
+/// reached it.
 pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
     is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
 }
 
-/// Returns the option for the length of a training, with a longer value.
+/// Returns the text of an option that makes the training longer, such as `epochs = 200`.
 fn longer(options: &Training, is_cut_off: bool) -> String {
     if is_cut_off {
         return format!("patience = {}", options.patience.saturating_mul(4));
@@ -38,10 +42,11 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// The largest learning rate for which a larger rate is recommended. At a few times this rate, trainings in the book diverge or scatter.
+/// A larger learning rate is recommended only if the rate is below this value. With a rate a few
+/// times larger than this, trainings in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
-/// Returns the advice to use a larger learning rate, if the rate of a training is small.
+/// Returns the advice to use a larger learning rate, or `None` if the rate is not small.
 fn faster(train: &Train) -> Option<String> {
     if train.rate >= LARGE {
         return None;
@@ -58,7 +63,8 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
     let mut inputs = preparation.inputs.iter().chain(named).peekable();
     let is_raw = inputs.peek().is_some() && inputs.all(|map| *map == Standardisation::IDENTITY);
-    // `zscore(x)` in `inputs` standardises too.
+    // A call such as `zscore(x)` in `inputs` standardises too, so inputs with such a call are not
+    // raw.
     let has_raw = is_raw && preparation.zscores.is_empty();
     let is_real = |output: &Output| output.kind == OutputKind::Real;
     let is_target = infer.only_output().is_some_and(is_real);
@@ -70,10 +76,11 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
         .collect()
 }
 
-/// The largest number of points of a curve in the result object.
+/// The maximum number of points of a curve in the result object.
 const POINTS: usize = 200;
 
-/// Returns the losses per row over the training, and the losses of the validation rows if there are any, each as `[epoch, loss]`.
+/// Returns pairs `[epoch, loss]` for the losses per row during the training, and for the losses of
+/// the validation rows if there are any.
 pub fn learning(fitted: &TrainingResult, rows: usize) -> Value {
     let every = fitted.history.means().len().div_ceil(POINTS).max(1);
     let each = fitted.history.epochs_each() * every as f64;
@@ -110,25 +117,30 @@ fn moved(infer: &InferenceBlock) -> usize {
     parameters.map(|state| state.shape.count(&Sizes::default())).sum()
 }
 
-/// A reason not to trust the parameters of a training.
+/// A reason why the parameters of a training may be wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
-    /// Some parameters do not have a maximum: they diverge while the loss falls by this amount.
+    /// Some parameters do not have a maximum. They diverge while the loss decreases by this number
+    /// of nats.
     Unbounded(&'a [Runaway], f64),
-    /// Earlier parameters were better, and were kept.
+    /// Earlier parameters had a lower loss than the last parameters, and were kept.
     Worsened(&'a Worsened),
-    /// A descent from the parameters lowers the loss by this amount.
+    /// A descent from the parameters lowers the loss by this number of nats.
     Above(f64),
-    /// The parameters are a saddle: a descent from a nearby point ends below them by this amount.
+    /// The parameters are a saddle. A descent from a nearby point ends lower by this number of
+    /// nats.
     Saddle(f64),
     /// The losses show that the training has not converged.
     Unfinished(Unfinished),
 }
 
-/// Returns the most serious doubt about a training. The convergence of a training that the user or the validation rows stopped is not judged.
+/// Returns the most serious doubt about a training. Convergence is not tested if the user or the
+/// validation rows stopped the training. It is tested after early stopping if the training should
+/// have reached its optimum.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged are supposed to scatter, so a loss above the minimum does not make them doubtful.
+    // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
+    // not a reason for doubt.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
@@ -148,7 +160,8 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         Some(Descent {
             saddle: Some(fall), ..
         }) => return Some(Doubt::Saddle(*fall)),
-        // If the loss is at its minimum, it cannot fall further. Noisy losses then do not mean that the training is unfinished.
+        // At its minimum, the loss cannot decrease further. Noise of the loss does then not mean
+        // that the training is unfinished.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
@@ -160,13 +173,14 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
 }
 
-/// Returns whether the losses of a training can show that it has converged. For an ensemble, this is the case if one member ran to its end.
+/// Returns whether the losses of a training can show that it has converged. The training of an
+/// ensemble counts as complete if one member ran to its end.
 fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
     (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
 }
 
-/// Returns the warning about parameters that diverge while the density rises by `rise`.
+/// Returns the warning that parameters diverge while the density rises by `rise` nats.
 fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) -> Diagnostic {
     let moves = runaways
         .iter()
@@ -176,7 +190,9 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
-/// Returns the warning about a missing maximum or about a saddle, for a method with its own check of the maximum, given these numbers of rows.
+/// Returns the warning that the density does not have a maximum, or that the training ended at a
+/// saddle. Methods with their own test of the maximum use it. `rows` is the number of training
+/// rows.
 pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     match (&descent.runaways[..], descent.saddle) {
@@ -185,7 +201,7 @@ pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) 
     }
 }
 
-/// The warnings about parameters whose maximum is at an end of their range.
+/// Returns the warnings about parameters whose maximum is at an end of their range.
 pub fn at_ends<'a>(
     infer: &'a InferenceBlock,
     fitted: &'a TrainingResult,
@@ -221,7 +237,8 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unfinished(Unfinished::Noisy(error)) => losses::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // If there are only few and noisy losses, the lowest loss may be low by chance, and the kept parameters may come from an early epoch.
+    // If a training has few and noisy losses, the lowest loss may be low by chance, and the kept
+    // parameters may be from an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short
@@ -253,8 +270,8 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     Some((best, worst))
 }
 
-/// Adds the convergence and the restarts to the diagnostics of an inference block. The convergence is null if the validation rows ended a training
-/// that need not have reached its optimum.
+/// Adds the convergence and the restarts to the diagnostics of an inference block. If the
+/// validation rows ended a training that need not reach its optimum, the convergence is null.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -277,7 +294,7 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     }
 }
 
-/// Returns the line of the table about several restarts.
+/// Returns the line of the printed table that shows the range of the losses of several restarts.
 pub fn table(fitted: &TrainingResult, rows: usize) -> String {
     let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
     match spread(fitted) {
@@ -285,7 +302,8 @@ pub fn table(fitted: &TrainingResult, rows: usize) -> String {
             let range = format!("{} to {}", per_row(worst.loss), per_row(best.loss));
             let count = fitted.restarts.len();
             let name = format!("of {count} restarts");
-            // The line above has the loss of the last epoch, which scatters if the loss has noise.
+            // The line above it shows the loss of the last epoch. This loss differs from the means
+            // here, because it scatters if the loss has noise.
             format!("  {name:<21} {range:>10}, means of the last epochs\n")
         }
         None => String::new(),
@@ -306,7 +324,7 @@ pub fn per_row(loss: f64, rows: usize) -> String {
     number(-loss / rows.max(1) as f64)
 }
 
-/// Returns the first lines of the table: the log posterior, or the origin of the iterates.
+/// Returns the first lines of the printed table: the log posterior, or the origin of the iterates.
 pub fn head(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> String {
     let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {

@@ -1,12 +1,14 @@
-//! Several trainings from different starts, of which the best is kept.
+//! Runs several trainings from different starts, and keeps the best.
 //!
-//! Several trainings run at the same time, on the threads of the machine. Each result depends only on the seed of its training, not on the number of
-//! threads. The results are compared in a fixed order, so the best result does not depend on which training ends first. Only the best training is
-//! followed by a descent.
+//! Several trainings run at the same time on the threads of the machine. The result of each depends
+//! only on its seed, not on the number of threads. The results are compared in a fixed order, so
+//! the best result does not depend on which training ends first. Only the best training is followed
+//! by a descent.
 //!
-//! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do not share a training step. The table shows
-//! microseconds per step of one restart, on one thread (`cargo bench -p bnnc-tests --bench restarts`): with the step of one restart, and with a step
-//! that advances several restarts.
+//! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
+//! not share a training step. The table shows the reason (`cargo bench -p bnnc-tests --bench
+//! restarts`). It gives the microseconds that a step takes per restart on one thread, for a step of
+//! one restart and for a step that advances several restarts in lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -19,9 +21,11 @@
 //! | concrete, 3 layers of 50 | 11,204 | 64 | 2,424,017 | 64.6 | 65.2 | 65.1 | 66.0 |
 //! | wine, 400 hidden units | 10,404 | 128 | 3,410,339 | 116 | 119 | 122 | 127 |
 //!
-//! Restarts share neither rows nor weights, so their products stay separate, and lockstep saves only launches and scalar inputs. Below about 20,000
-//! operations, this is up to a third of a step of a few microseconds: less than 0.1 s of the 0.25 s that 8 restarts of 10,000 steps take on one
-//! thread. Two threads with four restarts each would save 7 % of a step of the yacht example. Larger steps take as long in lockstep or longer.
+//! Restarts share neither rows nor weights, so their matrix products stay separate. Lockstep saves
+//! only launches and scalar inputs. Below about 20,000 operations, it saves up to a third of a step
+//! of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which it
+//! saves less than 0.1 s. For the yacht example, two threads with four restarts each would save 7 %
+//! of a step. Larger steps take as long in lockstep as alone, or longer.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult, maximum};
@@ -36,21 +40,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The largest number of trainings that run at the same time. Each training has its own machine, and the predicted memory must not depend on the
-/// number of threads.
+/// The maximum number of trainings that run at the same time. Each training has its own machine.
+/// The limit is a constant, because the predicted memory must not depend on the number of threads.
 pub const AT_ONCE: usize = 8;
 
 /// One of several trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
-    /// The seed of the training's start and shuffles.
+    /// The seed of the start and of the shuffles.
     pub seed: u64,
     /// The loss at the end of the training.
     pub settled: LossEstimate,
 }
 
-/// Returns the seed of one of several trainings. The first training has the seed of the run, so that its result is the same as without restarts. The
-/// other seeds are below 2^53, so that every JSON reader can represent them.
+/// Returns the seed of training `number` of several trainings. The first training has the seed of
+/// the run, so that its result is the same as without restarts. The other seeds are below 2^53,
+/// which every JSON reader can represent.
 pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     match number {
         0 => seed,
@@ -58,8 +63,8 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training: the mean loss over the last twentieth of the training, or over the best window if its parameters are
-/// kept.
+/// Returns the loss at the end of a training. This is the mean loss over the last twentieth of the
+/// training. If the parameters of the best window are kept, it is the mean loss of this window.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -69,7 +74,7 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     LossEstimate::of(&means[means.len() - last..])
 }
 
-/// A function that runs one training of a task and computes another result from it.
+/// A function that runs one training of a task. It may also return another result.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that any thread may call.
@@ -80,14 +85,16 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results of ended trainings that are in memory: the best result so far, and the result of a training that has just
-/// ended.
+/// Returns the maximum number of results of ended trainings that are in memory. Two results are the
+/// best so far, and that of a training that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
 
-/// Runs the trainings of a task with `one`, each with its own seed, on the threads of the machine. Returns the training with the lowest final loss,
-/// with a descent from its parameters, and the other result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
+/// Runs the trainings of a task with `one`, on the threads of the machine. Each training has its
+/// own seed. Returns the training with the lowest final loss, including a descent from its
+/// parameters, and the other result of `one`. If the task is interrupted, the checkpoint keeps the
+/// finished trainings.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -106,19 +113,19 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
     runs.finish()
 }
 
-/// Runs `work` on `workers` threads at the same time. Each thread has a pool with a share of the context's threads. Only one thread may show
-/// progress.
+/// Runs `work` on `workers` threads at the same time. Each thread has a pool with an equal part of
+/// the context's threads. Only one thread may show progress.
 pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
-        // If the system cannot start more threads, the existing ones do all of the work.
+        // If the system cannot start all threads, the threads that did start do all of the work.
         let start = |_| {
             let worker = thread::Builder::new();
             worker.spawn_scoped(scope, || work(&own(), false)).ok()
         };
         let handles: Vec<_> = (1..workers).map_while(start).collect();
-        // Only one progress line is shown.
+        // Only this thread shows a progress line.
         work(&own(), context.progress);
         for handle in handles {
             if let Err(payload) = handle.join() {
@@ -145,8 +152,9 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
     runs.finish()
 }
 
-/// Adds the result of a descent to the training that is kept. A descent may take longer than a short training, and the other trainings are only
-/// compared by their losses.
+/// Makes a descent from the parameters of the training that is kept, and adds its result. The other
+/// trainings are only compared by their losses, because a descent may take longer than a short
+/// training.
 fn descended<T>(
     task: &Task<'_>,
     (mut fitted, rest): (TrainingResult, T),
@@ -155,12 +163,12 @@ fn descended<T>(
     Ok((fitted, rest))
 }
 
-/// The running trainings of a task.
+/// The state of a task whose trainings are running.
 struct Runs<'a, T, F: ?Sized> {
     task: &'a Task<'a>,
     one: &'a F,
     count: usize,
-    /// The index of the next training.
+    /// The index of the training that starts next.
     next: AtomicUsize,
     compared: Mutex<Compared<T>>,
 }
@@ -180,7 +188,7 @@ where
         }
     }
 
-    /// Runs one training after the other on a pool until all are done.
+    /// Runs trainings on a pool, one after the other, until all have been started.
     fn work(&self, pool: &Arc<Pool>, progress: bool) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +205,8 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // Trainings with lower indices still finish, so that the reported failure does not depend on thread scheduling.
+                    // No further training is started. Those with lower indices still finish, so
+                    // that the reported failure does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }
@@ -215,7 +224,8 @@ where
         self.compared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one training, or returns its result from an earlier run. Returns `None` if the user interrupted the run before the training began.
+    /// Runs one training, or returns its result from an earlier run. Returns `None` if the user
+    /// interrupts the run before the training begins.
     fn run(&self, number: usize, context: &Context) -> Result<Option<(TrainingResult, T)>, Stop> {
         let task = self.task;
         let name = format!("{}-restart{number}", task.name);
@@ -239,19 +249,19 @@ where
     }
 }
 
-/// A training with its number.
+/// The index of a training, and its result.
 type Numbered<T> = (usize, (TrainingResult, T));
 
-/// The results of several trainings so far.
+/// The results of the trainings that have ended so far.
 struct Compared<T> {
-    /// The final losses of complete trainings, with their numbers and steps.
+    /// For each complete training: its index, its final loss and its number of steps.
     all: Vec<(usize, Restart, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The interrupted training with the lowest number. This result is only used if no training is complete.
+    /// The interrupted training with the lowest index. It is only used if no training is complete.
     stopped: Option<(Restart, Numbered<T>)>,
     interrupted: bool,
-    /// The failed training with the lowest number, and its error.
+    /// The failed training with the lowest index, and its error.
     failed: Option<(usize, Stop)>,
 }
 

@@ -1,20 +1,24 @@
-//! A test of whether a point without a slope is a minimum.
+//! A test of whether a point without a slope is a minimum or a saddle.
 //!
-//! A training that starts where the loss is symmetric in a parameter, such as `b = 0` for `b * b`, never leaves that value, because the slope there is
-//! zero. A descent from the point does not leave it either. A descent from a nearby point does, and ends far below if the point is a saddle.
+//! If the loss is symmetric in a parameter, a training may start where the slope of this parameter
+//! is zero, such as `b = 0` for `b * b`. The parameter then never changes, and a descent from the
+//! point does not change it either. If the point is a saddle, a descent from a nearby point ends
+//! far below it.
 
 use super::descent::descend;
 use super::surface::Surface;
 use bnnc_core::context::Stop;
 use bnnc_math::philox;
 
-/// The standard deviation of the distance between the point and the nearby point, for each argument on the unconstrained scale.
+/// The standard deviation of the random shift from the point to the nearby point, for each argument
+/// on the unconstrained scale.
 const NEARBY: f64 = 1e-3;
 
-/// The stream of the distances.
+/// The name of the random stream for the shifts.
 const STREAM: &str = "saddle";
 
-/// Returns by how much a descent from a nearby point ends below a point. `limits` are those of the descent.
+/// Returns how far below a point a descent from a nearby point ends. `limits` are the limits of the
+/// descent.
 ///
 /// # Errors
 /// Fails only because of a bug in the machine.

@@ -1,4 +1,4 @@
-//! The starts of inferences: random numbers, results of earlier inferences, and files.
+//! The starts of inference runs: random numbers, results of earlier inference blocks, or files.
 
 pub mod file;
 
@@ -12,17 +12,17 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The results of earlier inferences on one split, by name.
+/// The results of earlier inference blocks on one split, by the name of the block.
 pub type EarlierResults = HashMap<String, EarlierResult>;
 
 /// The result of an earlier inference block.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierResult {
-    /// The states of the result at a single point.
+    /// A single value for each state, such as the mean or the mode.
     pub point: Arc<StateValues>,
     /// The states of each member, if the result is an ensemble.
     pub members: Vec<Arc<StateValues>>,
-    /// The iterates, if the result contains them.
+    /// The iterates, or `None` if the result does not contain iterates.
     pub iterates: Option<EarlierIterates>,
 }
 
@@ -31,19 +31,21 @@ pub struct EarlierResult {
 pub struct EarlierIterates {
     /// The name of the inference block.
     pub infer: String,
-    /// The states. Trained states have one value per iterate (`[count, ..]`), and the others have a single value.
+    /// The states. A trained state has one value per iterate (`[count, ..]`). Every other state has
+    /// a single value.
     pub values: Arc<StateValues>,
     /// The number of iterates.
     pub count: usize,
 }
 
-/// The starts of one inference block on one split.
+/// The starts of one inference block on one split, for all of its members.
 pub struct Starts<'a> {
     infer: &'a InferenceBlock,
     earlier: HashMap<String, Arc<StateValues>>,
-    /// The given values of each member, which are used in turn; empty if the states have their default starts.
+    /// The given values of each member. If there are more members than values, the values are used
+    /// repeatedly. Empty if the states have their default starts.
     given: Vec<Arc<StateValues>>,
-    /// The iterates of an earlier inference block that are used instead of a training.
+    /// The iterates of an earlier inference block, if they are used instead of a training.
     iterates: Option<EarlierIterates>,
 }
 
@@ -51,7 +53,8 @@ impl<'a> Starts<'a> {
     /// Looks up the start that the options of the inference block name.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or does not fit, or if the earlier inference block has no result on this split.
+    /// Fails if a file cannot be read, if its contents do not fit the model, or if the earlier
+    /// inference block does not have a result on this split.
     pub fn new(
         infer: &'a InferenceBlock,
         earlier: &EarlierResults,
@@ -68,7 +71,7 @@ impl<'a> Starts<'a> {
         };
         let iterates = match infer.iterated().and_then(|swag| swag.options.iterates.as_ref()) {
             None => None,
-            // The compiler has checked that the earlier inference block holds iterates.
+            // The compiler has checked that the earlier inference block stores its iterates.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {
                 None => return Err(diagnostics::nothing_found(&infer.name, name, split)),
                 found => found,
@@ -85,17 +88,19 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// Returns the iterates of an earlier inference block that are used instead of a training.
+    /// Returns the iterates of an earlier inference block, if they are used instead of a training.
     pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }
 
-    /// Returns the number of different given starts: more than one if an ensemble is continued.
+    /// Returns the number of different given starts. It is larger than one only if an ensemble is
+    /// continued.
     pub fn count(&self) -> usize {
         self.given.len()
     }
 
-    /// Returns whether the start of a state of a member is a given value of the right size, and not the default.
+    /// Returns whether a state of a member starts from a given value of the right size. Otherwise,
+    /// the state has its default start.
     pub fn gives(&self, member: usize, state: &str) -> bool {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
             return false;
@@ -107,13 +112,14 @@ impl<'a> Starts<'a> {
         values.is_some_and(|values| values.len() == state.shape.count(&Sizes::default()))
     }
 
-    /// Returns the given values of a member.
+    /// Returns the given values of a member, or `None` if the states have their default starts.
     fn given(&self, member: usize) -> Option<&StateValues> {
         let given = self.given.get(member % self.given.len().max(1))?;
         Some(given)
     }
 
-    /// Returns the start of a member. States without given values start at random with this seed. An inference block without members uses member 0.
+    /// Returns the start of a member. States without given values start at random, with this seed.
+    /// An inference block without members uses member 0.
     pub fn of(&self, seed: u64, member: usize) -> StateValues {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
@@ -123,12 +129,15 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// The largest random shift of a constant start in a restart, on the unconstrained scale.
+/// In restarts, a constant start is shifted at random by at most this distance on the unconstrained
+/// scale.
 const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
-    /// Returns the start of a member in a task. In all restarts except the first, scalars and vectors with a constant start are shifted at random.
-    /// Given values are not shifted. Matrices are not shifted either, because their starts are random or deliberately constant.
+    /// Returns the start of a member in a task. In all restarts except the first, scalars and
+    /// vectors with a constant start are shifted at random, so that the restarts differ. Given
+    /// values are not shifted. Matrices are not shifted either, because their starts are random or
+    /// deliberately constant.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);
@@ -150,7 +159,8 @@ impl Starts<'_> {
     }
 }
 
-/// Copies the given values to the states with the same name and size, except states that start from a state of another inference block.
+/// Copies the given values to the states with the same name and size. A state that starts from a
+/// state of another inference block keeps its value.
 fn warm(infer: &InferenceBlock, start: &mut StateValues, given: &StateValues) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {

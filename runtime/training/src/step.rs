@@ -13,7 +13,8 @@ use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// The names of the scalars that the host writes before each step. Looking these ports up in each step would take a tenth of the time of a short one.
+/// The scalars that the host writes before each step. Their ports are looked up once, because a
+/// look-up in each step would take a tenth of the time of a short step.
 const INPUTS: [PortName; 5] = [
     PortName::Iteration,
     PortName::Step,
@@ -22,35 +23,37 @@ const INPUTS: [PortName; 5] = [
     PortName::KlWeight,
 ];
 
-/// A training program with its states, ready for steps.
+/// A training program and its states, ready to take steps.
 pub struct Stepper<'a> {
     infer: &'a InferenceBlock,
     train: &'a Train,
-    /// The machine with the parameters and the optimiser's state.
+    /// The machine that contains the parameters and the state of the optimiser.
     pub machine: Machine,
-    /// The ports of [`INPUTS`], or `None` for those that the program does not have.
+    /// The port of each scalar in [`INPUTS`], or `None` if the program does not have it.
     inputs: [Option<Port>; INPUTS.len()],
-    /// The port of the loss. If the program has it, also the port of the number of positions that parameters selected outside their axes.
+    /// The ports that the host reads after each step. The first is the loss. Some programs have a
+    /// second, which counts the positions outside their axes that parameters selected.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
     /// The number of steps taken.
     pub count: u64,
-    /// An offset that is added to the index of a step in the coordinates of its random numbers. Trainings with different offsets have different
-    /// noise.
+    /// A number that is added to the index of a step. The sum selects the random numbers of the
+    /// step, so trainings with different numbers have different noise.
     pub noise: i32,
 }
 
-/// Returns the training part of an inference block.
+/// Returns the training program and the training options of an inference block.
 ///
 /// # Errors
-/// Fails if the inference block is sampled and not trained, which is a bug.
+/// Fails if the inference block samples instead of training, which is a bug.
 pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
 }
 
-/// Returns the diagnostic of a step in which parameters selected a position outside its axis; the row is not known.
+/// Returns the diagnostic of a step in which parameters selected a position outside its axis. The
+/// diagnostic does not name a row, because the row is not known.
 pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     let first = infer.reached.first();
     let names: Vec<&str> = first.map_or_else(Vec::new, |check| {
@@ -60,7 +63,7 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     diagnostics::reached_in_step(&infer.name, &names, step, size)
 }
 
-/// The inputs of a step in addition to its rows.
+/// The scalar inputs of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The number of all training rows. The likelihood of the rows in a step is scaled up to this number.
@@ -72,7 +75,7 @@ pub struct Terms {
 }
 
 impl<'a> Stepper<'a> {
-    /// Prepares steps of at most `rows` rows, from the parameters `start`.
+    /// Prepares steps of at most `rows` rows. The parameters have the values in `start`.
     ///
     /// # Errors
     /// Fails if there is too little memory, or if the inference block does not train.
@@ -155,17 +158,19 @@ impl<'a> Stepper<'a> {
     }
 }
 
-/// Returns the fraction of the KL divergence that batch `at` of `batches` gets, counted from 0. The fractions of an epoch sum to 1.
+/// Returns the fraction of an epoch's KL divergence that batch `at` of `batches` batches gets.
+/// Batches are counted from 0, and the fractions of an epoch sum to 1.
 pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
-        // 2^(M - i) / (2^M - 1) with i = at + 1. Numerator and denominator are divided by 2^M, which would
-        // overflow from M = 1024 on.
+        // The formula is 2^(M - i) / (2^M - 1), where M is the number of batches and i = at + 1.
+        // Numerator and denominator are divided by 2^M, which would overflow from M = 1024 on.
         KlWeight::Blundell => (-(at as f64 + 1.0)).exp2() / (1.0 - (-(batches as f64)).exp2()),
     }
 }
 
-/// Returns the weight of the KL divergence in a step on `batch` of `rows` rows, whose likelihood is multiplied by `rows / batch`.
+/// Returns the weight of the KL divergence in a step on `batch` of `rows` rows. The likelihood of
+/// these rows is multiplied by `rows / batch`.
 pub fn kl_weight(how: KlWeight, (at, batches): (usize, usize), batch: usize, rows: usize) -> f64 {
     match how {
         KlWeight::Exact => 1.0,
@@ -182,7 +187,8 @@ mod tests {
     #[test]
     fn blundells_shares_halve_with_each_batch() {
         let shares = [0, 1, 2, 3].map(|at| share(KlWeight::Blundell, at, 4));
-        // The fractions are exact: the divisor 15/16 is the same, and the numerators are powers of two.
+        // The floating-point results are exact, because the numerators are powers of two and all
+        // fractions have the same divisor 15/16.
         assert_eq!(shares, [8.0 / 15.0, 4.0 / 15.0, 2.0 / 15.0, 1.0 / 15.0]);
     }
 
@@ -198,7 +204,8 @@ mod tests {
         }
     }
 
-    /// The mean weight in an epoch, weighted by the sizes of the batches, is 1, so that the sum over the steps is the bound.
+    /// The mean weight in an epoch, weighted by the sizes of the batches, is 1. The sum of the
+    /// losses over the steps is then the evidence lower bound.
     #[test]
     fn the_weights_of_uneven_batches_have_the_mean_one() {
         let sizes = [30, 30, 30, 10];

@@ -1,4 +1,5 @@
-//! The loss of all rows as a function of the trained parameters, in double precision.
+//! The loss of all training rows as a function of the trained parameters, computed in double
+//! precision.
 
 use super::Task;
 use crate::step::training;
@@ -15,16 +16,17 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 use std::ops::Range;
 
-/// The largest number of rows per call.
+/// The maximum number of rows per call of the program.
 pub const ROWS: usize = 256;
 
-/// Returns the sizes of a machine that computes the loss of this number of rows.
+/// Returns the sizes of a machine that computes the loss of `rows` rows.
 pub fn sizes(train: &Train, rows: usize) -> Sizes {
     let batch = ROWS.min(rows.max(1));
     train.sizes(rows).with(Symbol::Batch, batch)
 }
 
-/// Returns the number of losses of all rows that cost as much as `operations`, in floating-point operations.
+/// Returns how often the loss of all rows can be computed with this number of floating-point
+/// operations.
 pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations: u64) -> usize {
     let batch = train.options.batch_of(rows);
     let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
@@ -32,33 +34,34 @@ pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A trained state, with its range among the arguments.
+/// A trained state. Its elements are a range of the arguments.
 pub struct Argument {
     /// The name of the state.
     pub name: String,
     state: Port,
     gradient: Port,
-    /// The range of the state's elements among the arguments.
+    /// The range of the state's elements in the vector of arguments.
     pub range: Range<usize>,
 }
 
-/// The loss as a function of the trained states.
+/// The loss as a function of its arguments, which are the elements of the trained states.
 pub struct Surface {
     machine: Machine,
     feed: Feed,
     loss: Port,
-    /// The ports of the index of the noise and of the factors of the likelihood and the prior, if the program has them.
+    /// The port of the index of the noise, or `None` if the program does not have it. The next two
+    /// ports are those of the factors of the likelihood and of the prior.
     step: Option<Port>,
     scale: Option<Port>,
     kl_weight: Option<Port>,
-    /// The trained states, in order.
+    /// The trained states, in the order of their ranges.
     pub arguments: Vec<Argument>,
-    /// The indices of all rows.
+    /// The indices of all training rows.
     rows: Vec<u32>,
     sizes: Sizes,
-    /// The gradient of one block of rows.
+    /// Memory for the gradient of one block of rows.
     part: Vec<f64>,
-    /// True if the machine already holds the rows, which form a single block.
+    /// True if the rows form a single block, and the machine already contains them.
     is_fed: bool,
 }
 
@@ -114,10 +117,11 @@ impl Surface {
         self.rows.len()
     }
 
-    /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
+    /// Returns the arguments at the parameters of a training. Writes the other states to the
+    /// machine.
     ///
     /// # Errors
-    /// Fails if the parameters have another size, which is a bug.
+    /// Fails if the parameters have a wrong size, which is a bug.
     pub fn take(&mut self, values: &StateValues) -> Result<Vec<f64>, Fault> {
         let mut point = vec![0.0; self.part.len()];
         for (name, values) in values {
@@ -129,7 +133,7 @@ impl Surface {
         Ok(point)
     }
 
-    /// Returns the arguments at some values of the states.
+    /// Returns the arguments at these values of the states.
     pub fn arguments_of(&self, values: &StateValues) -> Vec<f64> {
         let own = self
             .arguments
@@ -138,7 +142,8 @@ impl Surface {
         own.flatten().copied().collect()
     }
 
-    /// Returns the arguments of one of several draws. Arguments that are not part of the draws have the value of the centre.
+    /// Returns the arguments at draw `number`. Arguments that the draws do not contain have the
+    /// value of the centre.
     pub fn draw(&self, centre: &[f64], draws: &StateValues, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();
         for argument in &self.arguments {
@@ -153,7 +158,7 @@ impl Surface {
         point
     }
 
-    /// Returns the loss of all rows, and writes its gradient.
+    /// Returns the loss of all rows at a point, and writes its gradient.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -162,8 +167,8 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// Returns the loss of all rows, averaged over the noise with these indices, and writes the mean gradient. No step of the training used this
-    /// noise.
+    /// Returns the loss of all rows at a point, averaged over the noise with these indices. Writes
+    /// the mean gradient. No step of the training used this noise.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -178,7 +183,8 @@ impl Surface {
         Ok(sum / count)
     }
 
-    /// Returns the loss of all rows with the noise of this index, and adds its gradient.
+    /// Returns the loss of all rows with the noise of one index, and adds its gradient to
+    /// `gradient`.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -188,7 +194,7 @@ impl Surface {
         let blocks = all.len().div_ceil(ROWS);
         let mut loss = Ok(0.0);
         for (at, rows) in all.chunks(ROWS).enumerate() {
-            // The prior counts only in the first block.
+            // The loss is a sum over blocks of rows. The prior counts only in the first block.
             let prior = if at == 0 { 1.0 } else { 0.0 };
             let own = self.block(rows, noise * blocks + at, 1.0, prior, gradient);
             self.is_fed = blocks == 1;
@@ -198,7 +204,8 @@ impl Surface {
         loss
     }
 
-    /// Returns an estimate of the loss of all rows from a batch of them, with the noise of this index, and adds its gradient.
+    /// Estimates the loss of all rows from a batch of rows, with the noise of one index. Adds its
+    /// gradient to `gradient`.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -223,7 +230,8 @@ impl Surface {
         Ok(())
     }
 
-    /// Returns the loss of a block of rows, with the likelihood times `scale` and the prior times `prior`, and adds its gradient.
+    /// Returns the loss of a block of rows, and adds its gradient. The likelihood is multiplied by
+    /// `scale`, and the prior by `prior`.
     fn block(
         &mut self,
         rows: &[u32],
@@ -237,7 +245,8 @@ impl Surface {
                 .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
             self.feed.write(&mut self.machine, rows)?;
         }
-        // The steps of a training have non-negative indices. Negative indices give other noise.
+        // The steps of a training have indices from 0. Negative indices give noise that no step
+        // used.
         let step = -1 - noise as i64;
         ports::put(&mut self.machine, self.step, f64::from(step as i32))?;
         ports::put(&mut self.machine, self.scale, scale)?;

@@ -22,13 +22,15 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The smallest number of losses in a history: enough to distinguish a slope from noise.
+/// The minimum number of losses in a history. With this number, a slope can be distinguished from
+/// noise.
 const LEAST_LOSSES: usize = 64;
 
-/// The number of draws that are searched for a position outside its axis, so that the error can name its row.
+/// The number of draws that are searched for a position outside its axis. The search is made so
+/// that the error can name the row of the position.
 const LOCATED: usize = 1000;
 
-/// A sum of losses over rows.
+/// A sum of losses, weighted by numbers of rows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Sum {
     loss: f64,
@@ -47,29 +49,32 @@ impl Sum {
     }
 }
 
-/// The progress of a training, without the states in its machine.
+/// The progress of a training. It does not include the states in the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
     /// The number of complete epochs.
     epoch: usize,
-    /// The number of steps in the current epoch.
+    /// The number of steps that have been taken in the current epoch.
     batch: usize,
     /// The order of the rows in the current epoch.
     order: Vec<u32>,
-    /// The sums of losses of the current epoch and of its current part.
+    /// The sum of losses over the current epoch. `of_piece` is the sum over the current part of the
+    /// epoch.
     of_epoch: Sum,
     of_piece: Sum,
     /// The loss of the last complete epoch.
     loss: f64,
     history: History,
-    /// The windows from which the best parameters are selected; `None` if another criterion selects them.
+    /// The windows that select the best parameters, or `None` if the parameters are selected in
+    /// another way.
     windows: Option<LossWindows>,
     validation: Option<Validated>,
-    /// True if the validation rows ended the training.
+    /// True if early stopping ended the training.
     stopped: bool,
 }
 
-/// The losses of the validation rows and, with early stopping, the best epoch according to these losses.
+/// The losses of the validation rows. With early stopping, also the best epoch according to these
+/// losses, and its parameters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
     curve: ValidationCurve,
@@ -78,26 +83,27 @@ struct Validated {
     kept: Option<StateValues>,
 }
 
-/// A training in the form that the checkpoint keeps.
+/// The state of a training as the checkpoint stores it.
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// The states of the machine, in the order of the inference's states.
+    /// The states in the machine, in the order in which the inference block lists them.
     states: Vec<Vec<f64>>,
     steps: u64,
     position: Position,
     watch: Vec<u8>,
 }
 
-/// A running training.
+/// A training that is running.
 pub(super) struct Trainer<'a, 'w> {
     task: &'a Task<'a>,
     train: &'a Train,
     stepper: Stepper<'a>,
     feed: Feed,
-    /// The key of the random order of the rows.
+    /// The key of the random order of rows in each epoch.
     shuffle: u64,
     batch: usize,
-    /// The number of epochs; then the number of steps and the number of recorded losses per epoch.
+    /// The number of epochs. `batches` is the number of steps per epoch, and `pieces` the number of
+    /// recorded losses per epoch.
     epochs: usize,
     batches: usize,
     pieces: usize,
@@ -108,7 +114,7 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// Prepares a training from `start`, or from the state of an interrupted run.
+    /// Prepares a training. It begins at `start`, or at the state of an interrupted run.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: StateValues,
@@ -148,7 +154,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         };
         let batch = options.batch_of(rows);
         let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
-        // The weight of the KL divergence may change within an epoch. Losses are then comparable only between whole epochs.
+        // The weight of the KL divergence may differ between the batches of an epoch. Losses are
+        // then comparable only between whole epochs.
         let pieces = match train.kl_weight() {
             KlWeight::Exact => LEAST_LOSSES.div_ceil(epochs.max(1)).clamp(1, batches),
             KlWeight::Graves | KlWeight::Blundell => 1,
@@ -193,7 +200,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(trainer)
     }
 
-    /// Restores the state of an interrupted run, if there is one.
+    /// Restores the state of an interrupted run, if the checkpoint contains one.
     fn resume(&mut self) -> Result<(), Stop> {
         let Some(saved) = self.file.resumed::<Saved>()? else {
             return Ok(());
@@ -220,7 +227,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Commits the current state, from which a later run can resume.
+    /// Writes the current state to the checkpoint, so that a later run can resume from it.
     fn commit(&mut self) -> Result<(), Stop> {
         let machine = &self.stepper.machine;
         let states = self.task.infer.states.iter();
@@ -240,7 +247,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(self.file.commit(&saved)?)
     }
 
-    /// Runs to the end, or until the user interrupts the run.
+    /// Runs the training to its end, or until the user interrupts the run.
     pub(super) fn run(mut self) -> Result<TrainingResult, Stop> {
         let total = self.epochs.saturating_mul(self.batches) as u64;
         let context = self.task.context;
@@ -281,7 +288,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.finish(interrupted)
     }
 
-    /// Takes the next step of the epoch.
+    /// Takes the next step of the current epoch.
     fn step(&mut self, total: u64, progress: &mut Progress) -> Result<(), Stop> {
         let train = self.train;
         let at = self.position.batch;
@@ -317,7 +324,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Ends an epoch: checks its loss, calls the watch, and scores the validation rows.
+    /// Ends an epoch. Checks its loss, calls the observer, and computes the loss of the validation
+    /// rows.
     fn end_epoch(&mut self) -> Result<(), Stop> {
         let position = &mut self.position;
         let loss = position.of_epoch.mean();
@@ -334,8 +342,9 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.validate()
     }
 
-    /// Returns the diagnostic of a loss that is not finite. The diagnostic names the first row whose likelihood is zero or not a number, at the start
-    /// or at the last kept parameters.
+    /// Returns the diagnostic of a loss that is not finite. The diagnostic names the first row
+    /// whose likelihood is zero or NaN. The likelihood is computed at the start, or at the last
+    /// parameters with a finite loss.
     fn diverged(&self, loss: f64) -> Stop {
         let Task {
             infer,
@@ -357,8 +366,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Returns the diagnostic of a step in which parameters selected a position outside its axis. The diagnostic names the row if the parameters
-    /// after the step also select such a position.
+    /// Returns the diagnostic of a step in which parameters selected a position outside its axis.
+    /// If the parameters after the step also select such a position, the diagnostic names the row.
     fn outside(&self) -> Stop {
         let Task {
             infer,
@@ -378,7 +387,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Scores the validation rows. Ends the training if their score has not improved for `patience` epochs.
+    /// Computes the log likelihood of the validation rows. Ends the training if it has not improved
+    /// for `patience` epochs.
     fn validate(&mut self) -> Result<(), Stop> {
         let (Some(validated), Some(predictor)) = (self.position.validation.as_mut(), self.predictor.as_mut())
         else {
@@ -416,7 +426,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             ..
         } = self.position;
         let mut fitted = TrainingResult {
-            // Before the first epoch is complete, this is the loss of the steps so far.
+            // If no epoch is complete, the mean loss of the steps so far is returned.
             loss: if loss.is_nan() { of_epoch.mean() } else { loss },
             history,
             epochs: epoch,
@@ -448,7 +458,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 }
 
-/// Returns the offset of the step indices that gives a restart its own noise.
+/// Returns the number that is added to the indices of steps. It differs between restarts, so that
+/// each restart has its own noise.
 fn noise(task: &Task<'_>) -> i32 {
     match task.restart {
         0 => 0,

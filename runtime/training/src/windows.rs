@@ -1,17 +1,20 @@
-//! The best parameters of a training, selected by the mean loss in windows of equal length.
+//! Keeps the best parameters of a training. They are selected by the mean loss in windows of equal
+//! length.
 //!
-//! The loss of one step or one epoch is noisy, because it depends on rows and draws, so the lowest of these losses is partly low by chance. The mean
-//! over a twentieth of the training estimates the loss of its iterates, with a known standard error.
+//! The loss of one step or one epoch depends on the choice of rows and on draws. The lowest of such
+//! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
+//! loss of its iterates, and has a known standard error.
 
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 
-/// The number of windows.
+/// The number of windows into which a training is divided.
 const WINDOWS: usize = 20;
 
-/// The smallest number of losses for which a window has a standard error.
+/// The minimum number of losses in a window. With fewer losses, the window does not have a standard
+/// error.
 const LEAST: usize = 3;
 
 /// A mean of losses with its standard error.
@@ -24,7 +27,8 @@ pub struct LossEstimate {
 }
 
 impl LossEstimate {
-    /// Returns the estimate from independent losses. Its error is infinite if there are too few losses.
+    /// Estimates the mean from independent losses. The standard error is infinite if there are
+    /// fewer than three losses.
     pub fn of(losses: &[f64]) -> LossEstimate {
         let count = losses.len() as f64;
         let loss = losses.iter().sum::<f64>() / count;
@@ -36,26 +40,29 @@ impl LossEstimate {
         LossEstimate { loss, error }
     }
 
-    /// Returns whether this loss is above another one by more than three standard errors of the difference and by more than `least`.
+    /// Returns whether this loss is above another loss by more than three standard errors of the
+    /// difference, and by more than `least`.
     pub fn is_above(self, other: LossEstimate, least: f64) -> bool {
         self.loss - other.loss > least.max(3.0 * self.error.hypot(other.error))
     }
 }
 
-/// The windows of a training so far.
+/// The windows of a training up to now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LossWindows {
-    /// The number of losses in the whole training, and the number added so far.
+    /// The number of losses in the whole training. `added` is the number of losses up to now.
     all: usize,
     added: usize,
-    /// The mean and the sum of squares of the open window (Welford 1962), and its number of losses.
+    /// The mean loss of the open window. `squares` is its sum of squared deviations (Welford 1962),
+    /// and `count` its number of losses.
     mean: f64,
     squares: f64,
     count: usize,
     /// The estimate of the last closed window.
     last: LossEstimate,
     best: Option<Best>,
-    /// The parameters at the end of the best window. The memory for them is allocated at the start, because a step must not allocate.
+    /// The parameters at the end of the best window. Their memory is allocated at the start of the
+    /// training, because a step must not allocate.
     values: StateValues,
 }
 
@@ -78,7 +85,8 @@ pub struct Worsened {
 }
 
 impl LossWindows {
-    /// Prepares the windows for `all` losses. `values` are states of the same sizes as the parameters.
+    /// Prepares windows for `all` losses. The arrays in `values` have the sizes of the parameters,
+    /// and are overwritten later.
     pub fn new(all: usize, values: StateValues) -> LossWindows {
         LossWindows {
             all,
@@ -92,7 +100,8 @@ impl LossWindows {
         }
     }
 
-    /// Adds a loss. If the loss ends the best window so far, the parameters are copied.
+    /// Adds a loss. If this loss completes a window that is the best so far, copies the parameters
+    /// from the machine.
     ///
     /// # Errors
     /// Fails if the machine does not have a parameter, which is a bug.
@@ -129,12 +138,14 @@ impl LossWindows {
         Ok(())
     }
 
-    /// Returns the parameters at the end of the best window so far; before the first window has ended, the parameters at the start.
+    /// Returns the parameters at the end of the best window so far. Before the first window has
+    /// ended, returns the parameters with which the windows were created.
     pub fn values(&self) -> &StateValues {
         &self.values
     }
 
-    /// Returns the best window and its parameters, if the loss of the last window is higher by more than `least` and by more than noise explains.
+    /// Returns the best window and its parameters if the loss rose. The last window's loss must be
+    /// higher by more than `least`, and by more than noise explains.
     pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

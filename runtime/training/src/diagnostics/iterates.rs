@@ -1,10 +1,10 @@
-//! Diagnostics of the iterates that a posterior is made of.
+//! Diagnostics of the iterates from which a posterior is built.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{error, warning};
 
-/// A training that stopped before there were enough iterates for a posterior.
+/// A training stopped before it had enough iterates for a posterior.
 pub(super) static TOO_FEW_ITERATES: Code = Code {
     id: "E0531",
     title: "too few iterates",
@@ -14,7 +14,8 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
               Right: a shorter `warmup`, or a longer `patience` or no `patience`.",
 };
 
-/// Iterates of a training whose final loss was far above its initial loss.
+/// The loss at the end of a training was far above the loss at its start, so the iterates are not
+/// near an optimum.
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
@@ -58,7 +59,7 @@ pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
         .help("lower `warmup` or `every`, or raise `patience`")
 }
 
-/// A warning: the loss per row rose by `rise` during the training.
+/// A warning: the loss per row rose by `rise` nats during the training.
 pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
@@ -77,7 +78,8 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     ))
 }
 
-/// A warning: the members of an ensemble are at one optimum. `ratio` is the largest ratio of their variances to the posterior variances.
+/// A warning: all members of an ensemble ended near one optimum. `ratio` is the largest ratio of
+/// the variances of the members to the posterior variances.
 pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
     let factor = ratio.max(0.0).sqrt().recip();
     let times = match factor < 1e3 {
@@ -123,7 +125,8 @@ pub(super) static OTHER_BREADTH: Code = Code {
               or `nuts`.",
 };
 
-/// A warning: the variances of a Gaussian over iterates, after multiplication by `scale`, are `breadth` times the posterior variances.
+/// A warning: the Gaussian over iterates is too broad or too narrow. Its variances, multiplied by
+/// `scale`, are `breadth` times the posterior variances.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -146,7 +149,8 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the variance of a parameter is at most `breadth` times its posterior variance. `raw` lists the parts of the data that are not
+/// A warning: the Gaussian over iterates is too narrow in one parameter. Its variance is at most
+/// `breadth` times the posterior variance. `raw` lists the parts of the data that are not
 /// standardised.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();

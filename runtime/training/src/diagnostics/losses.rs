@@ -56,7 +56,7 @@ pub(super) static NO_STREAM: Code = Code {
               which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.",
 };
 
-/// An inference block that cannot learn from rows that arrive one by one.
+/// An inference block that cannot learn from rows that arrive one by one. `why` is the reason.
 pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
     error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
 }
@@ -75,7 +75,7 @@ fn short(value: f64) -> String {
     rounded(value, 3)
 }
 
-/// The largest number of parameters that one warning names.
+/// The maximum number of parameters that one warning names.
 const LISTED: usize = 3;
 
 /// The training that a warning is about, and options that would improve it.
@@ -83,13 +83,13 @@ const LISTED: usize = 3;
 pub struct WarnedTraining<'a> {
     /// The name of the inference block.
     pub infer: &'a str,
-    /// An option with a value that makes the training longer.
+    /// The text of an option that makes the training longer, such as `epochs = 200`.
     pub longer: &'a str,
     /// The schedule of the learning rate.
     pub schedule: RateSchedule,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The parts of the data that could be standardised but are not: `inputs`, `target`.
+    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
     pub raw: &'a [&'a str],
 }
 
@@ -120,7 +120,7 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: a descent from the end of a training lowers the loss by `fall`.
+/// A warning: a descent that starts at the end of a training lowers the loss by `fall` nats.
 pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -158,8 +158,9 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               non-centred parameterisation, `z: real[J] ~ Normal(0, 1)` and `theta = mu + exp(lt) * z`, has a bounded density.",
 };
 
-/// A warning: constrained parameters of an inference block diverge while its density rises by `rise`. `runaways` has the name of each parameter with
-/// its first and last value. `log` is the name of a parameter among them that is the logarithm of a scale.
+/// A warning: constrained parameters of an inference block diverge while its density rises by
+/// `rise` nats. `runaways` has the name of each parameter, with its values before and after the
+/// descent. `log` names one of them that is the logarithm of a scale.
 pub fn unbounded_density(
     infer: &str,
     (runaways, log): (&[(&str, f64, f64)], Option<&str>),
@@ -214,7 +215,8 @@ pub(super) static AT_SADDLE: Code = Code {
               such as `slope: positive` and `a + slope * x`.",
 };
 
-/// A warning: a descent from a point near the end of a training ends below it by `fall`.
+/// A warning: a training ended at a saddle. A descent from a nearby point ends `fall` nats below
+/// it.
 pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
@@ -239,7 +241,8 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`")
 }
 
-/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, which has the best loss, were kept.
+/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`,
+/// where the loss was `best`, were kept.
 pub fn worsened(
     trained: WarnedTraining<'_>,
     (best, last): (f64, f64),
@@ -264,7 +267,8 @@ pub fn worsened(
 pub struct RestartLosses {
     /// The number of restarts.
     pub count: usize,
-    /// The number of restarts that end near the lowest loss, which is at least one.
+    /// The number of restarts that end near the lowest loss. The restart with the lowest loss is
+    /// included.
     pub near: usize,
     /// The lowest loss.
     pub best: f64,
@@ -272,7 +276,7 @@ pub struct RestartLosses {
     pub worst: f64,
 }
 
-/// A warning: the losses of the best and the worst of several restarts differ.
+/// A warning: several restarts of a training end at different losses.
 pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagnostic {
     let RestartLosses {
         count,
@@ -289,7 +293,8 @@ pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagn
     let warning = warning(&RESTARTS_DIFFER, text)
         .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
     match near {
-        // The fraction of the optima that were found only once estimates the probability that a further start ends in an unknown optimum (Good 1953).
+        // The probability that a further start ends in an unknown optimum is about the fraction of
+        // the optima that were found only once (Good 1953).
         1 => warning.help(format!(
             "try `restarts = {}`: an optimum that only one restart has found may not be the best",
             2 * count

@@ -1,37 +1,41 @@
 //! The Gaussian over iterates (Maddox et al. 2019, "A Simple Baseline for Bayesian Uncertainty in Deep Learning").
 //!
-//! For iterates `w_1 .. w_n`, the mean is their average, the variances are `1/n sum (w_i - mean)^2`, and deviation `i` is
-//! `d_i = w_i - mean of w_1 .. w_i` (algorithm 1: "the i-th column of the deviation matrix uses the running estimate of the mean"). With the last `K`
-//! deviations, the covariance is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1); the diagonal form is
-//! `scale diag(variances)`.
+//! The iterates are `w_1 .. w_n`. The mean is their average, and the variances are `1/n sum (w_i -
+//! mean)^2`. Deviation `i` is `d_i = w_i - mean of w_1 .. w_i` (algorithm 1: "the i-th column of
+//! the deviation matrix uses the running estimate of the mean"). With the last `K` deviations, the
+//! low-rank covariance is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1).
+//! The diagonal covariance is `scale diag(variances)`.
 
 use bnnc_abi::iterates::Covariance;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A lower bound on the variance of an element. It applies to elements that do not change during the training.
+/// A lower bound on the variance of an element. It is needed for elements that do not change during
+/// the training.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// The coordinate in the random stream for the noise of the elements.
+/// The coordinate of the random stream for the noise that is multiplied by the standard deviations.
 const OF_ELEMENTS: u32 = 0;
-/// The coordinate in the random stream for the noise of the deviations.
+/// The coordinate of the random stream for the noise that is multiplied by the deviations.
 const OF_DEVIATIONS: u32 = 1;
 
-/// The moments of iterates, updated one iterate at a time: `O((K + 2) D)` numbers for `D` elements and `K` deviations.
+/// The moments of iterates, updated one iterate at a time. They take `O((K + 2) D)` numbers for `D`
+/// elements and `K` deviations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IterateMoments {
     covariance: Covariance,
     count: usize,
     mean: Vec<f64>,
-    /// Sums of squared deviations from the mean (Welford 1962); empty if the covariance does not need variances.
+    /// For each element, the sum of squared deviations from the mean (Welford 1962). Empty if the
+    /// covariance does not need variances.
     squares: Vec<f64>,
-    /// The last deviations, the oldest first.
+    /// The last deviations, beginning with the oldest.
     deviations: VecDeque<Vec<f64>>,
 }
 
 impl IterateMoments {
-    /// Returns the moments without iterates, for this number of elements.
+    /// Returns moments of no iterates yet, for this number of elements.
     pub fn new(elements: usize, covariance: Covariance) -> IterateMoments {
         IterateMoments {
             covariance,
@@ -90,7 +94,8 @@ impl IterateMoments {
         (square / self.count.max(1) as f64).max(LEAST_VARIANCE)
     }
 
-    /// Returns the factors of the standard deviations and of the deviations in a draw.
+    /// Returns the two factors of a draw: one for the standard deviations, and one for the stored
+    /// deviations.
     fn factors(&self, scale: f64) -> (f64, f64) {
         match self.covariance {
             Covariance::Point | Covariance::Snapshots => (0.0, 0.0),
@@ -102,7 +107,8 @@ impl IterateMoments {
         }
     }
 
-    /// Draws from the Gaussian, with its covariance multiplied by `scale`. The draw depends only on the key and its number.
+    /// Draws from the Gaussian whose covariance is multiplied by `scale`. The draw depends only on
+    /// `key` and `number`.
     pub fn draw(&self, scale: f64, key: u64, number: u32, into: &mut Vec<f64>) {
         let (of_elements, of_deviations) = self.factors(scale);
         into.clear();
@@ -142,7 +148,8 @@ mod tests {
         of_elements.powi(2) * diagonal + of_deviations.powi(2) * outer
     }
 
-    /// The expected numbers are exact fractions. With deviations from the mean of all iterates, element (0, 0) would be 0.025.
+    /// The expected numbers are exact fractions. The test would fail with deviations from the mean
+    /// of all iterates: element (0, 0) would be 0.025.
     #[test]
     fn moments_of_five_iterates_match_exact_fractions() {
         let iterates = five(Covariance::LowRank(3));
@@ -167,7 +174,8 @@ mod tests {
         close(covariance(&diagonal, 1.0, 0, 1), 0.0, 1e-15);
     }
 
-    /// Sample covariances of a Gaussian have the variance `(c_ii c_jj + c_ij^2) / n`.
+    /// The sample covariance of `n` draws of a Gaussian has the variance `(c_ii c_jj + c_ij^2) /
+    /// n`.
     #[test]
     fn draws_have_the_covariance() {
         for form in [Covariance::LowRank(3), Covariance::Diagonal] {
@@ -207,7 +215,7 @@ mod tests {
         assert!(draw[0].is_finite());
     }
 
-    /// Only the last deviations are held, and their memory is reused.
+    /// Only the last deviations are stored. Their memory is reused.
     #[test]
     fn old_deviations_are_dropped() {
         let mut iterates = five(Covariance::LowRank(2));

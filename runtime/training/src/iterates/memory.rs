@@ -1,12 +1,13 @@
-//! Predictions of the number of iterates of an inference block, and of their memory.
+//! Predictions of the number of iterates that an inference block collects, and of the memory that
+//! they take.
 
 use super::moved;
 use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
 
-/// Returns the number of iterates that an inference block collects for a number of rows, unless the run is stopped. `of_earlier` returns this number
-/// for an earlier inference block.
+/// Returns the number of iterates that an inference block collects if the run is not stopped.
+/// `of_earlier` returns this number for an earlier inference block.
 pub fn planned(
     (infer, swag): (&InferenceBlock, &Swag),
     rows: usize,
@@ -19,8 +20,8 @@ pub fn planned(
     }
 }
 
-/// Returns the bytes needed to collect `planned` iterates. `held` is the number of bytes of the result, and `training` the number of bytes of one
-/// training.
+/// Returns the number of bytes needed to collect `planned` iterates. `held` is the number of bytes
+/// of the result, and `training` is the number of bytes of one training.
 pub fn collecting(
     (infer, swag): (&InferenceBlock, &Swag),
     planned: usize,
@@ -37,8 +38,8 @@ pub fn collecting(
     meanwhile + training.max(held)
 }
 
-/// Returns the number of positions in memory while iterates are collected: the mean, the sums of squares, the deviations, one iterate or draw, and
-/// the kept iterates.
+/// Returns the number of positions that are in memory while iterates are collected. These are the
+/// mean, the sums of squares, the deviations, one iterate or draw, and the stored iterates.
 fn summing(swag: &Swag, planned: usize) -> usize {
     let moments = match swag.gaussian.covariance {
         Covariance::LowRank(rank) => rank.min(planned) + 3,
@@ -52,7 +53,8 @@ fn summing(swag: &Swag, planned: usize) -> usize {
     moments + kept
 }
 
-/// Returns the number of bytes of `positions` values of the trained states.
+/// Returns the number of bytes of `positions` positions. A position has one number for each element
+/// of the trained states.
 pub fn numbers(infer: &InferenceBlock, names: &[String], positions: usize) -> u64 {
     let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
     (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64

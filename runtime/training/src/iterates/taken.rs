@@ -1,32 +1,33 @@
-//! Collects iterates during a training: the moments of all iterates, or the last iterates themselves.
+//! Collects iterates during a training. It stores the moments of all iterates, or the iterates
+//! themselves.
 
 use super::gaussian::IterateMoments;
 use bnnc_abi::iterates::{Covariance, Swag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A collection of iterates, filled one by one.
+/// A collection of iterates that grows during a training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
-    /// The number of last iterates that are kept; 0 keeps all.
+    /// The number of last iterates that are kept, or 0 to keep all iterates.
     keep: usize,
-    /// True if iterates are stored instead of summed.
+    /// True if the iterates themselves are stored. False if only their moments are.
     holds: bool,
     held: VecDeque<Vec<f64>>,
     moments: IterateMoments,
 }
 
-/// The iterates of a training, summarised.
+/// The collected iterates of a training.
 #[derive(Clone, Debug)]
 pub struct Iterated {
     /// The moments of the iterates.
     pub moments: IterateMoments,
-    /// The iterates themselves; empty if only the moments are needed.
+    /// The iterates themselves. Empty if only the moments are needed.
     pub snapshots: Vec<Vec<f64>>,
 }
 
 impl Taken {
-    /// Returns an empty collection for this number of elements.
+    /// Returns an empty collection for iterates with this number of elements.
     pub fn new(swag: &Swag, elements: usize) -> Taken {
         Taken {
             keep: swag.options.keep,
@@ -52,7 +53,8 @@ impl Taken {
         self.held.push_back(place);
     }
 
-    /// Returns the summary of the iterates. If only the last iterates are kept, the summary covers only these.
+    /// Returns the collected iterates. If only the last iterates are kept, the moments cover only
+    /// these.
     pub fn finish(mut self, swag: &Swag) -> Iterated {
         self.held.iter().for_each(|iterate| self.moments.add(iterate));
         let snapshots = match swag.gaussian.covariance {

@@ -1,4 +1,5 @@
-//! Starts from safetensors files: sites by name on the declared scale, or the states that a run wrote.
+//! Starts from safetensors files. A file contains either sites by name, on the declared scale, or
+//! the states that a run wrote.
 
 use bnnc_abi::manifest::{InferenceBlock, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;
@@ -8,13 +9,14 @@ use bnnc_core::states::StateValues;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeSet;
 
-/// The largest number of errors that are listed. Further errors are only counted.
+/// The maximum number of errors that are listed. Further errors are only counted.
 const LINES: usize = 12;
 
 /// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
 ///
 /// # Errors
-/// Fails if a file cannot be read, if a tensor is missing, unknown, or of another shape or type, or if a value lies outside its support.
+/// Fails if the file cannot be read, if a value lies outside its support, or if a tensor is
+/// missing, unknown, or has a wrong shape or type.
 pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
     let fail = |why: &str| diagnostics::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
@@ -56,8 +58,9 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Returns the inference block whose states a run wrote to the file; `None` if the file contains sites. The error lists the inference blocks
-    /// in the file if there are several and none of them is `infer`.
+    /// If a run wrote the file, returns the inference block whose states are read. Returns `None`
+    /// if the file contains sites. If the file has states of several inference blocks, but not of
+    /// `infer`, the error lists these blocks.
     fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, Vec<String>> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
@@ -80,7 +83,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the states of a run without transforming them.
+    /// Reads the states that a run wrote. They are already on the unconstrained scale, so they are
+    /// not transformed.
     fn states(&mut self, infer: &InferenceBlock, run: &str, split: usize) {
         for site in self.file.sites.iter().filter(|site| site.moves) {
             let name = format!("{run}/{}", site.state);
@@ -147,7 +151,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the numbers of a tensor of the wanted shape.
+    /// Returns the numbers of a tensor if it has the wanted shape. Otherwise, records an error.
     fn numbers(&mut self, name: &str, view: &TensorView<'_>, wanted: &Shape) -> Option<Vec<f64>> {
         if view.shape() != wanted.resolve(&Sizes::default()) {
             let found = Shape::fixed(view.shape());
@@ -189,7 +193,7 @@ fn words<const N: usize>(data: &[u8], number: impl Fn([u8; N]) -> f64) -> Vec<f6
     words.iter().map(|word| number(*word)).collect()
 }
 
-/// Returns the value of a number in the 16-bit format of IEEE 754.
+/// Converts a number in the 16-bit format of IEEE 754.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
@@ -206,7 +210,8 @@ fn half(bits: u16) -> f64 {
 mod tests {
     use super::*;
 
-    /// Examples of the format: one, two, the largest number, the smallest normal number, the smallest positive number, and a third.
+    /// The examples are one, two, the largest number, the smallest normal number, the smallest
+    /// positive number, and a third.
     #[test]
     fn half_precision_matches_the_examples_of_the_format() {
         let known = [
