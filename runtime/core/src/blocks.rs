@@ -6,15 +6,17 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 
-/// The largest number of rows of a block. In memory, consecutive draws of one row are one block apart. An odd distance, here 31 cache lines, cycles
-/// through all sets of the cache, whereas 32 lines would use only a few sets.
+/// The maximum number of rows of a block. Consecutive draws of one row are 248 doubles, or 31 cache
+/// lines, apart in memory. An odd number of cache lines cycles through all sets of the cache,
+/// whereas 32 lines would use only a few sets.
 pub const ROWS: usize = 248;
 
-/// The largest number of bytes of a program or of the Jacobian of a block. If full blocks need more memory, blocks have fewer rows.
+/// The maximum number of bytes of the memory of a program for one block, and of the Jacobian of a
+/// block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
-/// Returns the number of rows per block. For a block of this size, each program needs at most [`BYTES`], and so do `numbers` additional reals per
-/// row.
+/// Returns the number of rows per block. With this number, each program needs at most [`BYTES`],
+/// and `numbers` additional reals per row also need at most [`BYTES`].
 pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers: usize) -> usize {
     let fits = |rows: &usize| {
         let sizes = sizes.with(Symbol::Batch, *rows);
@@ -30,7 +32,7 @@ pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers
     halves.into_iter().find(fits).unwrap_or(1)
 }
 
-/// Reads a whole port into a vector, which is reallocated only if it must grow.
+/// Reads a whole port into a vector. The vector is reallocated only if it must grow.
 ///
 /// # Errors
 /// Fails if the program does not have the port, which is a bug.

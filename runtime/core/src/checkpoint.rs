@@ -1,4 +1,5 @@
-//! The folder `checkpoint` of a run: the data from which the run continues after an interruption with bit-identical results.
+//! The folder `checkpoint` of a run. It contains the data from which an interrupted run continues
+//! with bit-identical results.
 //!
 //! | file | holds |
 //! |---|---|
@@ -9,14 +10,15 @@
 //! | `INFER-SPLIT.training` | the state of a running training; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
 //!
-//! A later run deletes or replaces only these files, and only for the inference blocks that `run.json` names. All other files in the folder belong to
-//! the user.
+//! A later run deletes or replaces only these files, and only those of the inference blocks that
+//! `run.json` names. All other files in the folder belong to the user.
 //!
-//! Every file except the first two begins with a checksum of the run, the inference block, the split and the chain to which the file belongs. A
-//! renamed file is therefore rejected.
+//! Every file except the first two begins with a checksum of its identity: the run, the inference
+//! block, the split and the chain. A renamed file is therefore rejected.
 //!
-//! A commit of a chain first writes the draws to the disk, and then the state, under a temporary name. Therefore, even after a crash, there is a
-//! state all of whose draws are on disk. Draws after this state are deleted and drawn again.
+//! A commit of a chain first writes the draws to the disk. Then it writes the state under a
+//! temporary name, and renames it. Even after a crash, a state exists whose draws are all on disk.
+//! Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -41,7 +43,8 @@ pub use training::TrainingFile;
 
 const MAGIC: [u8; 8] = *b"bnncsta3";
 
-/// The time between the start of a chain and its first commit. The time between commits then doubles, up to [`Checkpoint::every`].
+/// The time between the start of a chain and its first commit. Each later interval is twice as long
+/// as the one before, up to [`Checkpoint::every`].
 const FIRST: Duration = Duration::from_millis(50);
 
 /// The checkpoint of a run. Clones share the same folder.
@@ -54,20 +57,22 @@ pub struct Checkpoint {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// The checksum of the run's fingerprint.
+    /// The checksum of the fingerprint of the run.
     run: Checksum,
-    /// The lock file, locked until the last clone is dropped or the process ends.
+    /// The lock file. It is locked until the last clone of the checkpoint is dropped or the process
+    /// ends.
     _lock: File,
 }
 
-/// How an existing checkpoint in the folder is treated.
+/// The treatment of a checkpoint that already exists in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The checkpoint is replaced if it belongs to the same run.
+    /// The existing checkpoint is replaced if it belongs to the same run. Otherwise, opening fails.
     New,
-    /// The checkpoint is continued if it belongs to the same run.
+    /// The existing checkpoint is continued if it belongs to the same run. Otherwise, opening
+    /// fails.
     Resume,
-    /// The checkpoint is replaced, even if it belongs to another run.
+    /// The existing checkpoint is replaced, even if it belongs to another run.
     Overwrite,
 }
 
@@ -89,7 +94,7 @@ impl Default for Checkpoint {
 }
 
 impl Checkpoint {
-    /// Returns a checkpoint that does not write files, so that the run cannot be resumed.
+    /// Returns a checkpoint that does not write files. The run cannot be resumed.
     pub fn none() -> Checkpoint {
         Checkpoint {
             folder: None,
@@ -97,11 +102,12 @@ impl Checkpoint {
         }
     }
 
-    /// Opens the checkpoint in the folder `out/checkpoint`. A new run replaces an existing checkpoint. A resumed run continues it, or begins a new
-    /// one if there is none.
+    /// Opens the checkpoint in the folder `out/checkpoint`. A new run replaces an existing
+    /// checkpoint. A resumed run continues the existing checkpoint, or begins a new one.
     ///
     /// # Errors
-    /// Fails if the folder cannot be written or is in use, or if it contains the checkpoint of another run and `how` is not [`Opening::Overwrite`].
+    /// Fails if the folder cannot be written, or if another process uses it. Also fails if the
+    /// folder contains the checkpoint of another run, unless `how` is [`Opening::Overwrite`].
     pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
         not_a_link(&path)?;
@@ -133,7 +139,8 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| diagnostics::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed first, because a checkpoint without a fingerprint is never resumed.
+            // The fingerprint is removed before the other files. If the process ends in between,
+            // the rest is never resumed, because a checkpoint without a fingerprint is ignored.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -151,25 +158,26 @@ impl Checkpoint {
         })
     }
 
-    /// Returns whether the run is stored in a folder.
+    /// Returns whether the checkpoint writes files.
     pub fn is_kept(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Returns whether `out` holds a checkpoint that could be continued.
+    /// Returns whether the folder `out` contains a checkpoint that a run could continue.
     pub fn is_in(out: &Path) -> bool {
         out.join("checkpoint").join("run.json").exists()
     }
 
-    /// Sets the longest time between commits (default: one second). The results do not depend on this time.
+    /// Sets the maximum time between commits, which is one second by default. The results do not
+    /// depend on this time.
     pub fn every(self, every: Duration) -> Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// Opens the file of a chain, with the draws of an earlier run if there are any.
+    /// Opens the file of a chain. If an earlier run wrote draws of the chain, they are loaded.
     ///
     /// # Errors
-    /// Fails if files cannot be read or written, or if they are damaged.
+    /// Fails if a file cannot be read or written, or if it is damaged.
     pub fn chain(
         &self,
         id: ChainId<'_>,
@@ -205,7 +213,8 @@ impl Checkpoint {
         Ok(file)
     }
 
-    /// Stores the result of an inference block on a split, so that a resumed run can skip this inference block.
+    /// Stores the result of an inference block on a split. A resumed run reads this result instead
+    /// of running the inference block again.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -220,7 +229,8 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the stored result; `None` if it is missing or damaged. A damaged result is not an error, because it can be computed again.
+    /// Returns the stored result of an inference block on a split, or `None` if it is missing or
+    /// damaged. A damaged result is not an error, because it can be computed again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
         let name = format!("{infer}-{split}");
@@ -230,7 +240,8 @@ impl Checkpoint {
 }
 
 impl Folder {
-    /// Returns the checksum of a file's identity: the run, and the file's name without the extension.
+    /// Returns the checksum of the identity of a file. The identity is the run and the name of the
+    /// file without its extension.
     fn of(&self, name: &str) -> Checksum {
         let mut of = self.run;
         of.add(name.as_bytes());
@@ -243,7 +254,7 @@ impl Folder {
 pub struct Resumed {
     /// The number of iterations, including the warm-up.
     pub iteration: usize,
-    /// The state that the sampler saved.
+    /// The saved state of the sampler.
     pub sampler: Vec<u8>,
 }
 
@@ -251,12 +262,13 @@ pub struct Resumed {
 #[derive(Debug)]
 pub struct ChainFile {
     store: ChainStore,
-    /// The path of the state file and the checksum of its identity; `None` without a checkpoint.
+    /// The path of the state file and the checksum of its identity, or `None` without a checkpoint.
     state: Option<(PathBuf, Checksum)>,
     resumed: Option<Resumed>,
-    /// The iteration of the last commit.
+    /// The number of iterations at the last commit.
     committed: Option<usize>,
-    /// The time of the next commit, the interval between commits, and the upper limit of the interval.
+    /// The time of the next commit. `wait` is the present time between commits, and `every` is its
+    /// maximum.
     due: Instant,
     wait: Duration,
     every: Duration,
@@ -280,13 +292,14 @@ impl ChainFile {
         self.due = Instant::now() + self.wait;
     }
 
-    /// On the first call, returns the state to resume from, or `None` if the chain starts from the beginning. The caller must restore the sampler
-    /// from this state before it continues the chain.
+    /// On the first call, returns the state from which the chain must continue, or `None` if the
+    /// chain starts from the beginning. Later calls return `None`. The caller must restore the
+    /// sampler from this state before it continues the chain.
     pub fn resumed(&mut self) -> Option<Resumed> {
         self.resumed.take()
     }
 
-    /// Returns the diagnostic for a sampler that could not be restored.
+    /// Returns the diagnostic for a state from which the sampler could not be restored.
     pub fn corrupt(&self) -> Diagnostic {
         let path = self
             .state
@@ -295,7 +308,7 @@ impl ChainFile {
         diagnostics::checkpoint_damaged(path, "the sampler cannot restore its state from it")
     }
 
-    /// Adds a draw.
+    /// Adds a draw: a position and the statistics of its iteration.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -318,8 +331,9 @@ impl ChainFile {
         self.state.is_some() && Instant::now() >= self.due
     }
 
-    /// Commits the draws so far, so that a later run can resume from this point. Must be called between iterations. `sampler` is the saved state of
-    /// the sampler, and `iteration` is the number of iterations, including the warm-up.
+    /// Writes the draws so far and the state, so that a later run can resume from this point. Must
+    /// be called between iterations. `sampler` is the saved state of the sampler. `iteration` is
+    /// the number of iterations, including the warm-up.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -347,8 +361,8 @@ impl ChainFile {
         Ok(())
     }
 
-    /// Commits for the last time, at the end or after an interruption, and returns the draws. The sampler is saved only if it has completed an
-    /// iteration.
+    /// Makes the last commit, at the end of a chain or after an interruption, and returns the
+    /// draws. The sampler is saved only if it has completed an iteration.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -363,7 +377,8 @@ impl ChainFile {
         self.left()
     }
 
-    /// Returns the draws after an interruption in the middle of an iteration, without making a commit. A resumed run continues from the last commit.
+    /// Returns the draws after an interruption in the middle of an iteration. Does not make a
+    /// commit, so a resumed run continues from the last commit.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -373,7 +388,7 @@ impl ChainFile {
     }
 }
 
-/// The state of a chain on disk, without its draws.
+/// The state of a chain as it is stored on disk. The draws are in a separate file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     dim: usize,
@@ -383,7 +398,8 @@ struct State {
     sampler: Vec<u8>,
 }
 
-/// Returns the latest state that is intact and whose draws are on disk; `None` if the chain was never committed.
+/// Returns the latest intact state whose draws are all on disk, or `None` if the chain was never
+/// committed.
 fn latest(
     path: &Path,
     draws: &Path,
@@ -411,7 +427,8 @@ fn latest(
             continue;
         }
         if candidate != path {
-            // The next commit renames the file at `path` to `.chain.old`. If that file were damaged, it would then replace this state.
+            // The state comes from `.chain.old`. The next commit would replace `.chain.old` by the
+            // file at `path`. That file may be damaged, so it is removed.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));
@@ -423,7 +440,8 @@ fn old(path: &Path) -> PathBuf {
     path.with_extension("chain.old")
 }
 
-/// Returns the store of a chain without a checkpoint: in memory or, if `in_memory` is false, in a temporary file.
+/// Returns the store of a chain that does not have a checkpoint. The store is in memory, or in a
+/// temporary file if `in_memory` is false.
 fn unsaved(id: ChainId<'_>, layout: RecordLayout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     if in_memory {
@@ -438,7 +456,7 @@ fn unsaved(id: ChainId<'_>, layout: RecordLayout, in_memory: bool) -> Result<Cha
     ChainStore::temporary(&path, layout)
 }
 
-/// Reads the fingerprint of a checkpoint; `None` if there is no file.
+/// Reads the fingerprint of a checkpoint. Returns `None` if the file does not exist.
 fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     let damaged = |why: String| diagnostics::checkpoint_damaged(path, &why);
     match file::text(path) {
@@ -448,9 +466,10 @@ fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     }
 }
 
-/// Writes a value after a checksum of the value and of the file's identity. The file is replaced atomically.
+/// Writes a checksum, followed by a value. The checksum covers the value and the identity of the
+/// file. The file is replaced atomically.
 fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Diagnostic> {
-    // The size is computed in advance, so that the buffer is not reallocated.
+    // The size is computed first, so that the buffer is allocated only once.
     let sealed = postcard::experimental::serialized_size(value)
         .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
     let bytes = sealed.map_err(|error| diagnostics::cannot_write(path, &error.to_string()))?;
@@ -462,7 +481,8 @@ fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Di
     })
 }
 
-/// Reads a file that [`seal`] wrote; `None` if it has another format or identity, or is damaged.
+/// Reads a file that [`seal`] wrote. Returns `None` if the file has another format or identity, or
+/// is damaged.
 fn unseal<T: DeserializeOwned>(path: &Path, mut of: Checksum) -> io::Result<Option<T>> {
     let bytes = file::whole(path)?;
     let mut opened = || {

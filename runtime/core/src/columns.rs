@@ -1,4 +1,5 @@
-//! Predictions as columns of a table: mean, sd and quantiles, or class probabilities. The columns are filled block by block.
+//! Predictions as columns of a table, which are filled block by block. An output has the columns
+//! mean, sd and quantiles, or class probabilities.
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
@@ -9,7 +10,7 @@ use bnnc_data::metrics::{DrawMatrix, DrawSummary, sorted};
 use bnnc_data::write::ResultColumn;
 use std::path::Path;
 
-/// Columns that grow with every block of rows.
+/// Columns of predictions that grow with every block of rows.
 pub struct Columns<'a> {
     infer: &'a InferenceBlock,
     lead: Vec<(String, ResultColumn)>,
@@ -19,14 +20,18 @@ pub struct Columns<'a> {
 /// The columns of one output.
 struct OfOutput<'a> {
     output: &'a Output,
-    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns for which the model has no values stay empty.
+    /// One column per class, or the columns `mean`, `sd`, `q05`, `q50`, `q95`. A column stays empty
+    /// if the model does not have its values.
     reals: Vec<(String, Vec<f64>)>,
-    /// The epistemic standard deviation (of the mean) and the aleatoric one (of the target given the parameters), if predictions have them, followed
-    /// by the additional results of integrals. See [`NAMES`].
+    /// The columns named by [`NAMES`]. The first is the epistemic standard deviation (of the mean
+    /// of the target). The second is the aleatoric standard deviation (of the target given the
+    /// parameters). The other columns are additional results of integrals. A column stays empty if
+    /// the predictions do not have its values.
     parts: [Vec<f64>; 6],
 }
 
-/// The names of [`OfOutput::parts`]. `error` is the numerical error of means and probabilities.
+/// The names of the columns in [`OfOutput::parts`]. The column `error` holds the numerical error of
+/// means and probabilities.
 const NAMES: [&str; 6] = [
     "sd_epistemic",
     "sd_aleatoric",
@@ -39,9 +44,10 @@ const NAMES: [&str; 6] = [
 /// The name of a column, and the function that computes its statistic.
 type Part = (&'static str, fn(&DrawSummary) -> f64);
 
-/// The statistics of predictive draws.
+/// The statistics that are computed from predictive draws.
 const PARTS: [Part; 4] = [
-    // `sd` comes first, because the code below skips the first entry if there is no mean.
+    // `sd` is first, because `add_reals` skips the first entry if the distribution does not have a
+    // mean.
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -69,13 +75,14 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the outputs that have no columns of predictions.
+    /// Returns the names of the outputs for which no predictions were added.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()
     }
 
-    /// Returns the columns with their names: first the columns that identify the rows, then the columns of each output in order.
+    /// Returns the columns with their names. The columns that identify the rows come first, then
+    /// the columns of each output in the order of the outputs.
     pub fn finish(self) -> Vec<(String, ResultColumn)> {
         let infer = self.infer;
         let each = self.each.into_iter().flat_map(|columns| {
@@ -92,8 +99,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the number with the fewest digits that rounds to `value` in single precision, because further digits of a single-precision result are
-/// meaningless.
+/// Returns the number with the fewest digits that rounds to `value` in single precision. Further
+/// digits of a single-precision result are meaningless.
 fn single(value: f64) -> f64 {
     let narrow = value as f32;
     match narrow.is_finite() {
@@ -102,8 +109,9 @@ fn single(value: f64) -> f64 {
     }
 }
 
-/// Returns the columns that identify the rows: the row number in the file, counted as in messages (the header of a table is row 1), and the
-/// name of the file if there are several.
+/// Returns the columns that identify the rows. The first column has the row number in the file, as
+/// messages count rows (the header of a table is row 1). If the rows come from several files, the
+/// second column has the name of the file.
 pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))
         .map(|row| rows.place(row))
@@ -117,7 +125,8 @@ pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     columns
 }
 
-/// Returns the names of the probability columns of an output: `p[malignant]`, or `p0` if classes do not have names.
+/// Returns the names of the probability columns of an output, such as `p[malignant]`, or `p0` if
+/// the classes do not have names.
 pub fn classes(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.iter().map(|name| format!("p[{name}]")).collect(),
@@ -154,7 +163,7 @@ impl<'a> OfOutput<'a> {
         let said = &predictive.integrated;
         let said = [&said.error, &said.log_density, &said.log_density_error, &said.cdf];
         for (column, values) in self.parts.iter_mut().skip(2).zip(said) {
-            // A quantity with several elements per row does not fit into one column.
+            // If a quantity has several elements per row, it does not fit into one column.
             if values.len() == predictive.rows {
                 column.extend(values);
             }
@@ -164,11 +173,12 @@ impl<'a> OfOutput<'a> {
     fn add_classes(&mut self, predictive: &Predictive) {
         let classes = self.reals.len();
         let all = probabilities(predictive, self.output);
-        // Only outputs with one class per row have columns.
+        // Only an output with one class per row has columns.
         if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
-        // The loop runs draw by draw, because with many classes the draws of one probability are far apart in memory.
+        // The probabilities are summed draw by draw. With many classes, the draws of one
+        // probability are far apart in memory, so this order is faster.
         let mut sums = vec![0.0; predictive.rows * classes];
         for draw in all.chunks_exact(sums.len().max(1)) {
             sums.iter_mut().zip(draw).for_each(|(sum, value)| *sum += value);
@@ -179,7 +189,7 @@ impl<'a> OfOutput<'a> {
         }
     }
 
-    /// Adds the statistics of outputs that are one number per row.
+    /// Adds the statistics of an output that has one number per row.
     fn add_reals(&mut self, predictive: &Predictive) {
         let (rows, count) = (predictive.rows, predictive.draws);
         let Some(((_, means), others)) = self.reals.split_first_mut() else {
@@ -197,8 +207,8 @@ impl<'a> OfOutput<'a> {
                 if self.output.infinite_variance {
                     summary.sd = f64::INFINITY;
                 }
-                // If the distribution has no mean, the column of standard deviations is left out too, although the draws have a
-                // sample standard deviation.
+                // If the distribution does not have a mean, its standard deviation is undefined.
+                // The column is left out, although the draws have a sample standard deviation.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }
@@ -208,7 +218,8 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // The given standard deviation is exact. The standard deviation of finitely many quantiles would not be.
+            // The standard deviation computed from its two parts is exact. It replaces the standard
+            // deviation of the draws, which are only finitely many quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));
@@ -224,7 +235,7 @@ impl<'a> OfOutput<'a> {
         }
     }
 
-    /// Returns whether no values were added.
+    /// Returns whether no values have been added.
     fn is_empty(&self) -> bool {
         let reals = self.reals.iter().map(|(_, column)| column);
         reals.chain(&self.parts).all(Vec::is_empty)

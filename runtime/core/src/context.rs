@@ -1,4 +1,4 @@
-//! The context that the inference blocks of a run share, and the reasons why a run stops.
+//! The context that all inference blocks of a run share, and the reasons why a run stops.
 
 use crate::checkpoint::Checkpoint;
 use crate::interrupt::Interrupt;
@@ -8,23 +8,24 @@ use bnnc_kernels::pool::Pool;
 use std::fmt;
 use std::sync::Arc;
 
-/// The context that a run shares between its inferences.
+/// The context that all inference blocks of a run share.
 #[derive(Clone)]
 pub struct Context {
-    /// The threads.
+    /// The threads on which computations run.
     pub pool: Arc<Pool>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// True if progress lines are shown.
     pub progress: bool,
     /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The flag that the user raises to stop the run.
+    /// The flag that is raised if the user interrupts the run.
     pub interrupt: Interrupt,
 }
 
 impl Context {
-    /// Returns a context with threads and a seed, without progress lines, checkpoint or interruption.
+    /// Returns a context with these threads and this seed. It does not show progress, does not
+    /// write a checkpoint, and is not interrupted.
     pub fn new(pool: Arc<Pool>, seed: u64) -> Context {
         Context {
             pool,

@@ -2,14 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns the current time: `2026-11-23T08:55:01Z`.
+/// Returns the current time as text, such as `2026-11-23T08:55:01Z`.
 pub fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
     text(seconds.map_or(0, |seconds| seconds.as_secs()))
 }
 
-/// Returns seconds since 1970 as a date. The calendar repeats every 400 years. Each period begins in March, so that leap days come last (Hinnant
-/// 2013, "chrono-compatible low-level date algorithms").
+/// Converts a number of seconds since 1970 to a date. The calendar repeats every 400 years. In the
+/// algorithm, each period begins in March, so that leap days come last (Hinnant 2013,
+/// "chrono-compatible low-level date algorithms").
 fn text(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day) = (days / 146_097, days % 146_097);
@@ -31,7 +32,7 @@ fn text(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    /// The expected dates come from `date -u -d @SECONDS`.
+    /// The expected dates were computed by `date -u -d @SECONDS`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(text(0), "1970-01-01T00:00:00Z");

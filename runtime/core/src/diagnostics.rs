@@ -55,7 +55,7 @@ static TRAINING_DIVERGED: Code = Code {
               small constant: `softplus(s) + 1e-3`).",
 };
 
-/// The code for a run that needs more memory than the limit.
+/// A run needs more memory than the limit allows.
 pub static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
@@ -96,7 +96,8 @@ static WHOLE_ARRAYS: Code = Code {
               their predictions to `predictions.csv`.",
 };
 
-/// Predictions for new rows of a model whose inputs are whole arrays, not rows.
+/// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and
+/// not rows.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and new rows do not contain"
@@ -104,7 +105,7 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }
 
-/// The checkpoint to be continued is damaged.
+/// The checkpoint from which a run should resume is damaged.
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
@@ -113,7 +114,7 @@ static CHECKPOINT_DAMAGED: Code = Code {
               have changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
-/// The folder belongs to a different run.
+/// The folder belongs to a run with other settings or data.
 static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the folder belongs to a different run",
@@ -130,7 +131,7 @@ static FOLDER_IN_USE: Code = Code {
     explain: "A run locks its output folder until it ends, so that two runs never write the same files. Wait for that run, stop it, or choose another folder.",
 };
 
-/// There is no run to be continued.
+/// The folder does not contain a run that could be resumed.
 static NOTHING_TO_RESUME: Code = Code {
     id: "E0513",
     title: "there is nothing to resume",
@@ -159,7 +160,8 @@ static NO_START_FILE: Code = Code {
               read too: it holds unconstrained values, which are used unchanged.",
 };
 
-/// Returns whether a diagnostic is about the convergence of chains; `--strict` turns such warnings into a failure.
+/// Returns whether a diagnostic is about the convergence of chains. With `--strict`, such warnings
+/// make the run fail.
 pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
     of_sampling().iter().any(|code| code.id == diagnostic.code.id)
 }
@@ -184,7 +186,7 @@ static NOTHING_FOUND: Code = Code {
               later splits.\n\nRight: run both on the same data, or on data with the same number of splits.",
 };
 
-/// Returns an error about a run, without a place.
+/// Returns an error about a run. The error does not refer to a place in a file.
 pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagnostic {
     Diagnostic {
         code,
@@ -199,7 +201,7 @@ pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagno
     }
 }
 
-/// Returns a warning about a run, without a place.
+/// Returns a warning about a run. The warning does not refer to a place in a file.
 pub fn warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -207,7 +209,8 @@ pub fn warning(code: &'static Code, message: String) -> Diagnostic {
     }
 }
 
-/// Returns a warning about the data or the results of a run, without a place.
+/// Returns a warning about the data or the results of a run. The warning does not refer to a place
+/// in a file.
 pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -215,7 +218,7 @@ pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
     }
 }
 
-/// The loss is not finite.
+/// A training stopped because its loss is not finite.
 pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
     error(
         &TRAINING_DIVERGED,
@@ -246,7 +249,7 @@ pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     .help("name a folder that `bnnc run --out` wrote")
 }
 
-/// There are no rows to train on.
+/// The training set does not contain any rows.
 pub fn no_rows(data: &str) -> Diagnostic {
     error(
         &NO_ROWS,
@@ -255,7 +258,7 @@ pub fn no_rows(data: &str) -> Diagnostic {
     )
 }
 
-/// A chain cannot start.
+/// A chain cannot start, because the density at its starting points is not finite.
 pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions) -> Diagnostic {
     let jitter = options.jitter_of_start();
     let text = match options.start.is_some() && jitter == 0.0 {
@@ -282,7 +285,8 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     .help("check that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
-/// Adds a note about rows with zero likelihood to the diagnostics of chains that cannot start.
+/// Adds a note about rows with zero likelihood to those diagnostics that report a chain that cannot
+/// start.
 pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
     let add = |diagnostic: Diagnostic| match &note {
         Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
@@ -291,7 +295,7 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
     found.into_iter().map(add).collect()
 }
 
-/// A file from which an inference block cannot start. Each of `faults` is one line of the explanation.
+/// An inference block cannot start from a file. Each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
     let diagnostic = error(&NO_START_FILE, FaultyInput::Data, text);
@@ -301,12 +305,13 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
         .help("the file must hold one tensor for each parameter of the model, with the parameter's name and shape")
 }
 
-/// A batch that is too small to contain a row of every file.
+/// A batch has fewer rows than there are files, so it cannot contain a row of every file.
 pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, FaultyInput::Program, format!("`{infer}`: {why}")).help(help)
 }
 
-/// An inference block that starts from another one that has no result on a split (counted from 0).
+/// An inference block starts from an earlier block that does not have a result on this split.
+/// Splits are counted from 0.
 pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` starts from `{from}`, which has no result for split {}",
@@ -337,7 +342,8 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     .help("start again with `--out` instead of `--resume`")
 }
 
-/// The run in a folder differs from the run that should resume it. Each of `differences` is one line of the explanation.
+/// The run in a folder differs from the run that should continue it. Each of `differences` is one
+/// line of the explanation.
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let mut diagnostic = error(
         &ANOTHER_RUN,
@@ -361,7 +367,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
     .help("wait until it ends, or write into another folder")
 }
 
-/// A warning: the folder to resume from does not contain a checkpoint.
+/// A warning: the folder from which the run should resume does not contain a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let mut warning = error(
         &NOTHING_TO_RESUME,

@@ -1,4 +1,5 @@
-//! Rows in the precision of a run, copied batch by batch into a machine's input buffers.
+//! Rows that are prepared in the precision of a run. They are copied batch by batch into the input
+//! buffers of a machine.
 
 mod values;
 
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use values::column;
 use values::{bounded, integers, seen};
 
-/// The elements of one port.
+/// The elements of one port, in the type in which they are stored.
 #[derive(Clone, Debug)]
 enum Elements {
     F32(Vec<f32>),
@@ -23,25 +24,26 @@ enum Elements {
     Int(Vec<i32>),
 }
 
-/// One port with its elements for all rows.
+/// One port with its elements for all prepared rows.
 #[derive(Clone, Debug)]
 struct Port {
     name: String,
     width: usize,
     elements: Elements,
-    /// True if all batches use the same elements.
+    /// True if the port has the same elements in all batches.
     shared: bool,
-    /// A unique number, by which a device recognises elements that are already in its memory.
+    /// A number that identifies these elements. A device uses it to recognise elements that are
+    /// already in its memory.
     stamp: u64,
 }
 
-/// Returns a stamp that no other elements have.
+/// Returns a new stamp, which differs from the stamps of all other elements.
 fn stamp() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
 }
 
-/// All data ports of a program for some rows.
+/// The data ports of a program, with their elements for some rows.
 #[derive(Clone, Debug)]
 pub struct Feed {
     ports: Vec<Port>,
@@ -49,15 +51,16 @@ pub struct Feed {
     pub rows: usize,
 }
 
-/// The ports that a feed is built for.
+/// The ports for which a feed is prepared.
 pub struct FeedPorts<'a> {
-    /// The ports and their sources.
+    /// The ports, each with the source of its elements.
     pub bindings: &'a [Binding],
-    /// The outputs, whose values may be missing in rows that are predicted.
+    /// The outputs of the model. Rows to predict for need not have values of outputs.
     pub outputs: &'a [Output],
     /// The precision of reals.
     pub precision: Precision,
-    /// Returns the storage of a port in the program that will read it, or `None` if the program does not have the port.
+    /// Returns how the program that will read the port stores its elements, or `None` if the
+    /// program does not have the port.
     pub storage: &'a dyn Fn(&str) -> Option<Storage>,
 }
 
@@ -82,8 +85,8 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that predictions can be computed for these rows. This check precedes the inference run, because a failure after the run would lose the
-    /// result of the run.
+    /// Checks that predictions can be computed for these rows. The check is made before the
+    /// inference run, because a later failure would lose the result of the run.
     ///
     /// # Errors
     /// Fails if an element is too large. Also fails in the same cases as [`Feed::new`].
@@ -116,10 +119,12 @@ impl Feed {
         Ok(())
     }
 
-    /// Prepares `rows`. If `target` is false, outputs are filled with a placeholder, unless other outputs depend on them.
+    /// Prepares `rows`. If `target` is false, the values of outputs are replaced by placeholders,
+    /// except outputs on which other outputs depend.
     ///
     /// # Errors
-    /// Fails if the elements of a column do not fit the program (text, or fractions where integers are needed).
+    /// Fails if the elements of a column do not fit the program. Examples are text, and fractions
+    /// where the program needs integers.
     pub fn new(rows: &Rows, dataset: &Dataset, wanted: &FeedPorts, target: bool) -> Result<Feed, Diagnostic> {
         let mut ports = Vec::new();
         for binding in wanted.bindings {
@@ -156,7 +161,8 @@ impl Feed {
         })
     }
 
-    /// Returns ports for the outputs of a program: without elements, but with capacity for the elements of `rows` rows.
+    /// Returns a feed for the outputs of a program. Its ports do not have elements yet, but have
+    /// the capacity for `rows` rows.
     pub fn of_columns(columns: &[PreparedColumn], rows: usize, precision: Precision) -> Feed {
         let port = |column: &PreparedColumn| {
             let room = column.width * if column.of_row { rows } else { 1 };
@@ -177,7 +183,8 @@ impl Feed {
         }
     }
 
-    /// Appends the outputs that a program computed for `rows` more rows. Outputs that all rows share are appended once.
+    /// Appends the outputs that a program computed for `rows` further rows. An output that all rows
+    /// share is appended only once.
     ///
     /// # Errors
     /// Fails if an output is missing, which is a bug.
@@ -200,7 +207,7 @@ impl Feed {
         self.ports.extend(other.ports);
     }
 
-    /// Returns the same ports without rows.
+    /// Returns a feed with the same ports, but without rows.
     pub fn without_rows(&self) -> Feed {
         let mut empty = self.clone();
         empty.rows = 0;
@@ -215,13 +222,13 @@ impl Feed {
         empty
     }
 
-    /// Appends a row of a feed with the same ports.
+    /// Appends one row of another feed. Both feeds must have the same ports.
     pub fn push(&mut self, from: &Feed, row: usize) {
         self.put(None, from, row);
         self.rows += 1;
     }
 
-    /// Replaces row `at` by a row of a feed with the same ports.
+    /// Replaces row `at` by a row of another feed. Both feeds must have the same ports.
     pub fn replace(&mut self, at: usize, from: &Feed, row: usize) {
         self.put(Some(at), from, row);
     }
@@ -239,7 +246,8 @@ impl Feed {
         }
     }
 
-    /// Writes the ports that all batches share. Ports that the program does not have are skipped, because a feed may serve several programs.
+    /// Writes the ports that have the same elements in all batches. A feed may serve several
+    /// programs, so ports that this program does not have are skipped.
     ///
     /// # Errors
     /// Fails if a port has another size, which is a bug.
@@ -252,7 +260,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Writes the chosen rows.
+    /// Writes the elements of the chosen rows to the machine.
     ///
     /// # Errors
     /// Fails if a port has another size, which is a bug.
@@ -264,7 +272,8 @@ impl Feed {
     }
 }
 
-/// Returns the number of examples in these rows. If all ports are shared, the whole file is one example.
+/// Returns the number of examples in these rows. If all ports are shared, all rows together are one
+/// example.
 pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
     let whole = bindings.iter().all(|binding| binding.from.is_shared());
     if whole { rows.count.min(1) } else { rows.count }
@@ -340,8 +349,8 @@ fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut 
     }
 }
 
-/// Copies rows of a few elements. With a constant width, a row takes some instructions instead of a call of `memcpy`, which would take longer than a
-/// small kernel.
+/// Copies rows that have only a few elements. `WIDTH` is a constant, so copying a row takes a few
+/// instructions. A call of `memcpy` for each row would take longer than a small kernel.
 fn copy_narrow<T: Copy, const WIDTH: usize>(values: &[T], rows: &[u32], target: &mut [T]) {
     let (values, _) = values.as_chunks::<WIDTH>();
     let (target, _) = target.as_chunks_mut::<WIDTH>();
@@ -350,12 +359,12 @@ fn copy_narrow<T: Copy, const WIDTH: usize>(values: &[T], rows: &[u32], target: 
     }
 }
 
-/// Returns a placeholder for the values of an output.
+/// Returns a placeholder for the unknown values of an output.
 fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precision)) -> Elements {
     let size = count * output.elements();
     match (storage, &output.kind) {
         (Storage::Int, _) => Elements::Int(vec![0; size]),
-        // The value 1 is also in the support of positive outputs.
+        // The placeholder 1 is in the support of positive outputs too.
         (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
         (Storage::Real, _) => reals(&vec![0.0; size], precision),
     }
@@ -368,7 +377,8 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
     }
 }
 
-/// Checks that rows without their own target have the values of an output that other outputs depend on. `output` is the output of the binding.
+/// Checks a port for rows without targets. If other outputs depend on the port's output, the rows
+/// must have values of this output. `output` is the output of the binding.
 fn check_given(binding: &Binding, output: Option<&Output>, rows: &Rows) -> Result<(), Diagnostic> {
     match &binding.from {
         DataSource::Field(name) if output.is_some_and(|output| output.given) => rows.check_output(name),

@@ -1,4 +1,5 @@
-//! The inputs that determine the results of a run. An interrupted run can only be resumed if all inputs are unchanged.
+//! The inputs that determine the results of a run. An interrupted run can be resumed only if these
+//! inputs are unchanged.
 
 use crate::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
@@ -14,25 +15,27 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The name of the fact whose value is the version.
+/// The name of the fact whose value is the version of bnnc.
 const VERSION: &str = "the version of bnnc";
 
-/// The facts that identify a run, by name.
+/// The facts that identify a run. Each fact has a name and a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Values that must be unchanged.
+    /// The facts whose values must be unchanged.
     facts: BTreeMap<String, String>,
-    /// Checksums of texts and files that must be unchanged.
+    /// The checksums of texts and files whose contents must be unchanged.
     contents: BTreeMap<String, String>,
-    /// The number of draws per chain, by inference block. These numbers may increase.
+    /// The number of draws per chain of each inference block. A resumed run may have more draws.
     draws: BTreeMap<String, u64>,
-    /// The names of the inference blocks, which are the prefixes of the file names of a checkpoint.
+    /// The names of the inference blocks. The names of files in the checkpoint begin with these
+    /// names.
     infers: Vec<String>,
 }
 
 impl Fingerprint {
-    /// Returns the facts of a manifest: version, seed, backend, inferences, precision, and the contents of the data files. For files that `sources`
-    /// has read, the checksum covers the content as it was read.
+    /// Returns the facts of a manifest: the version, the seed, the backend, the inference blocks,
+    /// the precision, and the contents of the data files. If `sources` has read a file, the
+    /// checksum is of the content that was read.
     ///
     /// # Errors
     /// Fails if a data file cannot be read.
@@ -59,7 +62,8 @@ impl Fingerprint {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut name = format!("`{file}` of `{}`", spec.name);
                 if print.contents.contains_key(&name) {
-                    // Files in different folders may have the same name.
+                    // Files in different folders may have the same name, so the second file gets a
+                    // longer name.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
                 let checksum = match sources.checksum(&spec.name, path) {
@@ -72,8 +76,9 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the number of draws must not change, because more
-    /// draws would change the results of that block.
+    /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the
+    /// number of draws must not change, because more draws would change the results of the other
+    /// block.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
@@ -97,32 +102,33 @@ impl Fingerprint {
             .is_none_or(|version| version == env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds an inference block whose files a checkpoint holds.
+    /// Adds the name of an inference block that writes files to the checkpoint.
     pub fn infer(&mut self, name: &str) {
         self.infers.push(name.to_owned());
     }
 
-    /// Returns the inferences whose files a checkpoint holds.
+    /// Returns the names of the inference blocks that write files to the checkpoint.
     pub fn infers(&self) -> &[String] {
         &self.infers
     }
 
-    /// Adds a fact. The name must be suitable as the subject of a sentence in a diagnostic.
+    /// Adds a fact. In a diagnostic, the name is the subject of a sentence.
     pub fn fact(&mut self, name: &str, value: &str) {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds a text under a name. The name must be suitable as the subject of a sentence in a diagnostic.
+    /// Adds a text. In a diagnostic, the name is the subject of a sentence.
     pub fn text(&mut self, name: &str, text: &str) {
         self.content(name, Checksum::of(text.as_bytes()));
     }
 
-    /// Adds a text by its checksum.
+    /// Adds a content whose checksum is known.
     pub fn content(&mut self, name: &str, checksum: Checksum) {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
 
-    /// Adds the settings `ITEM.KEY=VALUE` of the command line, except numbers of draws that may increase.
+    /// Adds the settings `ITEM.KEY=VALUE` of the command line, except numbers of draws that a
+    /// resumed run may increase.
     pub fn settings(&mut self, settings: &[String]) {
         for setting in settings {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -135,12 +141,14 @@ impl Fingerprint {
         }
     }
 
-    /// Sets the number of draws per chain of an inference block. This number may increase.
+    /// Sets the number of draws per chain of an inference block. A resumed run may increase this
+    /// number.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
     }
 
-    /// Returns the checksum of all facts that must be unchanged, without the numbers of draws that may increase.
+    /// Returns the checksum of everything that must be unchanged. Numbers of draws that a resumed
+    /// run may increase are left out.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for (name, value) in self.facts.iter().chain(&self.contents) {
@@ -152,7 +160,8 @@ impl Fingerprint {
         checksum
     }
 
-    /// Returns the reasons, one per line, why a run with the fingerprint `now` cannot resume a run with the fingerprint `self`.
+    /// Returns the reasons why a run with the fingerprint `now` cannot resume a run with the
+    /// fingerprint `self`. Each reason is one line.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts).map(|(name, then, now)| {
             format!("{name}: {} in the earlier run, {} now", given(then), given(now))
@@ -172,12 +181,12 @@ impl Fingerprint {
     }
 }
 
-/// Returns whether another inference uses the results of this one.
+/// Returns whether another inference block uses the results of this block.
 fn is_needed(manifest: &Manifest, name: &str) -> bool {
     manifest.infers.iter().any(|infer| infer.needs().contains(&name))
 }
 
-/// Returns the keys for which two maps differ, with both values.
+/// Returns the keys whose values differ between two maps, each with both values.
 fn changes<'a>(
     then: &'a BTreeMap<String, String>,
     now: &'a BTreeMap<String, String>,
@@ -193,7 +202,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns every file that a data item reads.
+/// Returns the path of every file that a data item reads.
 pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],
@@ -208,12 +217,12 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
-/// Returns whether the iterations of a sampler depend on the planned number of iterations.
+/// Returns whether the step sizes of a sampler depend on the planned number of iterations.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }
 
-/// Returns whether an option of a sampler may be raised when a run is resumed.
+/// Returns whether a resumed run may have a larger value of this sampler option.
 fn is_extensible(option: &str) -> bool {
     ChainOptions::record(option).is_some_and(|record| record.phase == Phase::Resume)
 }

@@ -1,4 +1,4 @@
-//! Predictions for rows, independent of the method.
+//! A common interface for predictions, which does not depend on the inference method.
 
 use crate::context::Stop;
 use crate::predict::{Predictive, Predictor};
@@ -7,30 +7,32 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::{Dataset, Rows};
 use std::ops::Range;
 
-/// Receives blocks of predictions of rows.
+/// A function that receives the predictions of one block of rows.
 pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
 /// A source of predictions.
 pub trait Forecaster {
-    /// Computes all predictive quantities in blocks of rows, in order, and passes each block to `take`.
+    /// Computes all predictive quantities in blocks of rows, and passes each block to `take`. The
+    /// blocks are in order.
     ///
     /// # Errors
-    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
+    /// Fails if the machine has a bug, or if the user interrupts the run.
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
 
-    /// Replaces the rows by other rows, whose target is unknown.
+    /// Replaces the rows to predict for. The new rows need not have targets.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
     fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
-    /// Returns the counts and errors of the integrals over weights, if there are any.
+    /// Returns the number of integrals over weights and their errors, or `None` if the method does
+    /// not integrate over weights.
     fn tally(&self) -> Option<&Tally> {
         None
     }
 }
 
-/// Predictions from draws of the parameters, or from a single value of each parameter.
+/// Predictions from several draws of the parameters, or from a single value of each parameter.
 impl Forecaster for Predictor {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         Predictor::run(self, take)

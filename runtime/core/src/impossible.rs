@@ -1,4 +1,5 @@
-//! Rows whose likelihood is zero at the start, so that chains cannot begin.
+//! Finds rows whose likelihood is zero at given parameters. Such a row is the reason why a chain
+//! cannot begin.
 
 use super::context::{Context, Stop};
 use super::predict::Predictor;
@@ -6,8 +7,9 @@ use super::states::StateValues;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::Dataset;
 
-/// Returns a note that names the first row whose likelihood at some parameters is zero or not a number; `None` if there is no such row. `begin`
-/// describes the parameters in the note, for example "where the attempts begin".
+/// Returns a note that names the first row whose likelihood is zero or NaN at the parameters
+/// `start`, or `None` if every row has a positive likelihood. `begin` describes these parameters in
+/// the note, for example "where the attempts begin".
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -59,7 +61,7 @@ pub fn note(
     )))
 }
 
-/// Returns the value of an output in one row, as written in the data file.
+/// Returns the value of an output in one row, as the data file has it.
 fn target(infer: &InferenceBlock, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
     let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
     let column = binding.from.column()?;

@@ -1,25 +1,26 @@
-//! The user's request to stop a run soon and keep its results.
+//! The request of the user to stop a run soon and to keep its results.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The time limit for predictions after an interruption. Most programs predict faster than this, and a user who presses Ctrl-C does not want to wait
-/// longer.
+/// The time that predictions may still take after an interruption. Most programs predict faster
+/// than this, and a user who presses Ctrl-C does not want to wait longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A flag that a signal handler raises and that long computations check. Chains check the flag before each gradient, but still complete an iteration
-/// that ends soon. Training checks it after each epoch. After each block of rows, predictions check whether the flag has been raised for longer than
-/// `GRACE`.
+/// A flag that a signal handler raises and that long computations check. Chains check the flag
+/// before each gradient, but complete an iteration that ends soon. Training checks it after each
+/// step. Predictions check after each block of rows whether the flag has been raised for longer
+/// than `GRACE`.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
-    /// The time at which a computation first saw the flag raised.
+    /// The time at which a computation first found the flag raised.
     seen: Arc<OnceLock<Instant>>,
 }
 
 impl Interrupt {
-    /// Returns an interrupt with this flag, which earlier runs may share.
+    /// Returns an interrupt that uses this flag. Earlier runs may use the same flag.
     pub fn of(raised: Arc<AtomicBool>) -> Interrupt {
         Interrupt {
             raised,
@@ -46,7 +47,7 @@ impl Interrupt {
         raised
     }
 
-    /// Returns whether the flag has been raised for longer than the time limit for predictions.
+    /// Returns whether the flag has been raised for longer than predictions may still take.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

@@ -1,5 +1,5 @@
-//! The types that all parts of a run share: the context, the values and rows that programs read, and the data that are stored between runs. This
-//! crate does not depend on any inference method.
+//! The types that all parts of a run share: the context, the values and rows that programs read,
+//! and the data that are stored between runs. This crate does not depend on an inference method.
 
 pub mod blocks;
 pub mod checkpoint;

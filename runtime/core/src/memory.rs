@@ -1,4 +1,4 @@
-//! Predictions of the memory of programs and their rows, made before a run.
+//! Predicts the memory of programs and of their rows before a run.
 
 use crate::predict::{self, PredictionOutput};
 use bnnc_abi::code::Artifact;
@@ -6,25 +6,26 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 
-/// The number of bytes of a number in double precision.
+/// The number of bytes of a double.
 pub const NUMBER: u64 = 8;
 
-/// Returns the sum of the parts. The sum saturates, because the size of a huge matrix may exceed the range of `u64`.
+/// Returns the sum of the parts. If the sum exceeds the range of `u64`, as for a huge matrix,
+/// returns the largest `u64`.
 pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
 
-/// Returns the number of bytes of a machine for one thread.
+/// Returns the number of bytes that a machine needs on one thread.
 pub fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
     predict_arena_bytes(&artifact.plan, sizes)
 }
 
-/// Returns the number of elements of a static shape.
+/// Returns the number of elements of an array whose shape does not depend on the data.
 pub fn elements(shape: &Shape) -> u64 {
     shape.count(&Sizes::default()) as u64
 }
 
-/// Returns the number of bytes of all states outside a machine.
+/// Returns the number of bytes of a copy of all states outside a machine.
 pub fn states(infer: &InferenceBlock) -> u64 {
     NUMBER
         * infer
@@ -34,7 +35,7 @@ pub fn states(infer: &InferenceBlock) -> u64 {
             .sum::<u64>()
 }
 
-/// Returns the number of bytes of the parameters outside a machine.
+/// Returns the number of bytes of a copy of the parameters outside a machine.
 pub fn parameters(infer: &InferenceBlock) -> u64 {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
@@ -53,12 +54,14 @@ pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     rows as u64 * widths.sum::<u64>()
 }
 
-/// Returns the number of bytes of a prediction program, its rows, and its outputs for a block of rows.
+/// Returns the number of bytes of a prediction program, of its rows, and of all its outputs for a
+/// block of rows.
 pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// Returns the number of bytes of a prediction program, its rows, and some of its outputs for a block of rows.
+/// Returns the number of bytes of a prediction program, of its rows, and of some of its outputs for
+/// a block of rows.
 pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,
@@ -74,7 +77,7 @@ pub fn predicting_some(
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    // The states of the draws of one call.
+    // The values of states for the draws of one call.
     let per_draw = infer.per_draw();
     let drawn = infer
         .states

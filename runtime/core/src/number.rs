@@ -11,7 +11,8 @@ pub fn finite(value: f64) -> Value {
     }
 }
 
-/// Formats a number in at most ten characters. Numbers that are too small or too large for four decimals have an exponent. NaN is a dash.
+/// Formats a number with at most ten characters. Numbers that are too small or too large for four
+/// decimals are written with an exponent. NaN is written as a dash.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value.is_nan() {

@@ -1,10 +1,11 @@
-//! Reads and writes ports of a machine, provided the program has them.
+//! Reads and writes those ports of a machine that its program has.
 
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// Writes an integer scalar. If the program does not use the scalar, it does not have the port, and nothing is written.
+/// Writes an integer scalar. A program that does not use the scalar does not have the port, and
+/// nothing is written.
 pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_int(name, &[value])
@@ -13,7 +14,8 @@ pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     }
 }
 
-/// Writes reals. If the program does not use the reals, it does not have the port, and nothing is written.
+/// Writes an array of reals. A program that does not use the array does not have the port, and
+/// nothing is written.
 pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_real(name, values)
@@ -30,7 +32,7 @@ pub fn put(machine: &mut Machine, port: Option<Port>, value: f64) -> Result<(), 
     }
 }
 
-/// Reads a real scalar without allocating.
+/// Reads a real scalar. The call does not allocate.
 pub fn scalar(machine: &Machine, name: &str) -> Result<f64, Fault> {
     let mut value = [0.0];
     machine.read_into(name, &mut value)?;

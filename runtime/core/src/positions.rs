@@ -1,6 +1,7 @@
-//! Checks that positions (indices) are inside their axes. Without these checks, kernels would silently clamp a position to the range of its axis.
-//! Positions that depend on the data are checked before the rows are used. Positions that depend on parameters are checked at given values of the
-//! parameters.
+//! Checks that positions (indices) are inside their axes. Without these checks, kernels would
+//! silently clamp a position to the range of its axis. Positions that depend only on the data are
+//! checked before the rows are used. Positions that depend on parameters are checked at given
+//! values of the parameters.
 
 use crate::context::{Context, Stop};
 use crate::feed::Feed;
@@ -16,13 +17,15 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use std::sync::Arc;
 
-/// The number of rows per call.
+/// The number of rows per call of the program.
 const ROWS: usize = 256;
 
-/// Checks the positions that depend on the data only. Positions that depend on outputs are checked only if the outputs are known.
+/// Checks the positions that depend only on the data. A position that depends on an output is
+/// checked only if the value of the output is known.
 ///
 /// # Errors
-/// Fails if a position is outside its axis (the error names the row), if some columns do not fit the program, or if there is too little memory.
+/// Fails if a position is outside its axis; the error names the row. Also fails if some columns do
+/// not fit the program, or if there is too little memory.
 pub fn check(
     infer: &InferenceBlock,
     (rows, has_outputs): (&Rows, bool),
@@ -55,12 +58,12 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that depend on parameters, at `draws` draws of the parameters. Positions that depend on outputs are checked only if the
-/// outputs are known.
+/// Checks the positions that depend on parameters, at `draws` draws of the parameters. A position
+/// that depends on an output is checked only if the value of the output is known.
 ///
 /// # Errors
-/// Fails if a position is outside its axis (the error names the row if the position depends on a row), if some columns do not fit the program, or if
-/// there is too little memory.
+/// Fails if a position is outside its axis; the error names the row if the position depends on a
+/// row. Also fails if some columns do not fit the program, or if there is too little memory.
 pub fn check_values(
     infer: &InferenceBlock,
     (values, draws): (&StateValues, usize),
@@ -85,7 +88,8 @@ pub fn check_values(
     })
 }
 
-/// Returns the checks with their indices, except checks that depend on unknown outputs.
+/// Returns the checks that can be made, each with its index. Checks that depend on unknown outputs
+/// are left out.
 fn known<'a>(
     infer: &'a InferenceBlock,
     checks: &'a [PositionCheck],
@@ -100,13 +104,15 @@ fn known<'a>(
 /// A position outside its axis.
 struct Outside {
     position: f64,
-    /// The index of its example in the call.
+    /// The index of the position's example among the examples of the call.
     example: usize,
-    /// If an element of a whole column determines the position, the index of this element, if it is known.
+    /// The index of an element of a whole column, if this element determines the position. `None`
+    /// if the index is not known.
     element: Option<usize>,
 }
 
-/// Returns the first position of a check, `[.., batch, ..]`, that is outside its axis.
+/// Returns the first position of a check that is outside its axis. The positions of the check have
+/// the shape `[.., batch, ..]`.
 fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outside>, Fault> {
     let port = PortName::Position.at(number);
     if !machine.has_port(&port) {
@@ -146,8 +152,9 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Returns the row that determines a position: the row of an example, or the row of an element of a whole column. If the row is not known,
-    /// returns only the file. Returns `None` if the position does not depend on data.
+    /// Returns the place in the data that determines a position. This is the row of an example, or
+    /// the row of an element of a whole column. If the row is not known, it is the whole file.
+    /// Returns `None` if the position does not depend on data.
     fn of(&self, check: &PositionCheck, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer
@@ -178,7 +185,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the name of the column of an input. A parameter, or an input without a column, keeps its own name.
+/// Returns the name of the column from which an input is read. If the input is a parameter, or does
+/// not come from a column, returns its own name.
 fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

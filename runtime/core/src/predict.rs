@@ -21,32 +21,33 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The `step` coordinate of predictive noise. Training steps do not use this value.
+/// The coordinate `step` of the random numbers for predictions. Training steps use other values.
 pub const PREDICTIVE_STEP: i32 = -1;
 
-/// The largest number of rows per call of the prediction program.
+/// The maximum number of rows per call of the prediction program.
 pub const ROWS: usize = 256;
 
-/// The largest memory of the prediction program. If a call with all draws needs more, each call computes fewer draws.
+/// The maximum memory of the prediction program, in bytes. If a call with all draws needs more
+/// memory, each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The largest number of scalar operations in one call of the prediction program. Such a call takes a few tenths of a second. A user who interrupts
-/// the run waits for at most one call.
+/// The maximum number of scalar operations in one call of the prediction program. This number takes
+/// a few tenths of a second. A user who interrupts the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
 
-/// One output of the prediction program, `[draws, rows, ..]`.
+/// One output of the prediction program. Its shape is `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct PredictionOutput {
-    /// The port of the output in the program.
+    /// The name of the output's port in the program.
     pub port: String,
     part: Part,
-    /// The index of the model's output to which this prediction output belongs. `None` if the model has only one output, or if the prediction is for
-    /// all outputs together.
+    /// The index of the model's output to which this prediction output belongs. `None` if the model
+    /// has a single output, or if this prediction output is for all outputs together.
     output: Option<usize>,
 }
 
-/// Returns the outputs that the prediction program of an inference block may have. The first output is the joint log likelihood of all outputs of the
-/// model.
+/// Returns the outputs that the prediction program of an inference block may have. The first is the
+/// joint log likelihood of all outputs of the model.
 pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
         port: part.port().text().to_owned(),
@@ -68,11 +69,13 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
         .collect()
 }
 
-/// The predictions of a block of rows, on the model's scale until [`Predictive::undo`] converts them. Arrays are `[draws, rows]` or
-/// `[draws, rows, elements]`.
+/// The predictions of a block of rows. They are on the model's scale until [`Predictive::undo`]
+/// converts them to original units. Arrays have the shape `[draws, rows]` or `[draws, rows,
+/// elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// The predictions of each output, if the model has several. `self` then contains only the joint log likelihood of all outputs.
+    /// The predictions of each output, if the model has several outputs. In this case, `self`
+    /// contains only the joint log likelihood of all outputs.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
@@ -80,40 +83,47 @@ pub struct Predictive {
     pub draws: usize,
     /// The log density of the observed target.
     pub log_likelihood: Vec<f64>,
-    /// The mean of the target given the parameters; empty if the distribution does not have a mean.
+    /// The mean of the target given the parameters. Empty if the distribution does not have a mean.
     pub mean: Vec<f64>,
-    /// A draw of the target; empty if the distribution does not have a sampler.
+    /// Draws of the target. Empty if the distribution does not have a sampler.
     pub draw: Vec<f64>,
-    /// The probabilities of the classes; empty for other outputs.
+    /// The probabilities of the classes. Empty if the output is not a class.
     pub probabilities: Vec<f64>,
-    /// The standard deviation of the target's mean, by row; empty if it follows from the draws.
+    /// The epistemic standard deviation of each row: the standard deviation of the target's mean.
+    /// Empty if it must be computed from the draws.
     pub epistemic: Vec<f64>,
-    /// The standard deviation of the target given the parameters, by row; empty if it follows from the draws.
+    /// The aleatoric standard deviation of each row: the standard deviation of the target given the
+    /// parameters. Empty if it must be computed from the draws.
     pub aleatoric: Vec<f64>,
-    /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty if they follow from the draws.
+    /// The exact quantiles of the target for each row, at the [`PROBABILITIES`]. Empty if they must
+    /// be computed from the draws.
     pub quantiles: [Vec<f64>; 3],
-    /// The further results of integrals over weights.
+    /// Additional results of predictions that integrate over weights.
     pub integrated: IntegralResults,
 }
 
-/// Additional results of predictions that integrate over weights; all empty without such integrals.
+/// Additional results of predictions that integrate over weights. All are empty for other
+/// predictions.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
-    /// The error of each element's mean, or the largest error of the probabilities of each row.
+    /// The numerical error of the mean of each element. For classes, the largest error of the
+    /// probabilities of each row.
     pub error: Vec<f64>,
-    /// The log density of the target of each row, or the log probability of its class; empty if targets are unknown.
+    /// The log density of the target of each row, or the log probability of the true class. Empty
+    /// if targets are unknown.
     pub log_density: Vec<f64>,
-    /// The error of the log density.
+    /// The numerical error of the log density.
     pub log_density_error: Vec<f64>,
-    /// The predictive distribution function at the target, for each element; empty for classes, and if targets are unknown.
+    /// The predictive distribution function at the target, for each element. Empty for classes, and
+    /// if targets are unknown.
     pub cdf: Vec<f64>,
 }
 
-/// The probabilities of [`Predictive::quantiles`].
+/// The probabilities of the quantiles in [`Predictive::quantiles`].
 pub const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
 
 impl Predictive {
-    /// Returns the predictions of each output of the model, in order.
+    /// Returns the predictions of each output of the model, in the order of the outputs.
     pub fn each(&self) -> &[Predictive] {
         match &self.outputs[..] {
             [] => std::slice::from_ref(self),
@@ -121,7 +131,8 @@ impl Predictive {
         }
     }
 
-    /// Returns mutable references to the predictions of each output of the model, in order.
+    /// Returns mutable references to the predictions of each output of the model, in the order of
+    /// the outputs.
     pub fn each_mut(&mut self) -> &mut [Predictive] {
         match self.outputs.is_empty() {
             true => std::slice::from_mut(self),
@@ -129,7 +140,8 @@ impl Predictive {
         }
     }
 
-    /// Converts means, draws and quantiles of a standardised target to its original units. Classes have no units.
+    /// Converts means, draws and quantiles of a standardised target to its original units. Classes
+    /// are not converted, because they do not have units.
     pub fn undo(&mut self, infer: &InferenceBlock, preparation: &Preparation) {
         for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
             said.undo_one(output, units(infer, output, preparation));
@@ -152,7 +164,7 @@ impl Predictive {
         }
     }
 
-    /// Sets the numbers of rows and draws of the next block, for all outputs.
+    /// Sets the numbers of rows and draws of the next block in the predictions of all outputs.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
@@ -163,8 +175,8 @@ impl Predictive {
         }
     }
 
-    /// Copies `count` draws of an output of the program. The first of them becomes draw `draw` of the block. Outputs that the program does not have
-    /// are skipped.
+    /// Copies `count` draws of an output of the program. The first of these draws becomes draw
+    /// `draw` of the block. An output that the program does not have is skipped.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -205,7 +217,7 @@ pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation)
     }
 }
 
-/// Returns the number of draws or iterates in these values; 0 if each state has a single value.
+/// Returns the number of draws or iterates in these values, or 0 if each state has a single value.
 pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
@@ -215,8 +227,9 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws from `held` positions. The number is `held` if all outputs are classes, otherwise the smallest multiple of
-/// `held` that is at least `predictive_draws`. Each position is used equally often.
+/// Returns the number of predictive draws from `held` stored draws of the parameters. If all
+/// outputs are classes, the number is `held`. Otherwise, it is the smallest multiple of `held` that
+/// is at least `predictive_draws`, so that each stored draw is used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -226,16 +239,16 @@ pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     }
 }
 
-/// A prediction program with its rows.
+/// A prediction program that is prepared for some rows.
 pub struct Predictor {
     machine: Machine,
     feed: Feed,
     interrupt: Interrupt,
     said: Vec<PredictionOutput>,
     parameters: Vec<String>,
-    /// The parameters with a value per draw.
+    /// The parameters that have one value per draw.
     drawn: Vec<Drawn>,
-    /// The index of the first draw.
+    /// The index of the first draw, which selects its random numbers.
     first_draw: usize,
     draws: usize,
     draws_per_call: usize,
@@ -257,8 +270,9 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: outputs are filled with a placeholder,
-    /// unless other outputs depend on them.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, targets may be
+    /// unknown: the values of outputs are replaced by placeholders, except outputs on which other
+    /// outputs depend.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -289,14 +303,14 @@ impl Predictor {
         })
     }
 
-    /// Copies the parameters of a training machine.
+    /// Copies the parameters from the machine of a training.
     ///
     /// # Errors
     /// Fails if a parameter has different shapes in the two programs, which is a bug.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
-                // All draws share one value.
+                // The training has a single value of the parameter, which all draws share.
                 let values = from.read_real(name)?;
                 let drawn = Drawn::new(name, values.len(), values);
                 match self.drawn.iter_mut().find(|known| known.name == *name) {
@@ -310,10 +324,11 @@ impl Predictor {
         Ok(())
     }
 
-    /// Sets the parameters.
+    /// Sets the values of the parameters.
     ///
     /// # Errors
-    /// Fails if the values have the wrong size, because they come from the folder of another run.
+    /// Fails if a value has the wrong size. This can happen if the values come from the folder of
+    /// another run.
     pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -332,7 +347,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Replaces the rows by other rows, whose target may be unknown.
+    /// Replaces the rows to predict for. The new rows need not have targets.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
@@ -347,7 +362,7 @@ impl Predictor {
         self.draws = draws.len();
     }
 
-    /// Sets another input of the program.
+    /// Sets another input of the prediction program.
     ///
     /// # Errors
     /// Fails if the input has another size, which is a bug.
@@ -371,23 +386,26 @@ impl Predictor {
         Ok(sum / self.feed.rows as f64)
     }
 
-    /// Computes only the joint log likelihood of all outputs, in blocks of rows, in order.
+    /// Computes only the joint log likelihood of all outputs. The result is passed to `take` in
+    /// blocks of rows, in order.
     ///
     /// # Errors
-    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
+    /// Fails if the machine has a bug, or if the user interrupts the run.
     pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(1, take)
     }
 
-    /// Computes all predictive quantities in blocks of rows, in order.
+    /// Computes all predictive quantities. The result is passed to `take` in blocks of rows, in
+    /// order.
     ///
     /// # Errors
-    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
+    /// Fails if the machine has a bug, or if the user interrupts the run.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(self.said.len(), take)
     }
 
-    /// Computes the first `count` outputs for all rows, until the user stops the run.
+    /// Computes the first `count` outputs of the program for all rows. Stops early if the user
+    /// interrupts the run.
     fn until_stopped(
         &mut self,
         count: usize,
@@ -404,10 +422,11 @@ impl Predictor {
         })
     }
 
-    /// Runs the program for all rows and draws. Passes the machine and the index of the first row to `take` after each call.
+    /// Runs the program for all rows and draws. After each call, passes the machine and the index
+    /// of the first row to `take`.
     ///
     /// # Errors
-    /// Fails if the machine fails because of a bug, or if `take` returns an error.
+    /// Fails if the machine has a bug, or if `take` returns an error.
     pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
@@ -421,7 +440,8 @@ impl Predictor {
         Ok(())
     }
 
-    /// Computes the first `count` outputs for all rows. `go_on` is called after each call of the program, and its error ends the loop.
+    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each
+    /// call of the program, and stops if it returns an error.
     fn each<E: From<Fault>>(
         &mut self,
         count: usize,
@@ -472,7 +492,8 @@ impl Predictor {
     }
 }
 
-/// Returns the sizes of one call of the prediction program.
+/// Returns the sizes of one call of the prediction program. The number of draws is halved until a
+/// call stays within the limits of memory and operations.
 pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
     let halves = std::iter::successors(Some(draws.max(1)), |draws| {

@@ -1,4 +1,5 @@
-//! The progress line of an inference run on a terminal, refreshed at most ten times per second. If there is no terminal, nothing is shown.
+//! The progress line of an inference run on a terminal. It is refreshed at most ten times per
+//! second. Without a terminal, nothing is shown.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns a line for `steps` steps of `infer`.
+    /// Returns a progress line for an inference block `infer` that will take `steps` steps.
     pub fn new(infer: &str, steps: u64, visible: bool) -> Progress {
         let target = if visible {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -31,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Shows the current step and loss. The call is cheap enough to be made at every step.
+    /// Shows the current step and its loss. The call is cheap enough to be made at every step.
     pub fn at(&mut self, step: u64, loss: f64) {
         if self.bar.is_hidden() || Instant::now() < self.next {
             return;
@@ -41,7 +42,7 @@ impl Progress {
         self.bar.set_message(format!("loss {loss:.5}"));
     }
 
-    /// Advances by `steps` steps, `diverged` of which diverged.
+    /// Advances the line by `steps` steps. `diverged` is the number of these steps that diverged.
     pub fn advance(&mut self, steps: u64, diverged: u64) {
         self.bar.inc(steps);
         if diverged > 0 {

@@ -1,4 +1,4 @@
-//! The order in which rows are visited.
+//! The random order in which training visits rows.
 
 use bnnc_math::philox;
 
@@ -7,12 +7,13 @@ pub fn key(seed: u64, infer: &str) -> u64 {
     philox::key(seed, &format!("shuffle/{infer}"))
 }
 
-/// Shuffles `order` for an epoch (Fisher and Yates).
+/// Shuffles `order` for one epoch, by the algorithm of Fisher and Yates.
 pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     let mut words = [0; 4];
     for last in (1..order.len()).rev() {
         let word = last % 4;
-        // Four numbers share a block, whose computation takes most of the time of a shuffle.
+        // A call of Philox gives four random numbers. The calls take most of the time of a shuffle,
+        // so each is made only once.
         if word == 3 || last + 1 == order.len() {
             words = philox::words(key, [0, 0, epoch as u32], last as u64);
         }
@@ -22,7 +23,8 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     }
 }
 
-/// Moves a random choice of `count` elements to the front of `order`. The choice depends only on the key, the step and the previous order.
+/// Moves a random choice of `count` elements to the front of `order`. The choice depends only on
+/// the key, the step and the order before the call.
 pub fn choose(order: &mut [u32], count: usize, key: u64, step: u64) {
     let all = order.len();
     for at in 0..count.min(all) {
@@ -47,7 +49,8 @@ mod tests {
         assert!(first.iter().copied().eq(0..100));
     }
 
-    /// Every length begins in another place of a block of random numbers.
+    /// The random numbers are computed in blocks of four. For different lengths, the shuffle begins
+    /// at different places of a block.
     #[test]
     fn a_shuffle_swaps_each_row_with_a_row_before_it() {
         for count in 0..10 {
@@ -62,8 +65,8 @@ mod tests {
         }
     }
 
-    /// Three of 10 elements are chosen in each step, so each is chosen in 3 of 10 steps. The bound is five standard deviations of a
-    /// binomial.
+    /// Each step chooses three of ten elements, so an element is chosen in 3 of 10 steps on
+    /// average. The bound is five standard deviations of a binomial.
     #[test]
     fn every_element_is_chosen_equally_often() {
         let mut order: Vec<u32> = (0..10).collect();

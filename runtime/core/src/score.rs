@@ -1,4 +1,4 @@
-//! Metrics of an inference block on rows with known targets, updated block by block.
+//! Metrics of an inference block on rows whose targets are known. They are updated block by block.
 
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
@@ -8,27 +8,29 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Scores that grow with every block of rows.
+/// The scores of predictions. They are updated with every block of rows.
 pub struct Scorer<'a> {
     infer: &'a InferenceBlock,
-    /// For several outputs: the scores of their joint log likelihood, and the number of standardised elements per example.
+    /// If the model has several outputs: the scores of their joint log likelihood, and the number
+    /// of standardised elements per example.
     together: Option<(Box<RealScores>, usize)>,
-    /// The scores of each output.
+    /// Each output with its scores.
     each: Vec<(&'a Output, Scores)>,
 }
 
 enum Scores {
-    /// Scores of reals, with the targets in original units and their number per row.
+    /// Scores of reals, the targets in original units, and the number of targets per row.
     Real(Box<RealScores>, Vec<f64>, usize),
-    /// Scores of classes, with the true classes and their number per row.
+    /// Scores of classes, the true classes, and the number of classes per row.
     Classes(Box<ClassScores>, Vec<i32>, usize),
 }
 
 impl<'a> Scorer<'a> {
-    /// Starts scoring predictions for `rows`, which are `examples` examples.
+    /// Creates scores without predictions. The predictions will be of `rows`, which form `examples`
+    /// examples.
     ///
     /// # Errors
-    /// Fails if a target column does not fit.
+    /// Fails if a target column does not fit the program.
     pub fn new(
         rows: &Rows,
         examples: usize,
@@ -53,20 +55,22 @@ impl<'a> Scorer<'a> {
         })
     }
 
-    /// Adds the predictions for the rows of a range, in original units.
+    /// Adds the predictions for the rows in `range`, in original units.
     pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
         if let Some((scores, width)) = &mut self.together {
             scores.add_log_likelihood_of(DrawMatrix::new(&predictive.log_likelihood, range.len()), *width);
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // The elements of one example depend on each other, but the mean of an element given only the parameters does not use the other elements.
+            // The elements of one example depend on each other. The predicted mean of an element
+            // does not use the other elements, so it is not compared with the target.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }
     }
 
-    /// Adds the predictions for outliers (rows from another distribution). Only class outputs use them.
+    /// Adds the predictions for outliers, which are rows from another distribution. Only class
+    /// outputs use them.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
@@ -78,8 +82,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction of them has been rejected, the most
-    /// uncertain first. The result is empty without outliers.
+    /// Returns the accuracy after the most uncertain predictions have been rejected, for several
+    /// rejected fractions. Rows and outliers take part. Without outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {
@@ -98,7 +102,8 @@ impl<'a> Scorer<'a> {
         lines
     }
 
-    /// Returns the metrics of each output. For several outputs, the joint log likelihood comes first.
+    /// Returns the metrics of each output. If the model has several outputs, the joint log
+    /// likelihood is first.
     pub fn finish(self) -> MetricSet {
         let infer = self.infer;
         let together = self.together.map_or_else(Vec::new, |(scores, _)| scores.finish());
@@ -146,7 +151,8 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                // For a row with several classes, only the sum of their log likelihoods is known.
+                // If a row has several classes, only the sum of their log likelihoods is known, so
+                // it is not used as the log likelihood of a class.
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
@@ -160,8 +166,8 @@ impl Scores {
                     scores.add_log_likelihood_of(log_likelihood, *width);
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
-                // Metrics of predictions need predictions of all elements. A series whose first elements are given has predictions only of the other
-                // elements.
+                // Metrics of means and draws need predictions of all elements. If the first
+                // elements of a series are given, only the other elements are predicted.
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
@@ -186,7 +192,7 @@ impl Scores {
 /// Returns the observed values in original units: a column, or a whole array if there is only one example.
 ///
 /// # Errors
-/// Fails if a column does not fit.
+/// Fails if a column does not fit the program.
 pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
@@ -197,7 +203,7 @@ pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, D
 /// Returns the observed values as classes or counts.
 ///
 /// # Errors
-/// Fails if a column does not fit.
+/// Fails if a column does not fit the program.
 pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(_)) => Ok(targets(rows, dataset, name)?
@@ -208,7 +214,8 @@ pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, D
     }
 }
 
-/// Returns class probabilities `[draws, rows, classes]`. A Boolean has two classes, and its mean is the probability of the second.
+/// Returns class probabilities `[draws, rows, classes]`. A Boolean has two classes, and its mean is
+/// the probability of the second class.
 pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> Cow<'a, [f64]> {
     match output.kind {
         OutputKind::Bool => predictive.mean.iter().flat_map(|p| [1.0 - p, *p]).collect(),

@@ -1,4 +1,5 @@
-//! The states of an inference block (parameters and optimiser state): their starts, and their values after training.
+//! The states of an inference block, which are its parameters and the state of the optimiser. A
+//! state has a start, and a value after training.
 
 use bnnc_abi::manifest::{Init, State};
 use bnnc_base::shape::Sizes;
@@ -6,10 +7,11 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Values of states by name.
+/// The values of states, by the name of the state.
 pub type StateValues = HashMap<String, Vec<f64>>;
 
-/// Returns the start of every state. A random start depends only on the seed and the state's name.
+/// Returns the start of every state. A random start depends only on the seed and the name of the
+/// state.
 pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateValues>>) -> StateValues {
     let one = |state: &State| {
         let taken = state

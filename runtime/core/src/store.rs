@@ -1,8 +1,11 @@
-//! The draws of a chain in memory, in a file, or in both, as an append-only list of records.
+//! The draws of a chain as a list of records to which records can only be appended. The list is in
+//! memory, in a file, or in both.
 //!
-//! A record is a position followed by the statistics of its iteration. The file begins with five little-endian words: magic, version, the checksum of
-//! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each record ends with a
-//! checksum of its index and its bytes, so that reading a damaged record is an error.
+//! A record is a position followed by the statistics of its iteration. The file begins with five
+//! little-endian words: a magic number, the version, the checksum of the chain's identity, the
+//! length of a position, and the number of statistics. The records follow as little-endian `f64`.
+//! Each record ends with a checksum of its index and its bytes, so that a damaged record is
+//! detected when it is read.
 
 use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
@@ -17,7 +20,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"bnncdraw");
 const VERSION: u64 = 3;
 const HEADER: u64 = 40;
 
-/// The number of reals that are buffered before a write, and the number that are read at a time.
+/// The number of reals that are buffered before they are written. Reads also use blocks of this
+/// size.
 const BLOCK: usize = 1 << 15;
 
 /// The shape of a record.
@@ -51,24 +55,24 @@ impl RecordLayout {
     }
 }
 
-/// The records of one chain.
+/// All records of one chain.
 #[derive(Debug)]
 pub struct ChainStore {
     layout: RecordLayout,
     len: usize,
-    /// All records, one after the other, if they are kept in memory.
+    /// All records, one after the other, or `None` if they are not kept in memory.
     memory: Option<Vec<f64>>,
     file: Option<Records>,
 }
 
-/// The records of a file.
+/// The records that are stored in a file.
 #[derive(Debug)]
 struct Records {
     path: PathBuf,
     file: File,
     /// The number of records in the file.
     written: usize,
-    /// The records that are not in the file yet.
+    /// The records that have not been written to the file yet.
     pending: Vec<f64>,
     /// True if the file is deleted when the store is dropped.
     temporary: bool,
@@ -77,14 +81,14 @@ struct Records {
 impl Drop for Records {
     fn drop(&mut self) {
         if self.temporary {
-            // If the temporary file cannot be deleted, this does no harm.
+            // An error is ignored, because a temporary file that is left behind does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl ChainStore {
-    /// Returns an empty store that is only in memory.
+    /// Returns an empty store that keeps records only in memory.
     pub fn memory(layout: RecordLayout) -> ChainStore {
         ChainStore {
             layout,
@@ -94,7 +98,8 @@ impl ChainStore {
         }
     }
 
-    /// Returns an empty store in a new file, which replaces an existing file, and also in memory if `in_memory` is true. `of` is the checksum of the
+    /// Returns an empty store that writes records to a new file. An existing file is replaced. If
+    /// `in_memory` is true, the records are also kept in memory. `of` is the checksum of the
     /// chain's identity.
     ///
     /// # Errors
@@ -105,7 +110,8 @@ impl ChainStore {
         of: Checksum,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
-        // The older file is removed rather than truncated, so that a link in its place is not followed.
+        // An existing file is removed instead of truncated, so that a link is replaced and not
+        // followed.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(diagnostics::cannot_write(path, &error.to_string()));
@@ -120,7 +126,8 @@ impl ChainStore {
         Ok(ChainStore::over(path, file, (layout, 0), in_memory))
     }
 
-    /// Returns an empty store in a file that must not exist yet and is deleted when the store is dropped. Nothing is kept in memory.
+    /// Returns an empty store that writes records to a temporary file, which must not exist yet.
+    /// The file is deleted when the store is dropped. Records are not kept in memory.
     ///
     /// # Errors
     /// Fails if the file exists or cannot be written.
@@ -134,10 +141,11 @@ impl ChainStore {
         Ok(store)
     }
 
-    /// Opens the first `records` records of a file, and truncates the file after them.
+    /// Opens the first `records` records of a file. Later records are deleted from the file.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or written, if it has another layout, the draws of another chain or too few records, or if a record is damaged.
+    /// Fails if the file cannot be read or written, or if a record is damaged. Also fails if the
+    /// file has another layout, belongs to another chain, or has too few records.
     pub fn open(
         path: &Path,
         layout: RecordLayout,
@@ -156,7 +164,7 @@ impl ChainStore {
         store.truncate(records)?;
         match in_memory {
             true => store.memory = Some(store.records(0..records)?),
-            // The records are read only to verify their checksums.
+            // The records are not kept. They are read only to verify their checksums.
             false => store.blocks(0..records, |_| {})?,
         }
         Ok(store)
@@ -182,7 +190,7 @@ impl ChainStore {
         }
     }
 
-    /// Returns the shape of a record.
+    /// Returns the layout of a record.
     pub fn layout(&self) -> RecordLayout {
         self.layout
     }
@@ -202,13 +210,13 @@ impl ChainStore {
         self.len == 0
     }
 
-    /// Adds a record. Files are written in blocks.
+    /// Adds a record. Records are written to the file in blocks.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
     ///
     /// # Panics
-    /// Panics if the lengths differ from the layout.
+    /// Panics if a length differs from the layout.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         assert_eq!(position.len(), self.layout.dim, "the length of a position");
         assert_eq!(stats.len(), self.layout.stats, "the number of statistics");
@@ -228,7 +236,8 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Writes every record to the operating system. The records then survive the end of this process, but not a power failure.
+    /// Passes every record to the operating system. The records then survive the end of this
+    /// process, but not a power failure.
     ///
     /// # Errors
     /// Fails if a file cannot be written. In this case, the store is unchanged.
@@ -240,7 +249,7 @@ impl ChainStore {
         }
     }
 
-    /// Writes every record as [`ChainStore::flush`] does, and waits until the records are on the disk.
+    /// Passes every record to the operating system, and waits until the records are on the disk.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -255,7 +264,7 @@ impl ChainStore {
         }
     }
 
-    /// Removes all records except the first `to`.
+    /// Removes all records after the first `to` records.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -277,7 +286,7 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Returns some records, one after the other: `[records, dim + stats]`.
+    /// Returns the records of a range, one after the other: `[records, dim + stats]`.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -287,7 +296,8 @@ impl ChainStore {
         Ok(numbers)
     }
 
-    /// Passes some records to `visit` block by block, each block `[records, dim + stats]`.
+    /// Passes the records of a range to `visit`, block by block. Each block has the shape
+    /// `[records, dim + stats]`.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -322,7 +332,8 @@ impl Records {
             let checksum = checksum(record, &bytes[begin..]);
             bytes.extend(checksum.to_le_bytes());
         }
-        // After a failed write, the file may be longer than `written` records.
+        // The write begins after the last complete record, because a failed write may have left
+        // further bytes in the file.
         let at = SeekFrom::Start(layout.offset(self.written));
         let done = self.file.seek(at).and_then(|_| self.file.write_all(&bytes));
         done.map_err(|error| diagnostics::cannot_write(&self.path, &error.to_string()))?;
@@ -331,7 +342,8 @@ impl Records {
         Ok(())
     }
 
-    /// Reads intact records of the file. The file is opened again, so that several threads may read at the same time.
+    /// Reads records from the file, and verifies their checksums. The file is opened for each call,
+    /// so that several threads can read at the same time.
     fn read(
         &self,
         layout: RecordLayout,
@@ -367,7 +379,7 @@ impl Records {
 /// Returns the number of complete records in a file.
 ///
 /// # Errors
-/// Fails if a file cannot be read, has another layout, or belongs to another chain.
+/// Fails if the file cannot be read, has another layout, or belongs to another chain.
 pub fn records_of(path: &Path, layout: RecordLayout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = file::regular(path).and_then(|file| {
@@ -401,7 +413,7 @@ fn checksum(record: usize, bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// Verifies the checksum of a record, and returns its numbers as bytes.
+/// Verifies the checksum of a record. Returns the bytes of its numbers.
 fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
     let found = bytes.split_last_chunk::<8>();
     match found.filter(|(numbers, sum)| u64::from_le_bytes(**sum) == checksum(record, numbers)) {

@@ -1,9 +1,9 @@
-//! Evenly spaced rows.
+//! Selects evenly spaced rows.
 
 use bnnc_data::Rows;
 use bnnc_data::table::ArrayValues;
 
-/// Returns every `every`-th row, starting with the first.
+/// Returns the first row and every `every`-th row after it.
 pub fn thinned(rows: &Rows, every: usize) -> Rows {
     if every <= 1 {
         return rows.clone();

@@ -1,4 +1,5 @@
-//! An interrupted run continues to bit-identical results, however it was interrupted, or reports why it cannot.
+//! An interrupted run resumes with bit-identical results, however it was interrupted. If it cannot
+//! be resumed, the reason is reported.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +36,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// A chain whose next state depends on the complete previous state: a random walk.
+/// A random walk as a chain. Its next state depends on the whole previous state.
 #[derive(Clone, Copy, Default)]
 struct Walk {
     iteration: usize,
@@ -65,7 +66,7 @@ impl Walk {
     }
 }
 
-/// The schedule of a chain: when it commits, and when it is killed.
+/// The iterations at which a chain commits, and the iteration at which it is killed.
 #[derive(Clone, Copy)]
 struct Plan {
     draws: usize,
@@ -81,7 +82,7 @@ const WHOLE: Plan = Plan {
     killed: usize::MAX,
 };
 
-/// Runs a chain in the way that samplers run. Returns `None` if it is killed.
+/// Runs a chain in the same way as a sampler does. Returns `None` if the chain is killed.
 fn drive(mut file: ChainFile, plan: Plan) -> Option<ChainStore> {
     let mut walk = Walk::default();
     if let Some(resumed) = file.resumed() {
@@ -120,7 +121,8 @@ fn numbers(store: &ChainStore) -> Vec<f64> {
     store.records(0..store.len()).unwrap()
 }
 
-/// Returns the draws of an undisturbed chain, computed from its definition.
+/// Returns the draws of a chain that is never interrupted. They are computed from the definition of
+/// the chain.
 fn expected(draws: usize) -> Vec<f64> {
     let mut walk = Walk::default();
     let mut all = Vec::new();
@@ -142,7 +144,8 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes a chain, and checks its draws and its sampler. Returns the iteration at which the chain continues, or the code of the diagnostic.
+/// Resumes a chain, and checks its draws and the state of its sampler. Returns the iteration at
+/// which the chain continues, or the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
@@ -198,7 +201,7 @@ fn a_chain_killed_at_any_iteration_resumes_to_the_same_draws() {
             ..WHOLE
         };
         assert!(drive(open(&out, Opening::New).unwrap(), plan).is_none());
-        // The resumed chain is killed a second time before its end.
+        // The resumed chain is killed a second time, before its end.
         let again = Plan {
             killed: killed + 4,
             ..plan
@@ -208,7 +211,7 @@ fn a_chain_killed_at_any_iteration_resumes_to_the_same_draws() {
     }
 }
 
-/// Shows that the test above can fail: a chain that continues from a different state yields different draws.
+/// The test above can fail: a chain that continues from a wrong state yields different draws.
 #[test]
 fn a_chain_that_forgot_its_state_is_noticed() {
     let out = folder("forgot");
@@ -258,7 +261,8 @@ fn more_draws_continue_where_fewer_ended() {
     );
 }
 
-/// Leaves the files of a killed chain: two saved states, and draws that were written after each of them.
+/// Writes the files that a killed chain leaves behind. These are two saved states, and draws that
+/// were written after each of them.
 fn killed_late(out: &Path) {
     let plan = Plan {
         killed: 22,
@@ -289,7 +293,7 @@ fn a_damaged_state_falls_back_to_the_one_before() {
         damage(&changed);
     }
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
-    // A damaged state never replaces the intact state before it.
+    // A state is damaged. It must never replace the intact state before it.
     killed_late(&out);
     fs::write(state_of(&out), "").unwrap();
     let plan = Plan {
@@ -312,7 +316,8 @@ fn a_process_killed_between_two_renames_leaves_the_state_before() {
     assert!(!out.join("checkpoint").join("x-0-1.chain.99.tmp").exists());
 }
 
-/// `weights.old` and `config.json` are names that other programs give to files of a folder `checkpoint`.
+/// Other programs use names such as `weights.old` and `config.json` for files in a folder
+/// `checkpoint`. A run must not delete them.
 #[test]
 fn files_that_no_run_wrote_stay() {
     let out = folder("mine");
@@ -406,7 +411,7 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     let files = snapshot(&out);
     let bytes = fs::read(draws_of(&out)).unwrap();
     let (header, record) = (40, (LAYOUT.width() + 1) * 8);
-    // The two states belong to the iterations 10 and 20.
+    // The two saved states are from the iterations 10 and 20.
     let needed = |iteration: usize| header + (iteration - WARMUP) * record;
     assert!(
         bytes.len() == needed(20),
@@ -439,7 +444,8 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// Neither files of another chain under the names of this chain (its draws, its state, or both) nor files of another run are accepted.
+/// Files of another chain are not accepted under the names of this chain, whether these are its
+/// draws, its state or both. Files of another run are not accepted either.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");
@@ -595,7 +601,8 @@ fn no_file_stays_without_a_folder() {
 fn commits_are_due_after_a_time() {
     let out = folder("time");
     let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
-    // The time is long enough for a busy machine to pause in between.
+    // The time between commits is two seconds, so that a pause of a busy machine does not cause a
+    // commit.
     let mut file = checkpoint
         .clone()
         .every(Duration::from_secs(2))
@@ -662,7 +669,7 @@ fn a_fingerprint_changes_with_the_data() {
         then.differences(&of("x,y\n1,2\n", 9)),
         ["the seed: 1 in the earlier run, 9 now"]
     );
-    // The values of `Span` and of paths do not matter, but a missing file does.
+    // A missing data file is an error.
     fs::remove_file(&file).unwrap();
     let manifest = Manifest {
         program: String::new(),
@@ -676,7 +683,8 @@ fn a_fingerprint_changes_with_the_data() {
     assert!(Fingerprint::of(&manifest, &Sources::default()).is_err());
 }
 
-/// The test vectors that Fowler, Noll and Vo published for 64-bit FNV-1a.
+/// The expected checksums are the test vectors that Fowler, Noll and Vo published for 64-bit
+/// FNV-1a.
 #[test]
 fn checksums_are_the_published_ones() {
     assert_eq!(Checksum::of(b"").value(), 0xcbf2_9ce4_8422_2325);

@@ -1,4 +1,4 @@
-//! The draws of a chain are read back as they were appended, from memory and from a file.
+//! Draws of a chain are read back as they were appended. The store is in memory or in a file.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 const LAYOUT: RecordLayout = RecordLayout { dim: 3, stats: 2 };
 
-/// The bytes of a record: its numbers and their checksum.
+/// The number of bytes of a record: its numbers and their checksum.
 const RECORD: usize = 48;
 
-/// The bytes before the first record.
+/// The number of bytes before the first record.
 const HEADER: usize = 40;
 
-/// The identity of the chain.
+/// Returns the checksum that identifies the chain.
 fn of() -> Checksum {
     Checksum::of(b"x-0-1")
 }
@@ -27,7 +27,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Returns number `element` of record `record`. All numbers are different.
+/// Returns the number at index `element` of a record. All numbers are different.
 fn number(record: usize, element: usize) -> f64 {
     (record * LAYOUT.width() + element) as f64 / 7.0
 }
@@ -52,7 +52,7 @@ fn assert_holds(store: &ChainStore, records: usize) {
     }
 }
 
-/// Several times the number of records that are buffered before a write.
+/// A number of records. It is several times the number that are buffered before a write.
 const MANY: usize = 15_000;
 
 #[test]
@@ -70,7 +70,7 @@ fn appended_records_are_read_back() {
         fill(&mut store, 0..17);
         assert_holds(&store, 17);
         fill(&mut store, 17..MANY);
-        // Some records are in the file, others are still buffered.
+        // Some records are in the file, and the others are still buffered.
         assert_holds(&store, MANY);
         store.flush().unwrap();
         assert_holds(&store, MANY);
@@ -195,7 +195,8 @@ fn a_flipped_bit_is_noticed() {
                 found.message
             );
         }
-        // A store that was already open notices the damage too, in the records that it reads.
+        // A store that was opened before the damage also detects it, when it reads the damaged
+        // record.
         assert_eq!(store.records(0..record + 1).unwrap_err().code.id, "E0510");
         assert_eq!(store.records(0..record).unwrap().len(), record * LAYOUT.width());
         assert_eq!(
@@ -204,7 +205,7 @@ fn a_flipped_bit_is_noticed() {
         );
         std::fs::write(&path, &bytes).unwrap();
     }
-    // Records that were swapped are rejected too.
+    // Records whose order was changed are rejected too.
     let swapped = [
         &bytes[..HEADER],
         &bytes[HEADER + RECORD..HEADER + 2 * RECORD],

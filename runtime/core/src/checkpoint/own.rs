@@ -1,4 +1,5 @@
-//! The files in a checkpoint that a run may delete or replace, and the lock on its folder.
+//! The names of the files that a run may delete or replace in a checkpoint, and the lock on the
+//! folder of the checkpoint.
 
 use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
@@ -6,18 +7,19 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// The extensions of the files of a run, which follow the name of the inference block and the indices of the split and the chain.
+/// The extensions of the files of a run. Before the extension, the name of such a file has the name
+/// of the inference block, the index of the split and, for a chain, the index of the chain.
 const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
 
-/// Locks the checkpoint in the folder `out` until the file is closed.
+/// Locks the checkpoint in the folder `out`. The lock lasts until the returned file is closed.
 pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let path = folder.join("lock");
     not_a_link(&path)?;
-    // Opening a pipe would block.
+    // Only a regular file is opened, because opening a pipe would block.
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Err(diagnostics::cannot_write(&path, "it is not a regular file"));
     }
-    // An existing file is not truncated.
+    // An existing lock file is not truncated.
     let opened = File::options()
         .write(true)
         .create(true)
@@ -26,7 +28,8 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let file = opened.map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(diagnostics::folder_in_use(out)),
-        // Some file systems do not support locks. A run on such a file system continues without a lock.
+        // Some file systems do not support locks. On such a file system, the run continues without
+        // a lock.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -39,7 +42,8 @@ pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Deletes the files of a checkpoint that belong to these inference blocks. With `only_begun`, deletes only unfinished files.
+/// Deletes the files of a checkpoint that belong to these inference blocks. If `only_begun` is
+/// true, deletes only temporary files, which were not completed.
 pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -57,7 +61,8 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
-/// Returns whether the checkpoint of these inferences holds a file to continue from. Also returns true if the folder cannot be read.
+/// Returns whether a run could continue from a file of these inference blocks. If the folder cannot
+/// be read, also returns true.
 pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return true;
@@ -69,14 +74,15 @@ pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     })
 }
 
-/// Returns the final name of the temporary file `NAME.PROCESS.tmp`.
+/// Returns the final name `NAME` of a temporary file `NAME.PROCESS.tmp`, or `None` if the name does
+/// not have this form.
 fn unfinished(name: &str) -> Option<&str> {
     let (name, process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
     is_process.then_some(name)
 }
 
-/// Returns whether a name is `INFER-SPLIT.EXTENSION` or `INFER-SPLIT-CHAIN.EXTENSION`.
+/// Returns whether the name of a file is `INFER-SPLIT.EXTENSION` or `INFER-SPLIT-CHAIN.EXTENSION`.
 fn is_of(name: &str, infer: &str) -> bool {
     let Some((numbers, extension)) = name
         .strip_prefix(infer)

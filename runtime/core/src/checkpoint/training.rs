@@ -1,4 +1,4 @@
-//! The state of a training while it runs.
+//! The file in a checkpoint that stores the state of a training while it runs.
 
 use super::{Checkpoint, seal, unseal};
 use crate::diagnostics;
@@ -11,16 +11,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The time between the start of a training and its first commit. The time between commits then doubles.
+/// The time between the start of a training and its first commit. Each later interval is twice as
+/// long as the one before.
 const FIRST: Duration = Duration::from_millis(10);
 
-/// The longest time between commits.
+/// The maximum time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The reciprocal of the largest fraction of the time that commits may take.
+/// Commits may take at most one part in this number of the time of a training.
 const SHARE: u32 = 20;
 
-/// The file that holds the state of a training. Without a checkpoint, nothing is written.
+/// The file that stores the state of a training. Without a checkpoint, nothing is written.
 #[derive(Debug)]
 pub struct TrainingFile {
     place: Option<(PathBuf, Checksum)>,
@@ -29,7 +30,8 @@ pub struct TrainingFile {
 }
 
 impl Checkpoint {
-    /// Returns the file of a training, by the name of its inference (with a member or a restart) and its split.
+    /// Returns the file of a training. `name` is the name of the inference block, with a member or
+    /// a restart if it has several trainings.
     pub fn training(&self, name: &str, split: usize) -> TrainingFile {
         let place = self.folder.as_ref().map(|folder| {
             let name = format!("{name}-{split}");
@@ -50,7 +52,7 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl TrainingFile {
-    /// Returns the state that an interrupted run saved; `None` if there is no such state.
+    /// Returns the state that an interrupted run saved, or `None` if it did not save a state.
     ///
     /// # Errors
     /// Fails if the file is damaged.
@@ -80,7 +82,7 @@ impl TrainingFile {
         self.place.is_some() && Instant::now() >= self.due
     }
 
-    /// Replaces the state to continue from.
+    /// Replaces the state from which a later run can resume.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -96,7 +98,7 @@ impl TrainingFile {
         Ok(())
     }
 
-    /// Deletes the state of a training that failed, because it would fail again.
+    /// Deletes the state of a training that failed. A resumed training would fail again.
     ///
     /// # Errors
     /// Fails if a file cannot be deleted.
@@ -105,7 +107,7 @@ impl TrainingFile {
     }
 }
 
-/// Deletes the state of a training whose result is stored.
+/// Deletes the state of a training whose result has been stored.
 pub(super) fn forget(folder: &Path, name: &str) -> Result<(), Diagnostic> {
     remove(&path(folder, name))
 }

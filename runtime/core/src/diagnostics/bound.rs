@@ -1,4 +1,4 @@
-//! Diagnostics of parameters at an end of their support.
+//! Diagnostics of parameters whose posterior or maximum is at an end of their interval.
 
 use super::{data_warning, error};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
@@ -21,7 +21,7 @@ pub(super) static AT_BOUND: Code = Code {
               Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
 
-/// A posterior at an end of its interval.
+/// A warning: the posterior of a parameter piles up at an end of its interval.
 pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
@@ -31,7 +31,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it")
 }
 
-/// A maximum at an end of an interval.
+/// A warning: the maximum of the density is at an end of the interval of a parameter.
 pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
     data_warning(&AT_BOUND, text)
@@ -39,10 +39,13 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it; or use `nuts`")
 }
 
-/// A Gaussian on the unconstrained scale for a posterior that falls exponentially from an end of its interval.
+/// A warning: the posterior of a parameter decreases exponentially from an end of its interval, but
+/// it is approximated by a Gaussian on the unconstrained scale.
 ///
-/// For an exponential distribution with the mean 1, the log of the parameter has its highest density at 0 with the second derivative -1. The
-/// approximation is log-normal, with the mean `exp(1 / 2) = 1.65` and the standard deviation `1.65 sqrt(e - 1) = 2.16`.
+/// The factors in the note come from the exponential distribution with mean 1. The density of the
+/// logarithm of the parameter is highest at 0, where its logarithm has the second derivative -1.
+/// The approximation is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the standard
+/// deviation `1.65 sqrt(e - 1) = 2.16`, where both should be 1.
 pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
@@ -53,22 +56,25 @@ pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("or widen the interval, or leave the interval out")
 }
 
-/// A parameter of a Laplace approximation at an end of its interval.
+/// A parameter whose maximum is at an end of its interval, in a Laplace approximation.
 #[derive(Clone, Copy, Debug)]
 pub struct NoDeviation<'a> {
     /// The inference block.
     pub infer: &'a str,
     /// The parameter.
     pub parameter: &'a str,
-    /// The end.
+    /// The end of the interval.
     pub end: f64,
-    /// The factor by which its standard deviation would be too large.
+    /// The ratio of the standard deviation that the approximation would have to the correct
+    /// standard deviation.
     pub factor: f64,
-    /// True if the structure of the approximation allows the whole second derivative.
+    /// True if the structure of the approximation can represent the whole matrix of second
+    /// derivatives.
     pub is_dense: bool,
 }
 
-/// A Laplace approximation without a standard deviation of a parameter, because the curvature does not include the slope towards an end.
+/// An error: a Laplace approximation cannot give a standard deviation of a parameter. The curvature
+/// does not include the slope of the density at the end of the parameter's range.
 pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
     let NoDeviation {
         infer,

@@ -1,4 +1,5 @@
-//! Diagnostics of curvatures that lack a part of the second derivative.
+//! Diagnostics of Laplace approximations whose curvature leaves out a part of the second
+//! derivative.
 
 use super::warning;
 use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
@@ -25,9 +26,10 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
-/// not enough.
+/// Returns options with which a Gaussian over logits predicts as well as its centre, or `None` if
+/// such options are not known. A diagonal structure ignores the correlations of the weights, so the
+/// variance of the logits is several times its correct value. With this structure, the Laplace
+/// bridge alone does not help.
 pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();
@@ -45,8 +47,9 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
 pub const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: a parameter has a standard deviation that is too small. `curvature` is the second derivative in a direction that moves the parameter, as a fraction of the
-/// one that the Gaussian has.
+/// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is the
+/// second derivative along a direction that moves the parameter, divided by the second derivative
+/// that the Gaussian has along this direction.
 pub fn narrow_parameter(
     infer: &str,
     (parameter, curvature): (&str, f64),

@@ -11,7 +11,7 @@ pub(super) static NO_STAN_CSV: Code = Code {
               Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
-/// A posterior with too many elements for Stan CSV.
+/// A warning: a posterior has too many elements to be written as Stan CSV.
 pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
     let text = format!("no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384");
     data_warning(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")

@@ -1,10 +1,10 @@
-//! Diagnostics about the folder of a run, and about rows that are predicted from it.
+//! Diagnostics about the folder of a run, and about predictions from a saved run.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use std::path::Path;
 
-/// The folder holds the results of another run.
+/// The folder contains the results of another run.
 pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
     id: "E0514",
     title: "the folder holds another run",
@@ -16,7 +16,7 @@ pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
               needed any more. The earlier results are replaced only when the new results are complete.",
 };
 
-/// A run would replace files that no run wrote.
+/// A run would replace files that were not written by a run.
 pub(super) static FOREIGN_FILES: Code = Code {
     id: "E0515",
     title: "files in the output folder that no run wrote",
@@ -28,7 +28,7 @@ pub(super) static FOREIGN_FILES: Code = Code {
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
 };
 
-/// The folder is damaged.
+/// A file in the folder of a run is damaged.
 pub(super) static DAMAGED_PART: Code = Code {
     id: "E0516",
     title: "the folder of a run is damaged",
@@ -40,7 +40,7 @@ pub(super) static DAMAGED_PART: Code = Code {
               Right: copy the whole folder; to finish a run that was killed, use `bnnc run PROGRAM --resume run`.",
 };
 
-/// The run was made with another version of the library.
+/// The run was made with another version of bnnc or of its library.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
     title: "the run was made by another version of bnnc",
@@ -51,7 +51,7 @@ pub(super) static OTHER_LIBRARY: Code = Code {
               Right: predict with the version of bnnc that made the run, or run again with this version.",
 };
 
-/// The outputs do not have predictions.
+/// Some outputs do not have predictions in tables.
 pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
@@ -64,7 +64,8 @@ pub(super) static NO_PREDICTIONS: Code = Code {
               Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
 
-/// The results or the checkpoint (`what`) of another run would be lost. Each of `differences` is one line on how the runs differ.
+/// An error: the results or the checkpoint of another run would be lost; `what` names them. Each of
+/// `differences` is one line that describes how the runs differ.
 pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` holds the {what} of another run", folder.display());
     let diagnostic = error(&HOLDS_ANOTHER_RUN, FaultyInput::Usage, text);
@@ -74,7 +75,7 @@ pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> D
         .help("write into another folder, or add `--overwrite` to replace the run")
 }
 
-/// Files that a run would replace although no run wrote them.
+/// An error: a run would replace files that were not written by a run.
 pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let (verb, what) = match names {
@@ -91,7 +92,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     ))
 }
 
-/// A file that the run reads is in a place where the run will write.
+/// An error: the results of a run would replace a file that the run reads.
 pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
     let text = format!(
         "the run reads `{}`, but its results in `{}` would replace this file",
@@ -102,7 +103,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         .help("write into another folder, or first copy the file to another folder")
 }
 
-/// A table of predictions would replace a file from which the predictions are made.
+/// An error: a table of predictions would replace a file from which the predictions are computed.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
         "the output file would replace `{}`, from which the predictions are made",
@@ -111,7 +112,7 @@ pub fn replaces_its_source(file: &Path) -> Diagnostic {
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("write into another file")
 }
 
-/// A file of another kind would be replaced by predictions or by a plot.
+/// An error: predictions or a plot would replace a file of another kind.
 pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
     let text = format!(
         "`{}` exists, and bnnc did not write it as such an output",
@@ -120,20 +121,21 @@ pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help(help)
 }
 
-/// A link where a run's own folder or file should be.
+/// An error: the path of a folder or file of the run is a link.
 pub fn is_a_link(path: &Path) -> Diagnostic {
     let text = format!("`{}` is a link, which a run does not follow", path.display());
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("remove the link, or write into another folder")
 }
 
-/// A file of a saved run, from which predictions are made, has been modified or damaged.
+/// An error: a file of a saved run has been modified or damaged, so predictions cannot be made from
+/// it.
 pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
     let text = format!("`{}` is not the file that its run wrote: {why}", path.display());
     error(&DAMAGED_PART, FaultyInput::Data, text)
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }
 
-/// A folder in which a process ended while it was replacing the results.
+/// An error: a process ended while it was replacing the results in the folder.
 pub fn half_replaced(folder: &Path) -> Diagnostic {
     let text = format!(
         "the run in `{}` was killed while its results replaced earlier ones",
@@ -145,7 +147,7 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
     ))
 }
 
-/// A warning: the library or bnnc has changed since the run.
+/// A warning: bnnc or its library has changed since the run was made.
 pub fn other_library(folder: &Path) -> Diagnostic {
     let text = format!(
         "`{}` was written by another version of bnnc or of its library",
@@ -156,18 +158,18 @@ pub fn other_library(folder: &Path) -> Diagnostic {
     warning.help("run again with this version, or predict with the version that wrote the run")
 }
 
-/// The reason why a table of predictions has no columns.
+/// The reason why an output does not have columns of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpredicted {
     /// All rows of the data form one example of the model.
     Whole,
-    /// Each row has this number of values, but a table has one value per row.
+    /// Each row has this number of values, but a column of a table has one value per row.
     Vector(usize),
     /// The distribution has neither a mean nor a sampler.
     NoMoments,
 }
 
-/// An inference block without predictions for new rows.
+/// An error: an inference block cannot predict new rows in a table.
 pub fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted) -> Diagnostic {
     let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
     let outputs = quoted.join(", ");
@@ -191,7 +193,7 @@ pub fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted) -> Dia
     error(&NO_PREDICTIONS, FaultyInput::Program, text).help(help)
 }
 
-/// A note: an output does not have predictions in tables.
+/// A note: an output does not have columns of predictions.
 pub fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted) -> Diagnostic {
     let (text, note, help) = match reason {
         Unpredicted::Vector(count) => (

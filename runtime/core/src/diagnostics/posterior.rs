@@ -1,4 +1,4 @@
-//! Diagnostics of posteriors that do not have what another part of a run needs.
+//! Diagnostics of posteriors that lack something that another part of a run needs.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
@@ -15,7 +15,8 @@ pub(super) static NO_JOINT: Code = Code {
               Right: `--infer NAME` with the name of an inference by `laplace`.",
 };
 
-/// An earlier inference block without variances for the weights.
+/// An error: an earlier inference block does not have variances for the weights, which this block
+/// needs.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
@@ -23,7 +24,7 @@ pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     error(&NO_SUBNETWORK, FaultyInput::Program, text)
 }
 
-/// An inference block without the Gaussian that `--joint` and `--slopes` need.
+/// An error: an inference block does not have the Gaussian that `--joint` and `--slopes` need.
 pub fn no_joint(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"

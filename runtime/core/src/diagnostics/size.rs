@@ -1,6 +1,6 @@
-//! Sizes in messages.
+//! Formats numbers of bytes for messages.
 
-/// Formats a number of bytes with a binary unit.
+/// Formats a number of bytes with a binary unit, such as KiB.
 pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

@@ -1,4 +1,5 @@
-//! The values of rows in the form that a program reads. Every value has the declared type.
+//! The values of rows in the form that a program reads. Every value is checked against the declared
+//! type.
 
 use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
@@ -10,7 +11,8 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Rejects an element of a row that is too large for the precision: an input whose square overflows, or an output that overflows.
+/// Rejects an element of a row that is too large for the precision. An input is too large if its
+/// square overflows; an output is too large if it overflows itself.
 pub(super) fn bounded(
     values: &[f64],
     (binding, is_output): (&Binding, bool),
@@ -45,10 +47,10 @@ pub(super) fn bounded(
     ))
 }
 
-/// Returns the values of an input or output as the model sees them. Every value has the declared type.
+/// Returns the values of an input or output as the model reads them.
 ///
 /// # Errors
-/// Fails if a value does not have this type.
+/// Fails if a value does not have the declared type.
 pub fn column<'a>(
     binding: &Binding,
     is_output: bool,
@@ -74,7 +76,7 @@ pub fn column<'a>(
     }
 }
 
-/// Returns a column as the model sees it, after checking that every element has the declared type.
+/// Returns a column as the model reads it. Checks that every element has the declared type.
 fn prepared<'a>(
     binding: &Binding,
     (name, is_output): (&str, bool),
@@ -82,7 +84,7 @@ fn prepared<'a>(
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // Unlike inputs, observed columns other than the target are not standardised.
+    // Inputs and the target are standardised. Other observed columns are not.
     let values = match is_output && !is_target {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
@@ -106,7 +108,7 @@ fn prepared<'a>(
     }
 }
 
-/// Returns a column of integers, after checking that each has the declared type.
+/// Returns a column of integers. Checks that every element has the declared type.
 fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
     let values = rows.ints(name)?;
     let wrong = values.iter().enumerate().find_map(|(at, value)| {
@@ -151,8 +153,8 @@ pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Res
     }
 }
 
-/// Rejects a level that does not occur in the training rows. A text level that does not occur in the training rows is already rejected when the rows
-/// are read.
+/// Rejects an integer level that does not occur in the training rows. For text levels, this check
+/// is made when the rows are read.
 pub(super) fn seen(
     values: &[i32],
     binding: &Binding,
@@ -174,7 +176,7 @@ pub(super) fn seen(
     }
 }
 
-/// Returns the row numbers, for a model that has one element per row.
+/// Returns the row numbers. They are positions along an axis that has one element per row.
 fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
     match rows.index.iter().position(|row| *row >= size) {
         None => Ok(rows.index.iter().map(|row| *row as i32).collect()),

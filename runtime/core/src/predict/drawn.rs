@@ -1,14 +1,14 @@
-//! Parameters with a value per draw.
+//! Parameters that have one value per draw.
 
 use std::ops::Range;
 
-/// A parameter with a value per draw.
+/// A parameter that has one value per stored draw.
 pub(super) struct Drawn {
     pub(super) name: String,
-    /// The number of elements per draw.
+    /// The number of elements of one value.
     width: usize,
     values: Vec<f64>,
-    /// The values of the draws of one call.
+    /// The values for the predictive draws of one call.
     chosen: Vec<f64>,
 }
 
@@ -22,7 +22,8 @@ impl Drawn {
         }
     }
 
-    /// Selects the values for a range of the `all` predictive draws, which are evenly spaced over the stored draws.
+    /// Selects the values for a range of predictive draws. `all` is the number of all predictive
+    /// draws, to which the stored draws are assigned evenly.
     pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
         let held = self.values.len() / self.width.max(1);
         self.chosen.clear();

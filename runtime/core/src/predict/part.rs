@@ -15,7 +15,7 @@ impl Part {
     /// Every kind.
     pub(super) const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
-    /// Returns the port of this kind in programs with one output.
+    /// Returns the port of this kind in programs of models with a single output.
     pub(super) fn port(self) -> PortName {
         match self {
             Part::LogLikelihood => PortName::LogLikelihood,
