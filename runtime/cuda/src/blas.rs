@@ -1,4 +1,5 @@
-//! cuBLAS, if it is installed: NVIDIA's kernels for matrix products and triangular systems, in the full precision of the plan (no TF32).
+//! cuBLAS, if it is installed. It contains NVIDIA's kernels for matrix products and triangular
+//! systems. They are used in the full precision of the plan, without TF32.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -12,7 +13,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The names of the library, newest first.
+/// The file names of the library, newest version first.
 pub const NAMES: &[&str] = if cfg!(windows) {
     &["cublas64_13.dll", "cublas64_12.dll"]
 } else {
@@ -21,7 +22,8 @@ pub const NAMES: &[&str] = if cfg!(windows) {
 
 type Handle = *mut c_void;
 
-/// `(handle, transpose a, transpose b, m, n, k, alpha, a, leading, stride, b, .., beta, c, .., batch)`.
+/// A batched product. The arguments are `(handle, transpose a, transpose b, m, n, k, alpha, a,
+/// leading, stride, b, .., beta, c, .., batch)`.
 type Batched<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -43,7 +45,7 @@ type Batched<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// Like [`Batched`], for a single product.
+/// A single product. The arguments are those of [`Batched`], without strides and batch.
 type Single<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -61,7 +63,8 @@ type Single<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// `(handle, side, triangle, transpose, unit diagonal, m, n, alpha, a, leading, b, leading)`.
+/// A triangular solve. The arguments are `(handle, side, triangle, transpose, unit diagonal, m, n,
+/// alpha, a, leading, b, leading)`.
 type Solve<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -77,7 +80,7 @@ type Solve<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// The entry points of cuBLAS.
+/// The entry points of the loaded cuBLAS library.
 pub struct Blas {
     create: unsafe extern "C" fn(*mut Handle) -> DriverStatus,
     destroy: unsafe extern "C" fn(Handle) -> DriverStatus,
@@ -95,11 +98,12 @@ impl Blas {
     /// Loads the first of these libraries that exists.
     ///
     /// # Errors
-    /// None of the libraries exists, or the first that exists lacks an entry point.
+    /// Fails if none of the libraries exists, or if the first that exists lacks an entry point.
     pub fn load(paths: &[PathBuf]) -> Result<Blas, NoLibrary> {
         let library = library(paths)?;
         /// # Safety
-        /// `T` must be the type of the entry point. The result must not be used after the library is unloaded.
+        /// `T` must be the type of the entry point. The result must not be used after the library
+        /// has been unloaded.
         unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, NoLibrary> {
             // SAFETY: guaranteed by the caller.
             let found = unsafe { library.get::<T>(name.as_bytes()) };
@@ -107,7 +111,8 @@ impl Blas {
                 .map(|symbol| *symbol)
                 .map_err(|error| NoLibrary(vec![error]))
         }
-        // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface), and the library is kept.
+        // SAFETY: the types are those in cuBLAS's headers (version 2 of its interface). The library
+        // stays loaded.
         unsafe {
             let property: unsafe extern "C" fn(c_int, *mut c_int) -> DriverStatus =
                 find(&library, "cublasGetProperty")?;
@@ -139,7 +144,7 @@ impl Blas {
         }
     }
 
-    /// Returns the version as text, such as `12.4.5`.
+    /// Returns the version of the library as text, such as `12.4.5`.
     pub fn version(&self) -> String {
         let [major, minor, patch] = self.version;
         format!("{major}.{minor}.{patch}")
@@ -149,28 +154,28 @@ impl Blas {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: the entry point returns a text that lives as long as the library, or null.
+        // SAFETY: the entry point returns null, or a text that lives as long as the library.
         let text = unsafe { (self.text)(status) };
         let text = match text.is_null() {
             true => format!("status {status}"),
-            // SAFETY: as above.
+            // SAFETY: the text is not null, and lives as long as the library.
             false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
         };
         Err(Fault::limit(&DEVICE_LIMIT, format!("{call}: {text}")))
     }
 }
 
-/// A cuBLAS handle that computes products and systems in one stream.
+/// A cuBLAS handle. It computes products and triangular systems in one stream.
 pub struct Products {
     blas: Arc<Blas>,
     handle: Handle,
 }
 
-// SAFETY: cuBLAS lets a handle be used from any thread, one at a time.
+// SAFETY: cuBLAS allows the use of a handle on any thread, but only on one thread at a time.
 unsafe impl Send for Products {}
 
 impl Products {
-    /// Returns the number of bytes of the workspace on a device, as cuBLAS's manual recommends.
+    /// Returns the number of bytes of the workspace that cuBLAS's manual recommends for a device.
     pub fn workspace_bytes(device: &Device) -> usize {
         if device.capability >= 90 {
             32 << 20
@@ -182,10 +187,11 @@ impl Products {
     /// Creates a handle on a stream of the current context. The workspace must live as long as the handle.
     ///
     /// # Errors
-    /// cuBLAS reports an error.
+    /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The workspace must have this number of bytes on the device of the stream.
+    /// The workspace must be on the device of the stream, and must have the number of bytes that is
+    /// passed.
     pub unsafe fn new(
         blas: &Arc<Blas>,
         stream: Stream,
@@ -198,8 +204,8 @@ impl Products {
             blas: blas.clone(),
             handle,
         };
-        // SAFETY: the handle was made above; the caller guarantees that the stream and the workspace are
-        // valid.
+        // SAFETY: the handle was created above. The caller guarantees that the stream and the
+        // workspace are valid.
         unsafe {
             blas.check("cublasSetStream", (blas.set_stream)(handle, stream))?;
             blas.check(
@@ -210,13 +216,14 @@ impl Products {
         Ok(products)
     }
 
-    /// Enqueues products of the operands at these addresses.
+    /// Enqueues matrix products. `addresses` holds the device address of each operand.
     ///
     /// # Errors
-    /// cuBLAS reports an error.
+    /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The operands must be in memory of the device, with all elements that the product accesses.
+    /// The operands must be in the memory of the device. They must have all elements that the
+    /// product accesses.
     pub unsafe fn multiply(
         &self,
         product: &BatchedProduct,
@@ -247,13 +254,15 @@ impl Products {
         self.blas.check(name, status)
     }
 
-    /// Enqueues the solution of systems. The addresses are those of the matrices and of the right sides. The solutions overwrite the right sides.
+    /// Enqueues the solution of triangular systems. The addresses are those of the matrices and of
+    /// the right-hand sides. The solutions overwrite the right-hand sides.
     ///
     /// # Errors
-    /// cuBLAS reports an error.
+    /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The operands must be in memory of the device, with all elements that the systems access.
+    /// The operands must be in the memory of the device. They must have all elements that the
+    /// systems access.
     pub unsafe fn solve(
         &self,
         system: &System,
@@ -270,7 +279,7 @@ impl Products {
         self.blas.check("cublasTrsm", status)
     }
 
-    /// Solves the systems one by one: see Note [Systems by columns] in `systems`.
+    /// Solves the systems one by one. See Note [Systems by columns] in `systems`.
     unsafe fn solve_each<T>(
         &self,
         solve: Solve<T>,
@@ -286,7 +295,8 @@ impl Products {
             .elements()
             .map(|elements| elements as u64 * size_of::<T>() as u64);
         let one_system = |at: u64| {
-            // SAFETY: the caller's promise; the factor is read before the call returns.
+            // SAFETY: the caller guarantees that the operands are valid. cuBLAS reads the factor
+            // `one` before the call returns.
             unsafe {
                 solve(
                     self.handle,
@@ -330,7 +340,8 @@ impl Products {
             addresses[operand.slot].wrapping_add_signed(bytes)
         };
         let [alpha, beta] = &factors;
-        // SAFETY: the caller's promise; the factors are read before the call returns.
+        // SAFETY: the caller guarantees that the operands are valid. cuBLAS reads the factors
+        // before the call returns.
         unsafe {
             if *batch == 1 {
                 single(
@@ -377,7 +388,7 @@ impl Products {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        // SAFETY: the handle was created in `new`; its owner has waited for the work that uses it.
+        // SAFETY: the handle was created in `new`. Its owner has waited for the work that uses it.
         let _ = unsafe { (self.blas.destroy)(self.handle) };
     }
 }

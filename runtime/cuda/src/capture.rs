@@ -1,4 +1,4 @@
-//! Captures the work of a stream as a graph, which is launched as a whole.
+//! Captures the work of a stream as a graph. The graph can be launched as a whole.
 
 use crate::device::Device;
 use crate::driver::{Graph, GraphExec, Stream};
@@ -20,17 +20,18 @@ struct OwnGraph<'a> {
 impl Drop for OwnGraph<'_> {
     fn drop(&mut self) {
         if self.graph != Graph::NONE {
-            // SAFETY: the graph was created by the end of a capture.
+            // SAFETY: the graph was created when a capture ended.
             let _ = unsafe { (self.device.driver().symbols.graph_destroy)(self.graph) };
         }
     }
 }
 
 impl Captured {
-    /// Captures the work that `issue` enqueues on the stream, without running it.
+    /// Captures the work that `issue` enqueues on the stream. The work is not run.
     ///
     /// # Errors
-    /// `issue` fails, or the driver reports an error. After an error, the capture has ended.
+    /// Fails if `issue` fails, or if the driver reports an error. In either case, the capture has
+    /// ended.
     pub fn new(
         device: &Arc<Device>,
         stream: Stream,
@@ -38,7 +39,7 @@ impl Captured {
     ) -> Result<Captured, Fault> {
         const THIS_THREAD: i32 = 1;
         let symbols = &device.driver().symbols;
-        // SAFETY: the stream lives.
+        // SAFETY: the stream is alive.
         device.check("cuStreamBeginCapture", unsafe {
             (symbols.capture_begin)(stream, THIS_THREAD)
         })?;
@@ -47,13 +48,13 @@ impl Captured {
             device,
             graph: Graph::NONE,
         };
-        // SAFETY: the call writes to `own.graph`; a capture has begun above.
+        // SAFETY: the call writes to `own.graph`. The capture was begun above.
         let ended = unsafe { (symbols.capture_end)(stream, &mut own.graph) };
-        // If both fail, the error of `issue` is the more informative one.
+        // If both calls fail, the error of `issue` is reported, because it is more informative.
         issued?;
         device.check("cuStreamEndCapture", ended)?;
         let mut graph = GraphExec::NONE;
-        // SAFETY: the graph was captured above, and the call writes to `graph`.
+        // SAFETY: the graph was captured above. The call writes to `graph`.
         device.check("cuGraphInstantiateWithFlags", unsafe {
             (symbols.graph_instantiate)(&mut graph, own.graph, 0)
         })?;
@@ -65,7 +66,7 @@ impl Captured {
 
     /// Enqueues the whole graph on a stream.
     pub fn launch(&self, stream: Stream) -> Result<(), Fault> {
-        // SAFETY: the graph and everything that it was captured from are alive.
+        // SAFETY: the graph is alive, and so is everything that the captured work uses.
         self.device.check("cuGraphLaunch", unsafe {
             (self.device.driver().symbols.graph_launch)(self.graph, stream)
         })
@@ -75,7 +76,8 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the graph was instantiated in `new`; its owner has waited for the work that uses it.
+        // SAFETY: the graph was instantiated in `new`. Its owner has waited for the work that uses
+        // it.
         let _ = unsafe { (self.device.driver().symbols.graph_exec_destroy)(self.graph) };
     }
 }

@@ -1,4 +1,4 @@
-//! Code that runs its plans on a device.
+//! Connects compiled code with a device, on which it then runs its plans.
 
 use crate::blas;
 use crate::device::Device;
@@ -12,19 +12,19 @@ use bnnc_base::fault::Fault;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Attaches code to the first device of this system's driver, which is opened once per process. The type of this function is
-/// [`bnnc_abi::code::Attach`].
+/// Attaches code to the first device that the driver of this system lists. The device is opened
+/// once per process. The type of this function is [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
-/// There is no driver or no device, or the code has no images.
+/// Fails if the system does not have a driver or a device, or if the code does not have images.
 pub fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     on(&device()?, code)
 }
 
-/// Returns the device of this system, which is opened once per process.
+/// Returns the first device of this system. The device is opened once per process.
 ///
 /// # Errors
-/// There is no driver or no device.
+/// Fails if the system does not have a driver or a device.
 pub fn device() -> Result<Arc<Device>, Fault> {
     static DEVICE: OnceLock<Result<Arc<Device>, Fault>> = OnceLock::new();
     DEVICE
@@ -35,10 +35,10 @@ pub fn device() -> Result<Arc<Device>, Fault> {
         .clone()
 }
 
-/// Returns the same code, attached to a device.
+/// Returns the same code, attached to this device.
 ///
 /// # Errors
-/// The code has no images, or none of its images can run on the device.
+/// Fails if the code does not have images, or if none of its images can run on the device.
 pub fn on(device: &Arc<Device>, code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let Some(program) = code.device() else {
         return Err(Fault::Bug("code without images for a device".to_owned()));
@@ -56,7 +56,7 @@ struct Attached {
     program: Arc<DeviceProgram>,
     device: Arc<Device>,
     code: Arc<dyn KernelCode>,
-    /// The module. The first session loads it, and all sessions share it.
+    /// The loaded module. The first session loads it, and later sessions share it.
     loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
 

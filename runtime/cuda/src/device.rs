@@ -1,4 +1,4 @@
-//! A device in use: its context, its properties, and streams on it.
+//! A device in use. It has a context, properties and streams.
 
 use crate::blas::Blas;
 use crate::diagnostics;
@@ -15,44 +15,45 @@ mod attribute {
     pub const SHARED_BYTES: i32 = 97;
 }
 
-/// A stream that does not wait for the legacy default stream.
+/// A flag for a stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// The first device that the driver lists (selected by `CUDA_VISIBLE_DEVICES`), with its primary context.
+/// The first device that the driver lists, with its primary context. `CUDA_VISIBLE_DEVICES` selects
+/// which devices are listed.
 pub struct Device {
     driver: Driver,
     number: crate::driver::DeviceNumber,
     context: Context,
     /// The name of the device, as the driver reports it.
     pub name: String,
-    /// Ten times the compute capability: 90 for 9.0.
+    /// The compute capability times ten, such as 90 for 9.0.
     pub capability: u32,
     /// The maximum number of bytes of shared memory per block.
     pub shared_bytes: u32,
-    /// The driver's version: 1000 * major + 10 * minor.
+    /// The version of the driver: 1000 * major + 10 * minor.
     pub version: i32,
-    /// cuBLAS, if it is installed.
+    /// The loaded cuBLAS library, or `None` if it is not installed.
     pub(crate) blas: Option<Arc<Blas>>,
 }
 
 impl Device {
-    /// Opens the device, and cuBLAS if one of these libraries exists.
+    /// Opens the first device. Also loads cuBLAS if one of these libraries exists.
     ///
     /// # Errors
-    /// There is no device, or the driver reports an error.
+    /// Fails if the system does not have a device, or if the driver reports an error.
     pub fn open(driver: Driver, blas: &[PathBuf]) -> Result<Arc<Device>, Fault> {
         let mut count = 0;
         let symbols = driver.symbols.clone();
-        // SAFETY: every call below only writes to the one place that is passed to it.
+        // SAFETY: the call only writes to the variable that is passed to it.
         driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
         if count < 1 {
             return Err(diagnostics::no_device("cuDeviceGetCount: 0 devices").into());
         }
         let (mut number, mut version) = (0, 0);
-        // SAFETY: as above.
+        // SAFETY: the call only writes to the variable that is passed to it.
         driver.check("cuDeviceGet", unsafe { (symbols.device_get)(&mut number, 0) })?;
         driver.check("cuDriverGetVersion", unsafe {
-            // SAFETY: as above.
+            // SAFETY: the call only writes to the variable that is passed to it.
             (symbols.driver_version)(&mut version)
         })?;
         let of = |attribute| ask(&driver, number, attribute);
@@ -61,7 +62,7 @@ impl Device {
         let name = name(&driver, number)?;
         let mut context = Context::NONE;
         driver.check("cuDevicePrimaryCtxRetain", unsafe {
-            // SAFETY: as above.
+            // SAFETY: the call only writes to the variable that is passed to it.
             (symbols.context_retain)(&mut context, number)
         })?;
         let mut device = Device {
@@ -79,10 +80,11 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// Makes the device's context the current context of this thread. Every other call requires this.
+    /// Makes the device's context the current context of this thread. This call must precede all
+    /// other calls on a thread.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     pub fn enter(&self) -> Result<(), Fault> {
         // SAFETY: the context is retained as long as `self` lives.
         self.check("cuCtxSetCurrent", unsafe {
@@ -90,10 +92,10 @@ impl Device {
         })
     }
 
-    /// Returns the free bytes and all bytes of the device's memory.
+    /// Returns the number of free bytes and the number of all bytes of the device's memory.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     pub fn memory(&self) -> Result<(usize, usize), Fault> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the call writes to the two variables.
@@ -103,7 +105,7 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Returns a description of the device and of the libraries that are used on it, for messages.
+    /// Returns a text for messages that describes the device and the libraries that are used on it.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
             Some(blas) => format!(
@@ -130,10 +132,10 @@ impl Device {
         self.driver.check(call, status)
     }
 
-    /// Allows a kernel this number of bytes of dynamic shared memory.
+    /// Allows a kernel to use this number of bytes of dynamic shared memory.
     pub(crate) fn allow_shared(&self, function: Function, bytes: c_int) -> Result<(), Fault> {
         const MAX_DYNAMIC_SHARED: c_int = 8;
-        // SAFETY: the function belongs to a module that is loaded.
+        // SAFETY: the function belongs to a loaded module.
         self.check("cuFuncSetAttribute", unsafe {
             (self.driver.symbols.function_attribute)(function, MAX_DYNAMIC_SHARED, bytes)
         })
@@ -142,8 +144,9 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: the context was retained in `open`, and every object in it keeps the device alive. Errors are ignored: the end of the
-        // process releases the context.
+        // SAFETY: the context was retained in `open`, and every object in it keeps the device
+        // alive. An error is ignored, because the context is released at the latest when the
+        // process ends.
         let _ = unsafe { (self.driver.symbols.context_release)(self.number) };
     }
 }
@@ -159,7 +162,7 @@ fn ask(driver: &Driver, number: crate::driver::DeviceNumber, attribute: i32) -> 
 
 fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, Fault> {
     let mut text = [0u8; 256];
-    // SAFETY: the call writes at most this number of bytes and ends them with 0.
+    // SAFETY: the call writes at most this number of bytes. The last byte that it writes is 0.
     driver.check("cuDeviceGetName", unsafe {
         (driver.symbols.device_name)(text.as_mut_ptr().cast(), text.len() as c_int, number)
     })?;
@@ -167,7 +170,7 @@ fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, 
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// A stream of a device, destroyed with its owner.
+/// A stream of a device. It is destroyed when this value is dropped.
 pub(crate) struct OwnStream {
     device: Arc<Device>,
     /// The stream.
@@ -191,8 +194,10 @@ impl OwnStream {
     /// Enqueues a copy to the device.
     ///
     /// # Safety
-    /// `to` must have this number of bytes on the device, and `from` must have them on the host. If `from` is page-locked, its bytes must
-    /// not change until the stream has finished the copy. If it is not, the driver copies its bytes before the call returns.
+    /// `to` must have this number of bytes on the device, and `from` must have this number of bytes
+    /// on the host. If `from` is page-locked, its bytes must not change until the stream has
+    /// finished the copy. If `from` is not page-locked, the driver copies its bytes before the call
+    /// returns.
     pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_in;
         // SAFETY: guaranteed by the caller.
@@ -204,7 +209,8 @@ impl OwnStream {
     /// Enqueues a copy from the device.
     ///
     /// # Safety
-    /// Until the stream has finished the copy, `from` must have this number of bytes on the device, and `to` must have them on the host.
+    /// `from` must have this number of bytes on the device, and `to` must have this number of bytes
+    /// on the host. Both must stay valid until the stream has finished the copy.
     pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_out;
         // SAFETY: guaranteed by the caller.
@@ -213,7 +219,7 @@ impl OwnStream {
         })
     }
 
-    /// Waits for all work of the stream.
+    /// Waits until the stream has finished all enqueued work.
     pub fn synchronise(&self) -> Result<(), Fault> {
         // SAFETY: the stream is alive.
         self.device.check("cuStreamSynchronize", unsafe {
@@ -224,7 +230,7 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // SAFETY: the stream was created in `new`.
+        // SAFETY: the stream was created in `new`, and is not used after this call.
         let _ = unsafe { (self.device.driver.symbols.stream_destroy)(self.stream) };
     }
 }

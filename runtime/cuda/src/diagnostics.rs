@@ -1,12 +1,13 @@
-//! Diagnostics of programs for GPUs: the driver or the device is missing, or the device is too old for the code.
+//! Diagnostics of programs for GPUs. The driver or the device may be missing, or the device may be
+//! too old for the code.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::fault::Fault;
 
-/// All codes, sorted.
+/// All codes of this crate, sorted.
 pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE, &DEVICE_LIMIT];
 
-/// A machine without the driver.
+/// The system does not have the CUDA driver.
 static NO_DRIVER: Code = Code {
     id: "E0801",
     title: "no CUDA driver",
@@ -16,7 +17,7 @@ static NO_DRIVER: Code = Code {
               the driver or give it to the container, or leave `--backend cuda` out. `bnnc build` and `bnnc emit ptx` need no driver.",
 };
 
-/// A driver without a device.
+/// The driver does not find a device.
 static NO_DEVICE: Code = Code {
     id: "E0802",
     title: "no CUDA device",
@@ -26,7 +27,7 @@ static NO_DEVICE: Code = Code {
               Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first; `nvidia-smi -L` lists what there is.",
 };
 
-/// A device that is older than the code.
+/// The code was compiled for newer devices than the device of this system.
 static OLDER_DEVICE: Code = Code {
     id: "E0803",
     title: "an older CUDA device than the code is for",
@@ -36,7 +37,7 @@ static OLDER_DEVICE: Code = Code {
               oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
-/// A limit of the device, of its memory or of its driver.
+/// A program exceeds a limit of the device, of its memory or of its driver.
 pub(crate) static DEVICE_LIMIT: Code = Code {
     id: "E0804",
     title: "a limit of the CUDA device or its driver",
@@ -51,20 +52,22 @@ pub(crate) fn device_limit(text: String) -> Fault {
     Fault::limit(&DEVICE_LIMIT, text)
 }
 
-/// The diagnostic if none of the driver's libraries can be loaded. `why` is the reason.
+/// Returns the diagnostic for a system on which none of the driver's libraries can be loaded. `why`
+/// is the reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {
     lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
-/// The diagnostic if the driver reports that there is no device. `message` is that of the driver.
+/// Returns the diagnostic for a system without a device. `message` is the message of the driver.
 pub(crate) fn no_device(message: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
         .note(message)
         .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 
-/// The diagnostic if the code was made for later devices than the device with this name and compute capability.
+/// Returns the diagnostic for code that was compiled for newer devices. The arguments are the name
+/// and the compute capability of the device of this system.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}, but {name} is sm_{capability}");
     lacks(&OLDER_DEVICE, text)

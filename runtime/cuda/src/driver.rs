@@ -1,8 +1,9 @@
-//! The CUDA driver, loaded by name when the first program needs it.
+//! The CUDA driver. Its library is loaded when a program first needs it.
 //!
-//! Note [Driver errors]. Every entry point returns a status. [`Driver`] converts any status except success to a [`Fault`] with the name of
-//! the call, and CUDA's name and description of the status. Launches and copies are asynchronous, so a status may report an error in the
-//! work of an earlier call.
+//! Note [Driver errors]. Every entry point of the driver returns a status. [`Driver`] converts a
+//! status other than success to a [`Fault`], which has the name of the call, and CUDA's name and
+//! description of the status. Launches and copies are asynchronous. The status of a call may
+//! therefore report an error in the work of an earlier call.
 
 mod symbols;
 
@@ -22,17 +23,18 @@ pub type DriverStatus = i32;
 /// The driver's number of a device.
 pub type DeviceNumber = i32;
 
-/// The status if there is a driver but no device. `cuInit`, the first call, returns it.
+/// The status of a system that has a driver but no device. The first call, `cuInit`, returns this
+/// status.
 const NO_DEVICE: DriverStatus = 100;
 
-/// The names of the driver's library.
+/// The file names of the driver's library.
 const NAMES: &[&str] = if cfg!(windows) {
     &["nvcuda.dll"]
 } else {
     &["libcuda.so.1", "libcuda.so"]
 };
 
-/// The driver's entry points.
+/// The entry points of the loaded driver.
 #[derive(Clone)]
 pub struct Driver {
     pub(crate) symbols: Arc<Symbols>,
@@ -42,7 +44,7 @@ impl Driver {
     /// Loads the driver of this system.
     ///
     /// # Errors
-    /// There is no driver, it lacks an entry point, or it cannot start.
+    /// Fails if the driver is missing, lacks an entry point, or cannot start.
     pub fn load() -> Result<Driver, Fault> {
         let names: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
         Driver::load_from(&names)
@@ -57,7 +59,7 @@ impl Driver {
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
-        // SAFETY: this is the driver's own initialisation, whose one argument has to be 0.
+        // SAFETY: this call initialises the driver. Its only argument must be 0.
         driver.check("cuInit", unsafe { (driver.symbols.init)(0) })?;
         Ok(driver)
     }
@@ -65,7 +67,7 @@ impl Driver {
     /// Converts a status to a result. See Note [Driver errors].
     ///
     /// # Errors
-    /// Any status except success.
+    /// Fails for any status except success.
     pub fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         match status {
             0 => Ok(()),
@@ -94,18 +96,20 @@ impl Driver {
         status: DriverStatus,
     ) -> Option<String> {
         let mut text = std::ptr::null();
-        // SAFETY: the entry point writes null, or the address of a text that lives as long as the driver.
+        // SAFETY: the entry point writes null, or the address of a text that lives as long as the
+        // driver.
         let asked = unsafe { ask(status, &mut text) };
         if asked != 0 || text.is_null() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: the address is not null, and the text lives as long as the driver.
         let text = unsafe { CStr::from_ptr(text) };
         Some(text.to_string_lossy().into_owned())
     }
 }
 
-/// The errors of the libraries that could not be loaded, one for each path, or the error of an entry point.
+/// The reasons why a library could not be loaded. These are the errors of all paths that were
+/// tried, or the error of an entry point.
 #[derive(Debug)]
 pub struct NoLibrary(pub Vec<libloading::Error>);
 
@@ -129,12 +133,13 @@ pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the library is NVIDIA's or a replacement that the user installed; its initialisation has no preconditions.
+    // SAFETY: the library is NVIDIA's, or a replacement that the user installed. Its initialisation
+    // does not have preconditions.
     unsafe { Library::new(path) }
 }
 
-/// Returns whether a status means that our code or arguments are wrong: an invalid value, context, handle or image, an illegal address or
-/// instruction, or a failed launch.
+/// Returns whether a status is caused by wrong code or arguments of bnnc. Examples are an invalid
+/// value, context, handle or image, an illegal address or instruction, and a failed launch.
 fn is_ours(status: DriverStatus) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

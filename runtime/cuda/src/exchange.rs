@@ -1,10 +1,14 @@
-//! Exchanges: a run and the copies before and after it, which are captured together as one graph.
+//! Exchanges between host and device. An exchange is a run with the copies before and after it. It
+//! is captured as a single graph.
 //!
-//! Note [Exchanges]. A step of a sampler sends a position, runs the plan, and waits for the density and its gradient. A step of training
-//! sends counters, runs the plan, and waits for a loss. Every such step copies the same ranges of the arena. From the second step on, one
-//! graph holds the copies to the device, the plan and the copies back, between the device and page-locked memory that belongs to the graph.
-//! A step then copies its inputs to the page-locked memory, launches once, waits once, and copies its results back from the page-locked
-//! memory. Other copies between two steps, such as the row indices of a batch, are enqueued separately and come before the launch.
+//! Note [Exchanges]. A step of a sampler sends a position, runs the plan, and waits for the density
+//! and its gradient. A step of training sends counters, runs the plan, and waits for a loss. All
+//! steps of a kind copy the same ranges of the arena. From the second step on, one graph contains
+//! the copies to the device, the plan, and the copies to the host. The copies are between the
+//! device and page-locked memory that belongs to the graph. A step then copies its inputs to the
+//! page-locked memory, launches the graph, waits once, and copies its results from the page-locked
+//! memory. Other copies between two steps, such as the row indices of a batch, are enqueued
+//! separately before the launch.
 
 use crate::capture::Captured;
 use crate::device::OwnStream;
@@ -17,21 +21,23 @@ use std::ops::Range;
 /// The alignment of the parts of page-locked memory, in bytes.
 const ALIGN: usize = 64;
 
-/// A run for given sizes with given copies. An exchange is captured when it occurs for the second time.
+/// A run with given sizes and given copies. When the same run occurs for the second time, it is
+/// captured as a graph.
 pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
-    /// The captured graph and its page-locked memory. The graph is dropped first, because it uses the memory.
+    /// The captured graph, and the page-locked memory that it uses. The graph is the first field,
+    /// so it is dropped before the memory.
     pub graph: Option<(Captured, PageLocked)>,
-    /// True if the system did not provide the page-locked memory for a graph.
+    /// True if the system could not provide page-locked memory for a graph.
     pub refused: bool,
-    /// True if a launch was enqueued and no wait for it has succeeded.
+    /// True if a launch was enqueued and the host has not waited for it successfully.
     under_way: bool,
 }
 
 impl Exchange {
-    /// Creates an exchange without a graph, when it occurs for the first time.
+    /// Creates an exchange that does not have a graph yet.
     pub fn new(sizes: &Sizes, traffic: CopiedRanges<'_>) -> Exchange {
         Exchange {
             sizes: *sizes,
@@ -43,7 +49,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the exchange has these sizes and copies.
+    /// Returns whether the exchange has these sizes and these copies.
     pub fn is(&self, sizes: &Sizes, traffic: CopiedRanges<'_>) -> bool {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }
@@ -54,10 +60,10 @@ impl Exchange {
         ranges.fold(0, |sum: usize, range| sum.saturating_add(room(range)))
     }
 
-    /// Enqueues the copies to the device.
+    /// Enqueues the copies from page-locked memory to the device.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     ///
     /// # Safety
     /// The same conditions as for [`Exchange::receive`] apply.
@@ -68,14 +74,14 @@ impl Exchange {
         })
     }
 
-    /// Enqueues the copies back.
+    /// Enqueues the copies from the device to page-locked memory.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     ///
     /// # Safety
-    /// The ranges must be within the arena at this address, and the page-locked memory must have [`Exchange::bytes`]. Both must live until
-    /// the stream has finished.
+    /// The ranges must be inside the arena at this address. The page-locked memory must have
+    /// [`Exchange::bytes`] bytes. Both must live until the stream has finished the copies.
     pub unsafe fn receive(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         let sent = self.sent.iter().map(room).sum();
         laid(&self.wanted, sent).try_for_each(|(range, at)| {
@@ -84,10 +90,11 @@ impl Exchange {
         })
     }
 
-    /// If an earlier wait for a launch failed, waits again: until the launch has finished, the graph and its memory are in use.
+    /// Waits again if an earlier wait for a launch failed. Until the launch has finished, it may
+    /// still use the graph and its memory.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     pub fn settle(&mut self, stream: &OwnStream) -> Result<(), Fault> {
         if self.under_way {
             stream.synchronise()?;
@@ -96,10 +103,11 @@ impl Exchange {
         Ok(())
     }
 
-    /// Launches the graph, if there is one, and waits for its end. Returns whether there is a graph.
+    /// Launches the graph and waits until it has finished. Returns false if the exchange does not
+    /// have a graph.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     pub fn replay(&mut self, stream: &OwnStream, mirror: &mut [u8]) -> Result<bool, Fault> {
         self.settle(stream)?;
         let Some((graph, staging)) = &self.graph else {
@@ -107,7 +115,7 @@ impl Exchange {
         };
         for (range, at) in laid(&self.sent, 0) {
             let bytes = &mirror[range.clone()];
-            // SAFETY: the part has this number of bytes, and every launch that reads it has finished.
+            // SAFETY: the part has this number of bytes. Every launch that reads it has finished.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), staging.at(at), bytes.len()) }
         }
         self.under_way = true;
@@ -117,7 +125,7 @@ impl Exchange {
         let sent = self.sent.iter().map(room).sum();
         for (range, at) in laid(&self.wanted, sent) {
             let bytes = &mut mirror[range.clone()];
-            // SAFETY: as above.
+            // SAFETY: the part has this number of bytes. The launch that wrote it has finished.
             unsafe { std::ptr::copy_nonoverlapping(staging.at(at), bytes.as_mut_ptr(), bytes.len()) }
         }
         Ok(true)
@@ -128,7 +136,8 @@ fn room(range: &Range<usize>) -> usize {
     range.len().next_multiple_of(ALIGN)
 }
 
-/// Returns each range with its place in page-locked memory. The places follow one another.
+/// Returns each range with its offset in page-locked memory. The parts of the memory follow one
+/// another.
 fn laid(ranges: &[Range<usize>], first: usize) -> impl Iterator<Item = (&Range<usize>, usize)> {
     ranges.iter().scan(first, |next, range| {
         let at = *next;

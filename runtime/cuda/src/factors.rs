@@ -1,24 +1,30 @@
 //! Computes large Cholesky factors with the matrix products of cuBLAS.
 //!
-//! Note [Cholesky factors]. A factor is computed one column of blocks at a time. One matrix product subtracts the contribution of the
-//! earlier columns from a column of blocks, on and below the diagonal; these products are nearly all of the work. Then our own kernels
-//! factor the block on the diagonal, with one block of threads per matrix, and solve for the rows below, with one thread per row.
+//! Note [Cholesky factors]. A factor is computed one column of blocks at a time. First, one matrix
+//! product subtracts the contribution of the earlier columns, on and below the diagonal. These
+//! products are nearly all of the work. Then bnnc's kernels factor the block on the diagonal, with
+//! one block of threads per matrix, and solve for the rows below it, with one thread per row.
 //!
-//! If a matrix is not positive definite, the result is what the primitive specifies, including NaN. This is guaranteed for two reasons: an
-//! element of a product depends on only one row of each operand, even if there are NaN, and all other steps are our own code. `trsm` could solve
-//! for the rows below, but its documentation does not guarantee this property: an implementation that multiplies by the inverse of a block
-//! spreads a NaN at the end of the block to earlier columns.
+//! If a matrix is not positive definite, the result is what the primitive specifies, including NaN.
+//! This is guaranteed for two reasons. First, an element of a product depends on only one row of
+//! each operand, even if other rows contain NaN. Second, all other steps are bnnc's own code.
+//! `trsm` of cuBLAS could solve for the rows below the diagonal, but its documentation does not
+//! guarantee this result. If `trsm` multiplied by the inverse of a block, a NaN at the end of the
+//! block would spread to earlier columns.
 //!
-//! cuSOLVER is not used, for two reasons. First, the manual of cuBLAS states which of its calls a capture may contain, but the manual of cuSOLVER
-//! (12.9) does not, and some functions of cuSOLVER are known to fail in a capture. If a library enqueues work on another stream during a capture,
-//! this work may succeed without becoming part of the graph, and later runs of the graph would then read the factor of the first run. Second, the
-//! result of cuSOLVER for a matrix that is not positive definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
+//! cuSOLVER is not used, for two reasons. First, the manual of cuSOLVER (12.9) does not state which
+//! of its calls are allowed in a capture, whereas the manual of cuBLAS does. Some functions of
+//! cuSOLVER are known to fail in a capture. If a library enqueued work on another stream during a
+//! capture, the work could succeed without becoming part of the graph, and later runs of the graph
+//! would read the factor of the first run. Second, the result of cuSOLVER for a matrix that is not
+//! positive definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
-/// The smallest number of rows of a matrix that is factored by blocks. Our kernel, with one block of threads, makes `n^3 / 3` multiply-adds, 256
-/// at a time; each takes about 20 ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks and needs eleven launches
-/// of about 40 us each. These times are estimates, not measurements.
+/// A matrix is factored by blocks if it has at least this number of rows. Without blocks, a kernel
+/// with one block of threads makes `n^3 / 3` multiply-adds, 256 at a time, and each takes about 20
+/// ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks. It then
+/// needs eleven launches of about 40 us each. These times are estimates, not measurements.
 const FROM: i64 = 256;
 
 /// The matrices of a call of `cholesky`.
@@ -30,10 +36,10 @@ pub struct Factor {
     pub n: i32,
 }
 
-/// A column of blocks.
+/// A column of blocks of a matrix. It begins on the diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockColumn {
-    /// The first row and column of the column of blocks.
+    /// The index of its first row, which equals the index of its first column.
     pub first: i32,
     /// The number of rows and columns of the block on the diagonal.
     pub rows: i32,
@@ -41,7 +47,8 @@ pub struct BlockColumn {
     pub below: i32,
 }
 
-/// Returns the factors of a call with these integers; `None` if our own kernel is as good.
+/// Returns the matrices that a call with these integers factors by blocks. Returns `None` if bnnc's
+/// kernel without blocks is at least as fast.
 pub fn factor(ints: &[i64]) -> Option<Factor> {
     let [batch, n] = *ints.as_array()?;
     let pays = batch > 0 && n >= FROM;
@@ -53,13 +60,13 @@ pub fn factor(ints: &[i64]) -> Option<Factor> {
 }
 
 impl Factor {
-    /// Returns the number of elements of all matrices.
+    /// Returns the number of elements of all matrices together.
     pub fn elements(&self) -> i64 {
         let [batch, n] = [self.batch, self.n].map(i64::from);
         batch * n * n
     }
 
-    /// Returns the columns of blocks of this number of rows, in order.
+    /// Returns the columns of blocks from left to right. A block has at most `rows` rows.
     pub fn columns(self, rows: u32) -> impl Iterator<Item = BlockColumn> {
         let n = self.n;
         let most = i32::try_from(rows).map_or(n, |rows| rows.max(1));
@@ -74,8 +81,10 @@ impl Factor {
         (0..n).step_by(most as usize).map(column)
     }
 
-    /// Returns the product that subtracts the contribution of earlier columns from this column: `l[first.., column] -= l[first.., ..first]
-    /// l[column, ..first]^T`. Operands and result are parts of the same matrix. In cuBLAS's column-major order, both sides are transposed.
+    /// Returns the product that subtracts the contribution of the earlier columns from a column of
+    /// blocks: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`. The operands and
+    /// the result are parts of the same matrix. cuBLAS stores matrices in column-major order, so
+    /// both sides are transposed.
     pub fn update(&self, column: &BlockColumn) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
         let operand = |column_offset: i32, transposed| MatrixOperand {

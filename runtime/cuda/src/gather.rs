@@ -1,7 +1,9 @@
-//! Keeps the rows of a data set on the device, and gathers batches by row indices.
+//! Keeps the rows of a data set on the device, and gathers batches of these rows by their indices.
 //!
-//! Note [Rows on the device]. Rows are kept from their second use on. If they were kept from the first use on, rows that change before every step
-//! would be sent as a whole each time, although only one batch is used. One table is kept for each place of the arena, if the device has room.
+//! Note [Rows on the device]. The device keeps rows only from their second use on. If it kept them
+//! from the first use on, rows that change before every step would be sent completely each time,
+//! although only one batch of them is used. For each place of the arena, one table of rows is kept
+//! if the device has enough memory.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -13,47 +15,48 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The PTX of the kernel.
+/// The PTX code of the gather kernel.
 pub const PTX: &str = include_str!("gather.ptx");
-/// The name of the kernel.
+/// The name of the gather kernel.
 pub const ENTRY: &str = "bnnc_gather";
 /// The number of threads per block.
 const THREADS: usize = 256;
-/// Tables leave the fraction `1 / LEFT` of the free memory for other uses.
+/// Tables leave at least the fraction `1 / LEFT` of the free memory for other uses.
 const LEFT: usize = 4;
 
-/// The tables for each place of an arena.
+/// The tables of rows on the device, by the place of the arena into which their rows are gathered.
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// The memory on the device for row indices. It currently holds the row indices in `chosen`.
+    /// The memory on the device for row indices. It contains the indices in `chosen`.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }
 
 struct Table {
     stamp: u64,
-    /// `None` if the rows were seen only once, or if there is no room for them.
+    /// The rows on the device. `None` if the rows were used only once, or if the device does not
+    /// have enough memory.
     rows: Option<Allocation>,
 }
 
-/// The next action for a table.
+/// The next action for a table of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: the host gathers.
+    /// The host gathers the rows, because the device does not keep them.
     Host,
-    /// Send the rows to this address first.
+    /// The rows must first be sent to this address.
     Rows(u64),
-    /// Use the rows at this address.
+    /// The rows are at this address.
     Kept(u64),
 }
 
 impl Tables {
-    /// Returns the address of the rows, or the address to which they have to be sent. Frees the rows of another stamp, so the stream must
-    /// have finished using those.
+    /// Returns the next action for the table at a place of the arena. Frees the rows of another
+    /// stamp, so the stream must have finished using these.
     ///
     /// # Errors
-    /// The driver reports an error.
+    /// Fails if the driver reports an error.
     pub fn need(&mut self, device: &Arc<Device>, at: usize, rows: &CachedRows) -> Result<Need, Fault> {
         let table = self.tables.entry(at).or_insert(Table {
             stamp: !rows.stamp,
@@ -80,27 +83,29 @@ impl Tables {
             .map_or(Need::Host, |kept| Need::Rows(kept.address)))
     }
 
-    /// Forgets a table whose rows could not be sent.
+    /// Removes a table whose rows could not be sent to the device.
     pub fn forget(&mut self, at: usize) {
         self.tables.remove(&at);
     }
 
-    /// Returns whether the device keeps rows of another stamp for this place.
+    /// Returns whether the table for this place of the arena has rows of another stamp.
     pub fn is_other(&self, at: usize, stamp: u64) -> bool {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }
 
-    /// Returns the address for row indices, and whether the memory there holds these row indices already. `None` if they do not fit.
+    /// Returns the address of the memory for row indices, and whether it already contains these row
+    /// indices. Returns `None` if the memory is too small.
     pub fn indices(&self, chosen: &[u32]) -> Option<(u64, bool)> {
         let indices = self.indices.as_ref()?;
         let holds = size_of_val(chosen) <= indices.bytes;
         holds.then(|| (indices.address, self.chosen == chosen))
     }
 
-    /// Allocates memory for row indices. The stream must have finished using the earlier memory.
+    /// Allocates memory for row indices, and frees the earlier memory. The stream must have
+    /// finished using the earlier memory.
     ///
     /// # Errors
-    /// The device has no memory left.
+    /// Fails if the device does not have enough free memory.
     pub fn make_room(&mut self, device: &Arc<Device>, chosen: &[u32]) -> Result<(), Fault> {
         self.indices = None;
         self.chosen.clear();
@@ -115,14 +120,14 @@ impl Tables {
     }
 }
 
-/// Enqueues a gather. The parameters are the addresses of the result, the table and the row indices, then the words per row and the words
-/// in total.
+/// Enqueues a gather. The parameters are the addresses of the result, of the table and of the row
+/// indices, the number of words per row, and the number of words in total.
 ///
 /// # Errors
-/// The driver reports an error.
+/// Fails if the driver reports an error.
 ///
 /// # Safety
-/// The addresses must be in memory of the device, and the memory there must be large enough.
+/// The addresses must be in the memory of the device, and this memory must be large enough.
 pub unsafe fn launch(
     device: &Device,
     function: Function,
@@ -139,7 +144,8 @@ pub unsafe fn launch(
     let mut arguments = parameters
         .each_ref()
         .map(|parameter| std::ptr::from_ref(parameter).cast_mut().cast::<c_void>());
-    // SAFETY: the caller's promise; five parameters of 64 bits, which the driver reads before it returns.
+    // SAFETY: the caller guarantees that the addresses are valid. The five parameters have 64 bits
+    // each, and the driver reads them before the call returns.
     device.check(&format!("cuLaunchKernel of {ENTRY}"), unsafe {
         (device.driver().symbols.launch)(
             function,

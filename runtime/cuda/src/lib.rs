@@ -1,7 +1,7 @@
-//! Runs plans on an NVIDIA device: [`attach`] connects code that has PTX images with the device.
+//! Runs plans on an NVIDIA device. [`attach`] connects code that has PTX images with the device.
 //!
-//! The driver is loaded at its first use, and no part of CUDA is needed to build this crate. If there is no driver, calls return an error
-//! with a diagnostic that states this.
+//! The driver is loaded at its first use, so building this crate does not require CUDA. If the
+//! driver is missing, calls return a diagnostic that states this.
 
 mod blas;
 mod capture;

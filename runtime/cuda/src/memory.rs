@@ -7,7 +7,7 @@ use bnnc_base::fault::Fault;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
+/// The status `CUDA_ERROR_OUT_OF_MEMORY` of the driver.
 const OUT_OF_MEMORY: DriverStatus = 2;
 
 /// One allocation on a device.
@@ -20,10 +20,10 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates memory. `what` describes it in messages.
+    /// Allocates memory on a device. `what` describes the memory in messages.
     ///
     /// # Errors
-    /// The device does not have this much free memory. The message gives the sizes.
+    /// Fails if the device does not have this much free memory. The message states both sizes.
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
         let refused = |why: &str| {
@@ -45,10 +45,11 @@ impl Allocation {
         }
     }
 
-    /// Allocates memory; `None` if no contiguous piece of the free memory is large enough.
+    /// Allocates memory on a device. Returns `None` if the device does not have a contiguous free
+    /// piece of this size.
     ///
     /// # Errors
-    /// The driver reports another error.
+    /// Fails if the driver reports any other error.
     pub fn fitting(device: &Arc<Device>, bytes: usize) -> Result<Option<Allocation>, Fault> {
         let mut address = 0;
         // SAFETY: the call writes to `address`.
@@ -68,28 +69,29 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the memory was allocated in `fitting`; its owner has waited for the work that uses it.
+        // SAFETY: the memory was allocated in `fitting`. Its owner has waited for the work that
+        // uses it.
         let _ = unsafe { (self.device.driver().symbols.free)(self.address) };
     }
 }
 
-/// Page-locked memory of the host: copies from and to it are asynchronous.
+/// Page-locked memory of the host. Copies between this memory and the device are asynchronous.
 pub struct PageLocked {
     device: Arc<Device>,
     start: *mut u8,
     bytes: usize,
-    /// The number of bytes that unfinished copies may still use.
+    /// The number of bytes at the start that unfinished copies may still use.
     used: usize,
 }
 
-// SAFETY: the memory is owned.
+// SAFETY: the memory is owned by this value.
 unsafe impl Send for PageLocked {}
 
 impl PageLocked {
     /// Allocates page-locked memory.
     ///
     /// # Errors
-    /// The system does not have this much memory to lock.
+    /// Fails if the system cannot lock this much memory.
     pub fn new(device: &Arc<Device>, bytes: usize) -> Result<PageLocked, Fault> {
         let mut start: *mut c_void = std::ptr::null_mut();
         // SAFETY: the call writes to `start`.
@@ -104,12 +106,13 @@ impl PageLocked {
         })
     }
 
-    /// Returns the address of a byte.
+    /// Returns the address of the byte at this offset.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.wrapping_add(offset)
     }
 
-    /// Returns a part that no unfinished copy uses, if one is left.
+    /// Returns a part of the memory that no unfinished copy uses, or `None` if the rest of the
+    /// memory is too small.
     pub fn take(&mut self, bytes: usize) -> Option<*mut u8> {
         let end = self.used.checked_add(bytes).filter(|end| *end <= self.bytes)?;
         let part = self.start.wrapping_add(self.used);
@@ -117,12 +120,12 @@ impl PageLocked {
         Some(part)
     }
 
-    /// Returns whether a part of this size fits if no other part is in use.
+    /// Returns whether the whole memory is large enough for a part of this size.
     pub fn may_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
 
-    /// Marks all parts as free. There must be no unfinished copy.
+    /// Marks the whole memory as free. All copies must have finished.
     pub fn clear(&mut self) {
         self.used = 0;
     }
@@ -131,7 +134,8 @@ impl PageLocked {
 impl Drop for PageLocked {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the memory was allocated in `new`; its owner has waited for the work that uses it.
+        // SAFETY: the memory was allocated in `new`. Its owner has waited for the work that uses
+        // it.
         let _ = unsafe { (self.device.driver().symbols.host_free)(self.start.cast()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Loads the functions of a program on a device.
+//! Loads the functions of a program onto a device.
 
 use crate::device::Device;
 use crate::diagnostics;
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
-/// The number of bytes for the messages of the driver's compiler.
+/// The number of bytes reserved for the messages of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
 
-/// Loaded code with its functions by name.
+/// Code that is loaded on a device, with its functions by name.
 pub struct LoadedModule {
     device: Arc<Device>,
     modules: Vec<Module>,
@@ -21,10 +21,11 @@ pub struct LoadedModule {
 }
 
 impl LoadedModule {
-    /// Loads the image that matches the device.
+    /// Loads the image of a program that matches the device.
     ///
     /// # Errors
-    /// No image matches the device, the driver rejects the image (with the message of its compiler), or the image lacks an entry.
+    /// Fails if no image matches the device, if the driver rejects the image, or if the image lacks
+    /// an entry. If the driver rejects the image, the error includes the message of its compiler.
     pub fn new(device: &Arc<Device>, program: &DeviceProgram) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
         let mut loaded = LoadedModule {
@@ -43,13 +44,13 @@ impl LoadedModule {
         Ok(loaded)
     }
 
-    /// Finds a function in the module that was loaded last.
+    /// Looks up a function in the module that was loaded last.
     fn find(&mut self, entry: &str) -> Result<(), Fault> {
         let name =
             CString::new(entry).map_err(|_| Fault::Bug(format!("an entry with the name {entry:?}")))?;
         let module = self.modules.last().copied().unwrap_or(Module::NONE);
         let mut function = Function::NONE;
-        // SAFETY: the module is loaded, the name ends with 0, and the call writes to `function`.
+        // SAFETY: the module is loaded, and the name ends with 0. The call writes to `function`.
         let status =
             unsafe { (self.device.driver().symbols.module_function)(&mut function, module, name.as_ptr()) };
         self.device
@@ -58,10 +59,10 @@ impl LoadedModule {
         Ok(())
     }
 
-    /// Returns the function of this name.
+    /// Returns the function with this name.
     ///
     /// # Errors
-    /// The program has no entry of this name, which is a bug.
+    /// Fails if the program does not have an entry with this name, which is a bug.
     pub fn function(&self, name: &str) -> Result<Function, Fault> {
         let found = self.functions.get(name).copied();
         found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))
@@ -72,16 +73,16 @@ impl Drop for LoadedModule {
     fn drop(&mut self) {
         let _ = self.device.enter();
         for module in &self.modules {
-            // SAFETY: the module was loaded in `new`, and users of its functions keep `self` alive.
+            // SAFETY: the module was loaded in `new`. The users of its functions keep `self` alive.
             let _ = unsafe { (self.device.driver().symbols.module_unload)(*module) };
         }
     }
 }
 
-/// Returns the image that matches the device.
+/// Returns the image of a program that matches the device.
 ///
 /// # Errors
-/// No image matches.
+/// Fails if no image matches the device.
 pub fn image<'a>(device: &Device, program: &'a DeviceProgram) -> Result<&'a Image, Fault> {
     program.image(device.capability).ok_or_else(|| {
         let made = program
@@ -93,7 +94,7 @@ pub fn image<'a>(device: &Device, program: &'a DeviceProgram) -> Result<&'a Imag
     })
 }
 
-/// Loads PTX, which the driver compiles.
+/// Loads PTX code. The driver compiles it for the device.
 fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
     const ERROR_LOG: c_int = 5;
     const ERROR_LOG_BYTES: c_int = 6;
@@ -101,13 +102,14 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
         .map_err(|_| Fault::Bug("PTX with a zero inside".to_owned()))?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
-    // The driver expects this number instead of an address.
+    // The driver reads this entry as a number, although its type is an address.
     let mut values: [*mut c_void; 2] = [
         log.as_mut_ptr().cast(),
         std::ptr::without_provenance_mut(LOG_BYTES),
     ];
     let mut module = Module::NONE;
-    // SAFETY: the text ends with 0; two options with two values, and a log of the stated size.
+    // SAFETY: the text ends with 0. Two options are passed with two values, and the log has the
+    // stated size.
     let status = unsafe {
         (device.driver().symbols.module_load)(
             &mut module,

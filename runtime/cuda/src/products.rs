@@ -1,46 +1,51 @@
-//! Matrix products in the form that cuBLAS requires: column-major, one stride per operand, at most one batch axis.
+//! Converts matrix products to the form that cuBLAS requires: column-major matrices, one stride per
+//! operand, and at most one batch axis.
 //!
-//! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`, where the columns of each matrix follow one another in memory at a
-//! leading stride, and `op` may transpose. If our `c` is row-major (`c_n = 1`, the usual case), its memory is the memory of a column-major
-//! `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, cuBLAS computes `c = a b`. The stride of an axis with a single
-//! element does not matter.
+//! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`. The matrices are column-major:
+//! the elements of a column are adjacent, and columns follow at a leading stride. `op` may
+//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). Its memory is then that of
+//! a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, cuBLAS
+//! computes `c = a b`. The stride of an axis with a single element does not matter.
 
-/// If a call of the primitive needs more calls of cuBLAS than this, our own kernels are used, because they are faster.
+/// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute it, because
+/// they are then faster.
 const MOST: i64 = 64;
 
-/// One call of a strided batched product, in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -= op(a[i]) op(b[i])`.
+/// One strided batched product in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -=
+/// op(a[i]) op(b[i])`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchedProduct {
-    /// The numbers of rows and columns of `c`, and the length of the sum.
+    /// The number of rows of `c`, the number of columns of `c`, and the number of terms of each
+    /// sum.
     pub sizes: [i32; 3],
     /// The left operand.
     pub a: MatrixOperand,
     /// The right operand.
     pub b: MatrixOperand,
-    /// The result, which is never transposed.
+    /// The result. It is never transposed.
     pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,
-    /// True if the products are subtracted from `c` instead of overwriting it.
+    /// True if the products are subtracted from `c`. False if they overwrite `c`.
     pub subtracted: bool,
 }
 
-/// One matrix of a product, in elements.
+/// The layout of one matrix of a product. All numbers count elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixOperand {
-    /// The index of the operand of the primitive that contains the matrix: 0, 1 or 2.
+    /// The index (0, 1 or 2) of the primitive's operand that contains the matrix.
     pub slot: usize,
-    /// The offset of the first element.
+    /// The offset of the first element in the operand.
     pub offset: i64,
     /// True if the matrix is read transposed.
     pub transposed: bool,
-    /// The distance between columns.
+    /// The distance between the starts of consecutive columns.
     pub leading: i32,
     /// The distance between the matrices of consecutive products.
     pub stride: i64,
 }
 
-/// A matrix with its numbers of rows and columns and its strides.
+/// A matrix in an operand: its numbers of rows and columns, and its strides along them.
 #[derive(Clone, Copy)]
 struct Matrix {
     slot: usize,
@@ -61,7 +66,8 @@ impl Matrix {
         }
     }
 
-    /// Returns the stride between columns, if the elements of a column are adjacent.
+    /// Returns the stride between columns if the elements of each column are adjacent, and
+    /// otherwise `None`.
     fn leading(self) -> Option<i32> {
         let compact = self.row == 1 || self.rows <= 1;
         let least = self.rows.max(1);
@@ -85,8 +91,8 @@ impl Matrix {
     }
 }
 
-/// Returns the products of a call of `matmul` with these integers; `None` if cuBLAS cannot compute them efficiently. See Note [Products by
-/// columns].
+/// Returns the cuBLAS products that compute a call of `matmul` with these integers. Returns `None`
+/// if cuBLAS cannot compute the call efficiently. See Note [Products by columns].
 pub fn products(ints: &[i64]) -> Option<Vec<BatchedProduct>> {
     let [m, n, k, a_m, a_k, b_k, b_n, c_m, c_n] = *ints.get(..9)?.as_array()?;
     let axes = axes(&ints[9..]);
@@ -127,7 +133,8 @@ fn one([a, b, c]: [Matrix; 3]) -> Option<BatchedProduct> {
     })
 }
 
-/// Returns the batch axes `(size, a, b, c)` with more than one element. Neighbouring axes are joined if they can be traversed with a single stride.
+/// Returns the batch axes `(size, a, b, c)` that have more than one element. Neighbouring axes are
+/// joined if a single stride per operand traverses both.
 fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     let mut axes: Vec<[i64; 4]> = Vec::new();
     let given = ints.as_chunks::<4>().0;
@@ -142,7 +149,8 @@ fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     axes
 }
 
-/// Makes the longest axis the batch axis of the calls, and unrolls all other axes into a loop of calls.
+/// Makes the longest axis the batch axis of each cuBLAS call. For the other axes, each index gets a
+/// separate call.
 fn batched(product: BatchedProduct, axes: &[[i64; 4]]) -> Option<Vec<BatchedProduct>> {
     let longest = (0..axes.len()).max_by_key(|at| axes[*at][0]);
     let mut products = vec![product];

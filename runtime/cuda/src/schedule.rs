@@ -1,4 +1,5 @@
-//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and counts.
+//! The steps of a plan for given sizes. They hold device addresses and grids instead of buffers and
+//! counts.
 
 use crate::blas::Products;
 use crate::device::Device;
@@ -18,15 +19,16 @@ use bnnc_base::shape::Sizes;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The number of bytes of shared memory that every kernel may use without asking the driver for more.
+/// The number of bytes of shared memory that every kernel may use. For more, the driver must be
+/// called first.
 const SHARED_BYTES: u32 = 48 << 10;
 /// The maximum number of blocks along each axis of a grid.
 const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
 
-/// One operation that is enqueued on a stream.
+/// One operation that can be enqueued on a stream.
 enum Op {
     Launch(Ready),
-    /// Copies bytes from the second address to the first.
+    /// Copies bytes. The first address is the target, and the second is the source.
     Copy {
         addresses: [u64; 2],
         bytes: usize,
@@ -35,7 +37,8 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves systems. The addresses are those of the matrices and of the right sides, which become the solutions.
+    /// Solves triangular systems. The addresses are those of the matrices and of the right-hand
+    /// sides, which the solutions overwrite.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -47,7 +50,7 @@ enum Op {
     },
 }
 
-/// A launch of a function.
+/// A resolved launch of a function.
 struct Ready {
     function: Function,
     name: String,
@@ -61,7 +64,7 @@ struct Ready {
 pub struct Resolver<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The program with the plan's kernels.
+    /// The program that contains the kernels of the plan.
     pub program: &'a DeviceProgram,
     /// The functions of the program.
     pub loaded: &'a LoadedModule,
@@ -73,17 +76,18 @@ pub struct Resolver<'a> {
     pub arena: u64,
     /// The address and the size of the scratch memory.
     pub scratch: (u64, usize),
-    /// True if cuBLAS computes the calls that it can.
+    /// True if cuBLAS computes those calls that it can compute.
     pub blas: bool,
 }
 
-/// The operations of a plan for given sizes.
+/// The resolved operations of a plan for given sizes.
 pub struct LaunchSchedule {
     ops: Vec<Op>,
     precision: Precision,
 }
 
-/// Returns the largest number of bytes of scratch memory that a step needs.
+/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so
+/// the largest need counts.
 pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]), sizes: &Sizes) -> usize {
     let of = |work: &LaunchSequence, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &PlanStep| match step {
@@ -99,7 +103,7 @@ pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]
     steps.iter().map(one).max().unwrap_or(0)
 }
 
-/// The part of a call that cuBLAS computes.
+/// A call that cuBLAS computes, in whole or in part.
 enum ByBlas {
     Products(Vec<BatchedProduct>),
     System(System),
@@ -115,7 +119,7 @@ fn by_blas(call: &PrimitiveCall, ints: &[i64]) -> Option<ByBlas> {
     }
 }
 
-/// Returns whether cuBLAS has anything to compute in these steps.
+/// Returns whether cuBLAS computes any of these steps.
 pub fn uses_blas(steps: &[PlanStep], sizes: &Sizes) -> bool {
     steps.iter().any(|step| match step {
         PlanStep::Launch(_) => false,
@@ -124,7 +128,7 @@ pub fn uses_blas(steps: &[PlanStep], sizes: &Sizes) -> bool {
     })
 }
 
-/// The values of a step's slots for given sizes.
+/// The values of the slots of a step for given sizes.
 struct Numbers {
     ints: Vec<i64>,
     elements: Vec<i64>,
@@ -166,7 +170,8 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
-/// A Cholesky factor, with the address of its matrices and the numbers of elements of its operands.
+/// Cholesky factors to compute, with the address of the matrices and the numbers of elements of the
+/// operands.
 struct Factored<'a> {
     factor: &'a Factor,
     l: u64,
@@ -174,10 +179,11 @@ struct Factored<'a> {
 }
 
 impl Resolver<'_> {
-    /// Resolves the plan's steps.
+    /// Resolves the steps of the plan for given sizes.
     ///
     /// # Errors
-    /// A call without an implementation, or a launch beyond the device's limits.
+    /// Fails if a call does not have an implementation, or if a launch exceeds a limit of the
+    /// device.
     pub fn schedule(&self, sizes: &Sizes) -> Result<LaunchSchedule, Fault> {
         Ok(LaunchSchedule {
             ops: self.steps(&self.plan.steps, sizes)?,
@@ -261,7 +267,7 @@ impl Resolver<'_> {
         Op::Copy { addresses, bytes }
     }
 
-    /// Adds the operations of a Cholesky factor: see Note [Cholesky factors] in `factors`.
+    /// Adds the operations that compute Cholesky factors. See Note [Cholesky factors] in `factors`.
     fn factor(
         &self,
         (call, blocked): (&PrimitiveCall, &Blocked),
@@ -308,7 +314,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns a launch; `None` if there is nothing to do.
+    /// Resolves a launch. Returns `None` if its grid is empty.
     fn ready(
         &self,
         entry: &KernelEntry,
@@ -335,7 +341,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Returns the grid of a launch in blocks; `None` if there is nothing to do.
+    /// Returns the grid of a launch, in blocks of threads. Returns `None` if the grid is empty.
     fn grid(&self, entry: &KernelEntry, bound: LaunchValues<'_>) -> Result<Option<[u32; 3]>, Fault> {
         let sizes = entry.grid.each_ref().map(|count| count.value(bound));
         if sizes.iter().any(|size| *size <= 0) {
@@ -350,7 +356,8 @@ impl Resolver<'_> {
         Ok(Some(sizes.map(|size| size as u32)))
     }
 
-    /// Returns the number of bytes of dynamic shared memory of a launch, after allowing the function to use them.
+    /// Returns the number of bytes of dynamic shared memory of a launch. Allows the function to use
+    /// them if they exceed the default limit.
     fn shared(&self, entry: &KernelEntry, function: Function, bound: LaunchValues<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
@@ -368,19 +375,19 @@ impl Resolver<'_> {
 }
 
 impl LaunchSchedule {
-    /// Returns the number of operations that are enqueued.
+    /// Returns the number of operations that will be enqueued.
     pub fn length(&self) -> u64 {
         length(&self.ops)
     }
 
-    /// Enqueues all operations on a stream.
+    /// Enqueues all operations of the schedule on a stream.
     ///
     /// # Errors
-    /// The driver or cuBLAS reports an error.
+    /// Fails if the driver or cuBLAS reports an error.
     ///
     /// # Safety
-    /// The arena, the scratch memory, the functions and the products must live until the stream has finished, and must belong to the
-    /// stream.
+    /// The arena, the scratch memory, the functions and the products must belong to the context of
+    /// the stream. They must live until the stream has finished the operations.
     pub unsafe fn issue(
         &self,
         device: &Device,
@@ -402,7 +409,7 @@ impl LaunchSchedule {
 fn length(ops: &[Op]) -> u64 {
     let of = |op: &Op| match op {
         Op::Launch(_) | Op::Copy { .. } | Op::Multiply { .. } => 1,
-        // cuBLAS is called once per matrix.
+        // cuBLAS needs one call per matrix.
         Op::Solve { system, .. } => system.batch as u64,
         Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
     };
@@ -469,7 +476,8 @@ impl Issue<'_> {
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();
         self.arguments.extend(ready.parameters.iter().map(address));
         let ([x, y, z], [width, height, depth]) = (ready.grid, ready.block);
-        // SAFETY: the caller's promise; each argument points to 64 bits, which the driver reads before the call returns.
+        // SAFETY: the caller guarantees that the addresses are valid. Each argument points to 64
+        // bits, which the driver reads before the call returns.
         let status = unsafe {
             (self.device.driver().symbols.launch)(
                 ready.function,

@@ -1,9 +1,10 @@
-//! A session: one plan with its arena on a device.
+//! A session on a device. It consists of a plan, its arena and its schedules.
 //!
-//! Note [Graphs]. The first run for given sizes enqueues every launch. In this run, the driver and cuBLAS load those parts that they load
-//! lazily, which is not allowed in a capture. The second run for the same sizes captures the same launches as a graph, which later runs
-//! launch as a whole. The session keeps the graphs of the most recent sizes: a training run has two, the size of whole batches and the size
-//! of the remainder.
+//! Note [Graphs]. The first run for given sizes enqueues every launch. During this run, the driver
+//! and cuBLAS load parts that they load lazily, which is not allowed in a capture. The second run
+//! for the same sizes captures the same launches as a graph. Later runs launch this graph as a
+//! whole. The session keeps the graphs of the most recent sizes. A training needs two of them: one
+//! for whole batches, and one for the last batch of an epoch.
 
 use crate::blas::Products;
 use crate::capture::Captured;
@@ -22,29 +23,31 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// A session keeps the schedules of at most this number of sizes, and at most this number of exchanges.
+/// The maximum number of schedules that a session keeps, and the maximum number of exchanges that
+/// it keeps.
 const REMEMBERED: usize = 8;
-/// A run with more launches than this is not captured as a graph, because the time that the graph saves is not worth its memory.
+/// A run with more launches than this is not captured as a graph. The time that the graph would
+/// save is not worth its memory.
 const LONGEST: u64 = 20_000;
 /// The number of bytes of page-locked memory for copies that are not part of a graph.
 const STAGING_BYTES: usize = 1 << 20;
-/// An exchange of more bytes than this is not captured as a graph: its copies take far longer than enqueueing them, and page-locked memory is
-/// scarce.
+/// An exchange of more bytes than this is not captured as a graph. Copying its bytes takes far
+/// longer than enqueueing the copies, and page-locked memory is scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
-/// The alignment of the parts of the allocation, in bytes.
+/// The alignment, in bytes, of the parts of the session's allocation on the device.
 const ALIGN: usize = 256;
 
-/// A device with the program that runs a plan's kernels.
+/// A device, and the program that contains the kernels of a plan.
 pub struct OnDevice {
     /// The device.
     pub device: Arc<Device>,
-    /// The launch descriptions.
+    /// The descriptions of the launches of each kernel.
     pub program: Arc<DeviceProgram>,
-    /// The functions that the program names.
+    /// The loaded functions of the program.
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. The order of the fields is the order in which they must be dropped.
+/// An open session. Its fields are declared in the order in which they must be dropped.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -60,7 +63,7 @@ pub struct CudaSession {
     memory: Allocation,
 }
 
-/// The schedule and the graph for given sizes.
+/// The schedule for given sizes, and the graph that was captured from it.
 struct Run {
     sizes: Sizes,
     schedule: LaunchSchedule,
@@ -68,10 +71,10 @@ struct Run {
 }
 
 impl CudaSession {
-    /// Allocates and clears the memory for runs of a plan.
+    /// Opens a session. Allocates the device memory for runs of a plan, and sets it to zero.
     ///
     /// # Errors
-    /// The device does not have enough memory, or the driver reports an error.
+    /// Fails if the device does not have enough memory, or if the driver reports an error.
     pub fn open(on: OnDevice, arena: DeviceArena) -> Result<CudaSession, Fault> {
         let device = on.device.clone();
         device.enter()?;
@@ -86,12 +89,12 @@ impl CudaSession {
         let memory = Allocation::new(&device, after.saturating_add(workspace), &plan.name)?;
         let stream = OwnStream::new(&device)?;
         let staging = PageLocked::new(&device, STAGING_BYTES)?;
-        // SAFETY: the arena is the beginning of the allocation.
+        // SAFETY: the arena is the first part of the allocation.
         device.check("cuMemsetD8Async", unsafe {
             (device.driver().symbols.fill_bytes)(memory.address, 0, arena.bytes, stream.stream)
         })?;
         let products = match blas {
-            // SAFETY: the workspace is the end of the allocation.
+            // SAFETY: the workspace is the last part of the allocation.
             Some(blas) => Some(unsafe {
                 Products::new(blas, stream.stream, (memory.address + after as u64, workspace))?
             }),
@@ -111,7 +114,8 @@ impl CudaSession {
             stream,
             memory,
         };
-        // The plan is resolved here, so that a plan that cannot run is reported before any run.
+        // The plan is resolved for its capacity here. A plan that cannot run is then reported
+        // before any run.
         session.resolve(arena.capacity)?;
         Ok(session)
     }
@@ -130,14 +134,14 @@ impl CudaSession {
         resolver.schedule(sizes)
     }
 
-    /// Waits for all enqueued work.
+    /// Waits until the device has finished all enqueued work.
     fn synchronise(&mut self) -> Result<(), Fault> {
         self.stream.synchronise()?;
         self.staging.clear();
         Ok(())
     }
 
-    /// Returns the device address of bytes of the arena.
+    /// Returns the device address of `bytes` bytes of the arena that begin at `at`.
     fn address(&self, at: usize, bytes: usize) -> Result<u64, Fault> {
         match at.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.memory.address + at as u64),
@@ -175,7 +179,8 @@ impl CudaSession {
         }
     }
 
-    /// Returns the device address of these row indices, and sends them if necessary.
+    /// Returns the device address at which these row indices are stored. Sends them if the device
+    /// does not have them yet.
     fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
         if self.tables.indices(chosen).is_none() {
             self.synchronise()?;
@@ -185,7 +190,7 @@ impl CudaSession {
         let found = self.tables.indices(chosen);
         let (address, known) = found.ok_or_else(|| Fault::Bug("no room for row numbers".to_owned()))?;
         if !known {
-            // SAFETY: integers have no padding.
+            // SAFETY: integers do not have padding.
             let bytes = unsafe { std::slice::from_raw_parts(chosen.as_ptr().cast(), size_of_val(chosen)) };
             self.tables.remember(&[]);
             self.send(address, bytes)?;
@@ -194,7 +199,8 @@ impl CudaSession {
         Ok(address)
     }
 
-    /// Moves the schedule for these sizes to the front of the kept schedules, or creates it at the front. Returns whether it was kept before.
+    /// Moves the schedule for these sizes to the front of the kept schedules. If it is not kept,
+    /// creates it at the front. Returns whether it was kept before.
     fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
@@ -202,7 +208,7 @@ impl CudaSession {
         }
         let schedule = self.resolve(sizes)?;
         if self.runs.len() == REMEMBERED {
-            // The stream may still be running the schedule that is dropped.
+            // The stream may still be running the schedule that is about to be dropped.
             self.synchronise()?;
             self.runs.pop();
         }
@@ -215,15 +221,17 @@ impl CudaSession {
         Ok(false)
     }
 
-    /// Enqueues the schedule at the front.
+    /// Enqueues the operations of the schedule at the front.
     fn issue(&self) -> Result<(), Fault> {
         let (device, stream, products) = (&self.on.device, self.stream.stream, self.products.as_ref());
-        // SAFETY: all memory and functions of the schedule live as long as the session, which waits for its stream when it is dropped.
+        // SAFETY: all memory and all functions of the schedule live as long as the session. The
+        // session waits for its stream when it is dropped.
         unsafe { self.runs[0].schedule.issue(device, stream, products) }
     }
 
-    /// Moves an exchange to the front of the kept exchanges, or creates it at the front. An exchange that was kept before is captured as a
-    /// graph if possible. See Note [Exchanges] in `exchange`.
+    /// Moves an exchange to the front of the kept exchanges. If it is not kept, creates it at the
+    /// front. An exchange that was kept before is captured as a graph if possible. See Note
+    /// [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {
@@ -245,12 +253,14 @@ impl CudaSession {
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
-            // Without a graph, the run does not need further page-locked memory.
+            // The exchange works without a graph, and then does not need its own page-locked
+            // memory.
             self.exchanges[0].refused = true;
             return Ok(());
         };
         let issue = || {
-            // SAFETY: the ranges were checked, and the exchange keeps the memory with the graph.
+            // SAFETY: the ranges were checked. The exchange keeps the page-locked memory as long as
+            // the graph.
             unsafe {
                 exchange.send(&self.stream, &staging, arena)?;
                 self.issue()?;
@@ -281,7 +291,8 @@ impl DeviceSession for CudaSession {
         self.on.device.enter()?;
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the source was checked, the part has this number of bytes, and all copies have finished after the wait.
+                // SAFETY: the source was checked, and the part has this number of bytes. After the
+                // wait, all copies have finished.
                 unsafe {
                     self.stream.copy_out(part, from, bytes.len())?;
                     self.synchronise()?;
@@ -289,7 +300,8 @@ impl DeviceSession for CudaSession {
                 }
             }
             None => {
-                // SAFETY: the source was checked, and the target is borrowed until the stream has finished.
+                // SAFETY: the source was checked. The target is borrowed until the stream has
+                // finished the copy.
                 unsafe { self.stream.copy_out(bytes.as_mut_ptr(), from, bytes.len())? };
                 self.synchronise()?;
             }
@@ -316,8 +328,9 @@ impl DeviceSession for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // An exchange without results is not replayed: it does not wait for the device, so the next step could overwrite page-locked memory
-        // that the device has not read yet.
+        // An exchange that does not fetch results does not wait for the device. It is not replayed
+        // as a graph, because the next step could then overwrite page-locked memory that the device
+        // has not read yet.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {
@@ -328,7 +341,8 @@ impl DeviceSession for CudaSession {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// Gathers the chosen rows into the arena: see Note [Rows on the device] in `gather`.
+    /// Gathers the chosen rows into the arena on the device. See Note [Rows on the device] in
+    /// `gather`.
     fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let to = self.address(at, chosen.len() * rows.width)?;
         let count = rows.bytes.len() / rows.width.max(1);
@@ -357,7 +371,7 @@ impl DeviceSession for CudaSession {
         let words = (rows.width / 4) as u64;
         let parameters = [to, table, indices, words, words * chosen.len() as u64];
         let function = self.on.loaded.function(gather::ENTRY)?;
-        // SAFETY: the target and the rows of the table were checked; the row numbers were sent.
+        // SAFETY: the target and the row indices were checked. The row indices have been sent.
         unsafe { gather::launch(&device, function, self.stream.stream, parameters)? };
         Ok(true)
     }
@@ -366,7 +380,7 @@ impl DeviceSession for CudaSession {
         let address = self.address(at, 0)?;
         self.on.device.enter()?;
         self.synchronise()?;
-        // SAFETY: the arena lives as long as the session, which the place borrows.
+        // SAFETY: the arena lives as long as the session, which the returned address borrows.
         Ok(unsafe { DeviceAddress::new(device_number(&self.on.device), address) })
     }
 
@@ -377,7 +391,8 @@ impl DeviceSession for CudaSession {
         }
         self.on.device.enter()?;
         let copy = self.on.device.driver().symbols.copy_within;
-        // SAFETY: the target was checked, and the source is valid during this call, which waits for the end of the copy.
+        // SAFETY: the target was checked. The source is valid during this call, which waits until
+        // the copy has finished.
         self.on.device.check("cuMemcpyDtoDAsync", unsafe {
             copy(to, from.address, bytes, self.stream.stream)
         })?;
@@ -388,13 +403,15 @@ impl DeviceSession for CudaSession {
 
 impl Drop for CudaSession {
     fn drop(&mut self) {
-        // The stream may still use the memory. If the wait fails, the device has stopped.
+        // The stream may still use the memory of the session. If the wait fails, the device has
+        // stopped.
         let _ = self.on.device.enter();
         let _ = self.stream.synchronise();
     }
 }
 
-/// Returns a number that is the same for all sessions on one device in this process.
+/// Returns a number that identifies a device in this process. All sessions on the device have the
+/// same number.
 fn device_number(device: &Arc<Device>) -> u64 {
     Arc::as_ptr(device) as u64
 }

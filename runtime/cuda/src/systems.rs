@@ -1,40 +1,47 @@
-//! Triangular systems in the form that cuBLAS requires: column-major, in place, one matrix per call.
+//! Converts triangular systems to the form that cuBLAS requires: column-major, in place, and one
+//! matrix per call.
 //!
-//! Note [Systems by columns]. Our matrices are row-major, so cuBLAS reads them as their transposes: a lower triangle `l` is an upper
-//! triangle `u`, and right sides are rows. So `l x = b` becomes `x^T u = b^T`, with the matrix on the right and not transposed, and `l^T x
-//! = b` becomes `x^T u^T = b^T`. The other triangle of the matrix is not read.
+//! Note [Systems by columns]. The matrices of a plan are row-major, so cuBLAS reads them as their
+//! transposes. A lower triangle `l` becomes an upper triangle `u`, and right-hand sides become
+//! rows. The system `l x = b` becomes `x^T u = b^T`, with the matrix on the right and not
+//! transposed. The system `l^T x = b` becomes `x^T u^T = b^T`. cuBLAS does not read the other
+//! triangle of the matrix.
 
-/// If a call of the primitive has more systems than this, our own kernel solves them, because cuBLAS needs one call per system.
+/// If a call of the primitive has more systems than this, bnnc's kernel solves them, because cuBLAS
+/// needs one call per system.
 const MOST: i64 = 64;
-/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call. A multiply-add takes about
-/// 20 ns, and a call 10 us. These times are estimates and not measured.
+/// The number of sequential multiply-adds that take as long as one cuBLAS call in a thread of
+/// bnnc's kernel. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
+/// estimates, not measurements.
 const CALL: i64 = 500;
 
-/// The systems of a call of `triangular_solve`. See Note [Systems by columns].
+/// The triangular systems of a call of `triangular_solve`. See Note [Systems by columns].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
     /// The number of rows and columns of each matrix.
     pub n: i32,
-    /// The number of right sides of each matrix.
+    /// The number of right-hand sides of each matrix.
     pub columns: i32,
-    /// True if the matrices are transposed.
+    /// True if the systems are solved for the transposed matrices.
     pub transposed: bool,
-    /// The number of systems, which follow one another in memory.
+    /// The number of matrices. They follow one another in memory.
     pub batch: i64,
 }
 
 impl System {
-    /// Returns the numbers of elements of each matrix and of its right sides.
+    /// Returns the number of elements of each matrix, and the number of elements of its right-hand
+    /// sides.
     pub fn elements(&self) -> [i64; 2] {
         let n = i64::from(self.n);
         [n * n, n * i64::from(self.columns)]
     }
 }
 
-/// Returns the systems of a call with these integers; `None` if our own kernel, which has a thread for each right side, is as good.
+/// Returns the systems of a call with these integers, or `None` if bnnc's kernel is at least as
+/// fast. This kernel has one thread for each right-hand side.
 pub fn system(ints: &[i64]) -> Option<System> {
     let [batch, n, columns, transposed] = *ints.as_array()?;
-    // Solving for one right side takes n (n - 1) / 2 multiply-adds.
+    // One right-hand side takes n (n - 1) / 2 sequential multiply-adds.
     let chain = n.saturating_mul(n) / 2;
     let pays = (1..=MOST).contains(&batch) && chain >= CALL * batch;
     let size = |size: i64| i32::try_from(size).ok().filter(|size| *size > 0 && pays);
@@ -52,9 +59,10 @@ mod tests {
     use bnnc_abi::primitive::TRIANGULAR_SOLVE;
     use bnnc_math::philox;
 
-    /// Computes what `cublasDtrsm` documents for side right, the upper triangle and a non-unit diagonal, with alpha 1: it overwrites the
-    /// `m` by `n` matrix `B` by the `X` with `X op(A) = B`. Column `j` of the product is the sum of the columns `k` of `X` times `op(A)[k,
-    /// j]`.
+    /// Computes a solve as documented for `cublasDtrsm`, with side right, the upper triangle, a
+    /// non-unit diagonal, and alpha 1. The `m` by `n` matrix `B` is overwritten by the `X` with `X
+    /// op(A) = B`. Column `j` of this product is the sum over `k` of column `k` of `X` times
+    /// `op(A)[k, j]`.
     fn carry_out(transposed: bool, (m, n): (usize, usize), a: &[f64], b: &mut [f64]) {
         let element = |k: usize, j: usize| {
             let (row, column) = if transposed { (j, k) } else { (k, j) };
@@ -71,7 +79,8 @@ mod tests {
         }
     }
 
-    /// Returns well-conditioned operands, with garbage in the triangle that must not be read.
+    /// Returns well-conditioned operands. The triangle that must not be read contains arbitrary
+    /// numbers.
     fn operands(batch: usize, n: usize, columns: usize) -> Vec<Vec<f64>> {
         let value = |slot: u64, at: usize| philox::uniform(slot, [0, 0, 0], at as u64) - 0.5;
         let l = (0..batch * n * n).map(|at| match (at / n % n, at % n) {

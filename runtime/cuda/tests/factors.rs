@@ -1,5 +1,5 @@
-//! Cholesky factors on a stub of the driver. Large factors use products of cuBLAS, and small factors use a single kernel. The tests cover captures
-//! and errors.
+//! Cholesky factors on a stub of the driver. cuBLAS products compute large factors, and a single
+//! kernel computes small factors. The tests cover captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -18,22 +18,24 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. This number is large enough for blocks, and is not a multiple of the number of rows of a block.
+/// The number of rows of the matrices. It is large enough for factoring by blocks, and is not a
+/// multiple of the number of rows of a block.
 const N: usize = 300;
 /// The number of rows of a block.
 const ROWS: usize = 64;
 /// The number of columns of blocks.
 const COLUMNS: i32 = 5;
 
-/// A defect that keeps a matrix from being positive definite.
+/// A defect of a matrix, which makes it not positive definite.
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Nothing,
-    /// The element at this row and column of the lower triangle has this value.
+    /// The element of the lower triangle at this row and column has this value.
     Entry(usize, usize, f64),
 }
 
-/// Defects in the first, the last and other rows of blocks: negative pivots, NaN, and a pivot of zero, which gives infinities.
+/// The defects that are tested. They are in the first, the last and other rows of blocks. The
+/// values are negative pivots, NaN, and a pivot of zero, which gives infinities.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),
@@ -47,7 +49,7 @@ const FLAWS: [Flaw; 10] = [
     Flaw::Entry(200, 70, f64::NAN),
 ];
 
-/// Returns a plan and its program, which factor `batch` matrices.
+/// Returns a plan that factors `batch` matrices, and its program.
 fn factoring(precision: Precision) -> (Plan, DeviceProgram) {
     let mut buffers = Arena::default();
     let (batch, n) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N));
@@ -99,8 +101,8 @@ fn factoring(precision: Precision) -> (Plan, DeviceProgram) {
     (plan, program)
 }
 
-/// Returns a matrix with 2 on the diagonal and, in the rest of each row of the lower triangle, numbers whose sum is below a half. The upper
-/// triangle must not be read.
+/// Returns a matrix with 2 on the diagonal. The other elements of a row of the lower triangle have
+/// a sum below a half. The upper triangle must not be read.
 fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
     let element = |at: usize| match (at / N, at % N) {
         (i, j) if i == j => 2.0,
@@ -120,11 +122,12 @@ fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
     a
 }
 
-/// Factors fresh matrices and compares them with the reference.
+/// Factors new matrices and compares the factors with the reference.
 ///
-/// Each diagonal element exceeds the sum of the other elements of its row and column by 1.5, so that the condition number and the entries
-/// of the factor are below two. The error of an entry is at most `n + 1` roundings of products of entries, times the condition number
-/// (Higham 2002, "Accuracy and stability of numerical algorithms", theorems 10.3 and 10.8).
+/// Each diagonal element exceeds the sum of the other elements of its row and column by 1.5. The
+/// condition number and the entries of the factor are therefore below two. The error of an entry is
+/// at most `n + 1` roundings of products of entries, times the condition number (Higham 2002,
+/// "Accuracy and stability of numerical algorithms", theorems 10.3 and 10.8).
 fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usize) -> Result<(), Fault> {
     let flaws: Vec<Flaw> = (0..batch)
         .map(|item| FLAWS[(seed + item) % FLAWS.len()])
@@ -156,7 +159,8 @@ fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usiz
     Ok(())
 }
 
-/// Runs every size several times, so that runs are enqueued, captured, and replayed with other numbers and defects.
+/// Runs every size several times. The runs are first enqueued, then captured, and then replayed
+/// with other numbers and defects.
 fn scenario(stub: &Stub, precision: Precision, times: usize) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = planned(&device, factoring(precision), 3)?;
@@ -176,7 +180,7 @@ fn large_factors_are_computed_by_blocks() {
     ] {
         let Some(stub) = Stub::with_blas() else { return };
         scenario(&stub, precision, 6).unwrap();
-        // Each size is enqueued once and captured once.
+        // The launches of each size are enqueued twice: once directly, and once for the capture.
         let updates = 2 * (COLUMNS - 1);
         assert_eq!((stub.calls(single), stub.calls(batched)), (updates, updates));
         assert_eq!(stub.calls("cuStreamBeginCapture_v2"), 2);
@@ -190,7 +194,7 @@ fn other_factors_are_computed_by_one_kernel() {
     let Some(stub) = Stub::new(&[]) else { return };
     scenario(&stub, Precision::F64, 6).unwrap();
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (2 * 2, 0));
-    // The program of this test lacks the kernels for blocks.
+    // The program in this test lacks the kernels for factoring by blocks.
     let Some(stub) = Stub::with_blas() else { return };
     let (plan, mut program) = factoring(Precision::F32);
     program.routines[0].blocked = None;

@@ -1,4 +1,4 @@
-//! Plans on a stub of the driver: results, graphs, and errors of calls.
+//! Plans on a stub of the driver. The tests check results, graphs, and the errors of driver calls.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stub::{Stub, WEIGHTS, expected, image, inputs, program, sizes};
 
-/// Returns the rows of `x`, each of three numbers.
+/// Returns rows of three numbers each, with a stamp.
 fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
     StampedRows {
         stamp,
@@ -25,7 +25,7 @@ fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
     }
 }
 
-/// Runs once and checks the result.
+/// Runs the plan once and checks the result.
 fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     machine.set_sizes(&sizes(batch))?;
     machine.write_real("x", &inputs(batch, at))?;
@@ -76,7 +76,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs once in the way that samplers and training do.
+/// Runs the plan once in the way in which samplers and training run it.
 fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     let ports = ["total", "y"].map(|name| machine.find(name).unwrap());
     machine.set_sizes(&sizes(batch))?;
@@ -99,7 +99,8 @@ fn results_equal_those_of_the_host() {
     }
 }
 
-/// The first run for given sizes enqueues every launch, the second run captures the launches, and the others replay them.
+/// The first run for given sizes enqueues every launch, and the second run captures the launches.
+/// Later runs replay the captured graph.
 #[test]
 fn a_step_is_captured_once_and_replayed() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -112,7 +113,8 @@ fn a_step_is_captured_once_and_replayed() {
         for at in 0..20 {
             run(&mut machine, batch, at).unwrap();
         }
-        // The launches are enqueued twice, once for the capture: one kernel outside the loop, and three inside.
+        // The launches are enqueued twice: once directly, and once for the capture. A run has one
+        // kernel outside the loop and three inside it.
         assert_eq!(counts(), [captures, 8 * captures, 19 * captures]);
     }
     for at in 0..20 {
@@ -123,7 +125,8 @@ fn a_step_is_captured_once_and_replayed() {
     assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
 }
 
-/// The copies of an evaluation are part of its graph: from the second evaluation of the same kind on, the stream gets one launch and one wait.
+/// The copies of an evaluation are part of its graph. From the second evaluation of the same kind
+/// on, a single launch and a single wait are enough.
 #[test]
 fn an_evaluation_is_one_launch() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -140,7 +143,8 @@ fn an_evaluation_is_one_launch() {
         "cuStreamSynchronize",
     ];
     let counts = || names.map(|name| stub.calls(name));
-    // The first evaluation also sends the weights, so it copies more ranges than later evaluations.
+    // The first evaluation also sends the weights, so it copies more ranges than later evaluations
+    // do.
     for at in 0..3 {
         evaluate(&mut machine, 8, at).unwrap();
     }
@@ -152,7 +156,8 @@ fn an_evaluation_is_one_launch() {
     one[5] += 17;
     one[6] += 17;
     assert_eq!(counts(), one);
-    // Other sizes and other ranges need separate graphs. If evaluations alternate, their graphs are kept.
+    // Evaluations with other sizes or other ranges need separate graphs. If evaluations alternate,
+    // all of these graphs are kept.
     for at in 0..20 {
         evaluate(&mut machine, 8 - at % 2, at).unwrap();
         if at % 4 == 2 {
@@ -167,7 +172,8 @@ fn an_evaluation_is_one_launch() {
         }
     }
     assert_eq!(stub.calls(names[0]), captured);
-    // Bytes that the host wrote to a buffer that the device computes are sent first, and the result comes back.
+    // The host wrote bytes to a buffer that the device computes. These bytes are sent before the
+    // run, and the result comes back.
     machine.write_real("total", &[0.25]).unwrap();
     evaluate(&mut machine, 8, 1).unwrap();
     assert_eq!(machine.read_real("total").unwrap(), [3.25]);
@@ -176,13 +182,13 @@ fn an_evaluation_is_one_launch() {
     assert_eq!(stub.live(), 0);
 }
 
-/// There are evaluations of many sizes. For some of them, the copies are too large to be captured in a graph.
+/// Evaluations have many sizes. For some sizes, the copies are too large to be captured in a graph.
 #[test]
 fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let names = ["cuStreamBeginCapture_v2", "cuGraphExecDestroy", "cuMemFreeHost"];
-    // Only the graphs of eight evaluations are kept. Other graphs are dropped with their memory.
+    // The graphs of only eight evaluations are kept. Older graphs are dropped with their memory.
     for (batches, counts) in [(1..=40, [40, 32, 32]), (800_000..=800_001, [2, 0, 0])] {
         let capacity = batches.end() + 1;
         let mut machine = stub::machine(&device, program(), capacity).unwrap();
@@ -201,7 +207,8 @@ fn only_recent_evaluations_are_kept() {
     assert_eq!(stub.live(), 0);
 }
 
-/// If no memory can be locked for the graph of an evaluation's copies, the evaluation works without a graph, and does not try to lock memory again.
+/// If memory cannot be locked for the copies of an evaluation, the evaluation works without a
+/// graph. It does not try to lock memory again.
 #[test]
 fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -224,7 +231,8 @@ fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     assert_eq!(stub.live(), 0);
 }
 
-/// If the wait for a launch failed, the launch may still use its memory, so the memory is neither written nor freed before a wait succeeds.
+/// If the wait for a launch fails, the launch may still use its memory. The memory must not be
+/// written or freed before a later wait succeeds.
 #[test]
 fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -253,12 +261,14 @@ fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     for batch in 1..=7 {
         step(batch, 7, LAUNCH_FAILED);
     }
-    // The ninth size replaces the first size, once the runs of the first have finished. The two graphs of the first size, of its evaluation and of
-    // its run, are destroyed.
+    // The ninth size replaces the first size after the runs of the first size have finished. Two
+    // graphs of the first size are destroyed: the graph of its evaluation, and the graph of its
+    // run.
     assert_eq!(step(9, 8, LAUNCH_FAILED).1, lost);
     assert_eq!(step(9, 9, 0).1, lost + 2);
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(9, 9)));
-    // There were four evaluations, then two of the same size, one without a wait, seven of other sizes, and the last.
+    // The evaluations that have run are the first four, two of the same size, one whose wait
+    // failed, seven of other sizes, and the last one.
     assert_eq!(
         machine.read_real("total").unwrap(),
         [3.0 * (4.0 + 2.0 + 1.0 + 7.0 + 1.0)]
@@ -286,7 +296,8 @@ fn only_recent_graphs_are_kept() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The stub copies data only when the host waits for the stream, so that it would detect a premature reuse of page-locked memory.
+/// The stub copies data only when the host waits for the stream. If page-locked memory were used
+/// again too early, the results would be wrong.
 #[test]
 fn many_runs_without_a_wait_give_correct_results() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -317,15 +328,15 @@ fn only_what_changed_is_sent() {
     for at in 1..6 {
         run(&mut machine, 8, at).unwrap();
     }
-    // `x` goes to the device and `y` comes back.
+    // `x` is copied to the device, and `y` is copied to the host.
     assert_eq!(copies(), before.map(|count| count + 5));
-    // The other ports were read already, or never changed.
+    // The other ports were read before, or did not change.
     machine.read_real("y").unwrap();
     machine.read_real("x").unwrap();
     assert_eq!(copies(), before.map(|count| count + 5));
 }
 
-/// Rows are sent at their second use. Later batches send only row indices.
+/// Rows are sent to the device at their second use. Later batches send only row indices.
 #[test]
 fn rows_stay_on_the_device() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -359,20 +370,22 @@ fn rows_stay_on_the_device() {
     assert_eq!(copies(), before + 3);
     assert!(step(1, &all, &[1, 2, 3, 4]));
     assert_eq!(copies(), before + 3);
-    // This step has more row indices than there is room for. The steps after it use other rows.
+    // This step needs more memory for row indices than the device has reserved. The later steps use
+    // other rows.
     assert!(step(1, &all, &[9, 8, 7, 6, 5, 4, 3, 2]));
     let other: Vec<f64> = inputs(60, 8);
     let found = [7, 3, 1].map(|row| step(2, &other, &[row, 59]));
     assert_eq!(found, [false, true, true]);
     assert!(!step(1, &all, &[5, 7]));
-    // This batch has all rows.
+    // This batch contains all rows.
     let few = inputs(2, 3);
     assert!(!step(3, &few, &[0, 1]));
     assert!(step(3, &few, &[0, 1]));
     let before = copies();
     assert!(step(3, &few, &[0, 1]));
     assert_eq!(copies(), before);
-    // While no contiguous piece of memory is large enough, the host gathers the rows.
+    // As long as the device does not have a large enough contiguous piece of free memory, the host
+    // gathers the rows.
     assert!(!step(4, &few, &[0, 1]));
     stub.fail("cuMemAlloc_v2", 1, OUT_OF_MEMORY);
     assert!(!step(4, &few, &[0, 1]));
@@ -385,7 +398,8 @@ fn rows_stay_on_the_device() {
     assert_eq!(stub.live(), 0);
 }
 
-/// A machine works on any thread, although the current CUDA context is a property of a thread.
+/// A machine works on any thread. CUDA's current context differs between threads, so each call must
+/// set it.
 #[test]
 fn machines_move_between_threads() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -414,7 +428,8 @@ fn machines_move_between_threads() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The entry points that release an object. If one of them fails, the object stays allocated, and the failure is not reported.
+/// The entry points that release an object. If one of them fails, the object stays allocated, and
+/// the failure cannot be reported.
 const RELEASES: [&str; 8] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",
@@ -426,12 +441,12 @@ const RELEASES: [&str; 8] = [
     "cublasDestroy_v2",
 ];
 
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
+/// The status `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: i32 = 2;
-/// `CUDA_ERROR_LAUNCH_FAILED`.
+/// The status `CUDA_ERROR_LAUNCH_FAILED`.
 const LAUNCH_FAILED: i32 = 719;
 
-/// Makes every call of every entry point fail in turn.
+/// Makes every call of every entry point fail, one after the other.
 #[test]
 fn every_failure_is_reported_and_leaks_nothing() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -457,7 +472,8 @@ fn every_failure_is_reported_and_leaks_nothing() {
     for (name, count) in names.iter().zip(counts) {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
-        // A session needs the first page-locked memory. An evaluation works without page-locked memory of its own.
+        // The first page-locked memory is required by a session. The second is for the graph of an
+        // evaluation, which works without it.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {
@@ -494,7 +510,7 @@ fn text<T>(found: Result<T, Fault>) -> String {
     found.map(|_| ()).unwrap_err().to_string()
 }
 
-/// Returns the message of a diagnostic with this code.
+/// Checks that a result is the diagnostic with this code, and returns its message.
 fn told<T>(code: &str, found: Result<T, Fault>) -> String {
     diagnostic(code, found).message
 }
@@ -506,7 +522,7 @@ fn diagnostic<T>(code: &str, found: Result<T, Fault>) -> Box<Diagnostic> {
     }
 }
 
-/// Checks the rendered text of the diagnostic with this code, and returns its message.
+/// Checks the rendered text of the diagnostic with this code. Returns its message.
 #[track_caller]
 fn shown_so<T>(code: &str, found: Result<T, Fault>) -> String {
     let found = diagnostic(code, found);
@@ -533,7 +549,7 @@ fn missing_and_incomplete_drivers_are_reported() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.devices(0);
     assert!(shown_so("E0802", stub.device()).contains("shows no device"));
-    // A real driver returns this status at its first call.
+    // A driver without a device returns this status at its first call.
     stub.fail("cuInit", 1, 100);
     assert!(told("E0802", stub.device()).contains("shows no device"));
     assert_eq!(stub.live(), 0);
@@ -608,7 +624,7 @@ fn plans_beyond_the_device_are_rejected_before_the_run() {
     run(&mut machine, 8, 1).unwrap();
 }
 
-/// An error in earlier work is reported at the next wait for the stream.
+/// An error in earlier work is reported when the host next waits for the stream.
 #[test]
 fn a_late_error_is_reported() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -623,7 +639,8 @@ fn a_late_error_is_reported() {
         matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
         "{fault}"
     );
-    // A real driver would go on failing, but the stub does not. The failed call did not mark the buffer as read, so the next call reads it.
+    // A real driver would fail again, but the stub does not. The failed call did not mark the
+    // buffer as read, so the next call reads it.
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
 }
 

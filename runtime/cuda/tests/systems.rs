@@ -1,4 +1,5 @@
-//! Triangular systems on a stub of the driver. cuBLAS solves large systems, and a kernel solves small systems. The tests cover captures and errors.
+//! Triangular systems on a stub of the driver. cuBLAS solves large systems, and a kernel solves
+//! small systems. The tests cover captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,14 +16,16 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. This number is so large that cuBLAS solves the systems if there are one or two of them.
+/// The number of rows of the matrices. It is so large that cuBLAS solves the systems of a call with
+/// one or two matrices.
 const N: usize = 50;
-/// The number of right sides of each matrix.
+/// The number of right-hand sides of each matrix.
 const COLUMNS: usize = 3;
-/// 1 for transposed matrices, 0 otherwise.
+/// 1 if the matrices are transposed, and otherwise 0.
 type Transposed = i64;
 
-/// Returns a plan and its program, which compute `x` with `l x = b`, or `transpose(l) x = b`, for `batch` systems.
+/// Returns a plan that computes the `x` with `l x = b` or `transpose(l) x = b` for `batch` systems,
+/// and its program.
 fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
     let mut buffers = Arena::default();
     let (batch, n, columns) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N), Dim::Fixed(COLUMNS));
@@ -71,7 +74,8 @@ fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
     (plan, program)
 }
 
-/// Solves fresh systems and compares them with the reference. Both sum the same terms, each of which is below one.
+/// Solves new systems and compares the solutions with the reference. Both sum the same terms, each
+/// of which is below one.
 fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u64) -> Result<(), Fault> {
     let value = |slot: u64, at: usize| philox::uniform(seed + slot, [0, 0, 0], at as u64) - 0.5;
     let element = |at: usize| match (at / N % N, at % N) {
@@ -94,7 +98,8 @@ fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u6
     Ok(())
 }
 
-/// Runs every size four times, so that runs are enqueued, captured, and replayed with other numbers.
+/// Runs every size four times. The runs are first enqueued, then captured, and then replayed with
+/// other numbers.
 fn scenario(stub: &Stub, capacity: usize) -> Result<(), Fault> {
     let device = stub.device()?;
     for transposed in [0, 1] {
@@ -112,7 +117,8 @@ fn scenario(stub: &Stub, capacity: usize) -> Result<(), Fault> {
 fn large_systems_are_solved_by_cublas() {
     let Some(stub) = Stub::with_blas() else { return };
     scenario(&stub, 2).unwrap();
-    // Each of the two plans solves one system and two systems, which are enqueued once and captured once.
+    // Each of the two plans solves one system and two systems. Each of these solves is enqueued
+    // twice: once directly, and once for the capture.
     assert_eq!(stub.calls("cublasDtrsm_v2"), 2 * 2 * (1 + 2));
     assert_eq!(stub.calls("cuStreamBeginCapture_v2"), 2 * 2);
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (0, 0));

@@ -1,4 +1,4 @@
-//! The entry points of the driver that bnnc uses, with their types (CUDA Driver API, 12.0).
+//! The entry points of the driver that bnnc uses, and their types (CUDA Driver API, 12.0).
 
 use super::{DeviceNumber, DriverStatus};
 use crate::diagnostics::DEVICE_LIMIT;
@@ -13,9 +13,9 @@ macro_rules! handles {
         #[repr(transparent)]
         pub struct $name(pub(crate) *mut c_void);
 
-        // SAFETY: the driver may be called with any handle from any thread.
+        // SAFETY: the driver may be called with any handle on any thread.
         unsafe impl Send for $name {}
-        // SAFETY: as above.
+        // SAFETY: the driver may be called with any handle on any thread.
         unsafe impl Sync for $name {}
 
         impl $name {
@@ -28,39 +28,41 @@ macro_rules! handles {
 handles! {
     /// A context of a device.
     Context;
-    /// A stream: work that runs in order.
+    /// A stream, whose work runs in order.
     Stream;
-    /// A module: loaded code.
+    /// A module, which is loaded code.
     Module;
-    /// A kernel of a module.
+    /// A kernel in a module.
     Function;
-    /// A graph: captured work.
+    /// A graph of captured work.
     Graph;
-    /// An executable graph.
+    /// A graph that can be launched.
     GraphExec;
 }
 
 macro_rules! entry_points {
     ($($field:ident $symbol:literal ($($argument:ty),*);)*) => {
-        /// The entry points. Each is looked up by name once.
+        /// The addresses of the entry points. Each name is looked up once.
         pub struct Symbols {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
-            /// The library, which keeps the addresses valid.
+            /// The library. It stays loaded, so that the addresses remain valid.
             _library: Library,
         }
 
-        /// The names of all entry points, as the library exports them.
+        /// The names under which the library exports the entry points.
         pub const NAMES: &[&str] = &[$($symbol),*];
 
         impl Symbols {
-            /// Finds every entry point.
+            /// Looks up every entry point.
             ///
             /// # Errors
-            /// An entry point is missing: the driver is too old, or the library is not a driver.
+            /// Fails if an entry point is missing. In this case, the driver is too old, or the
+            /// library is not a driver.
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {
                     $($field: {
-                        // SAFETY: the type is that of the entry point in CUDA's headers, and the library is kept.
+                        // SAFETY: the type of the entry point is the type in CUDA's headers. The
+                        // library stays loaded.
                         let found = unsafe { library.get($symbol.as_bytes()) };
                         *found.map_err(|_| Fault::limit(&DEVICE_LIMIT, format!(
                             "the CUDA driver has no {}: a driver for CUDA 12 or later is needed", $symbol

@@ -1,10 +1,11 @@
-//! Products by columns, computed as cuBLAS documents them, agree with the naive reference of the primitive.
+//! The converted products agree with the naive reference implementation of the primitive. They are
+//! computed as the documentation of cuBLAS describes.
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;
 use bnnc_math::philox;
 
-/// Computes what `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
+/// Computes a product as documented for `cublasDgemmStridedBatched`, with alpha 1 and beta 0.
 fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     let [m, n, k] = product.sizes.map(i64::from);
     let least = |operand: &MatrixOperand, rows, columns| if operand.transposed { columns } else { rows };
@@ -33,7 +34,8 @@ fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     }
 }
 
-/// Checks that the products of the call give the result of the reference. Returns whether cuBLAS has any products to compute.
+/// Checks that the converted products of a call give the result of the reference. Returns false if
+/// cuBLAS cannot compute the call.
 fn check(ints: &[i64], elements: [usize; 3]) -> bool {
     let fill = |slot: usize| {
         let value = |at: usize| philox::uniform(slot as u64, [0, 0, 0], at as u64);
@@ -84,30 +86,31 @@ fn every_orientation_of_a_matrix_product_is_correct() {
 
 #[test]
 fn batches_are_joined_strided_or_looped() {
-    // Two adjacent axes whose strides agree are joined into one.
+    // The strides of two adjacent axes agree, so the axes are joined.
     let joined = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 0, 6];
     let found = products(&joined).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (1, 30));
     assert!(check(&joined, [240, 12, 180]));
-    // `b` is shared along the first axis only, so there are five calls of six products.
+    // `b` is shared only along the first axis, so the axes are not joined. Five calls compute six
+    // products each.
     let looped = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 12, 6];
     let found = products(&looped).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (5, 6));
     assert!(check(&looped, [240, 72, 180]));
-    // The rows belong to a wider matrix.
+    // The rows of `a` and of `c` are parts of longer rows.
     assert!(check(&[2, 3, 4, 9, 1, 3, 1, 7, 1], [18, 12, 14]));
 }
 
 #[test]
 fn products_that_cublas_cannot_compute_are_left_to_our_kernels() {
-    // `a` has no unit stride.
+    // Neither stride of `a` is 1.
     assert_eq!(products(&[2, 3, 4, 8, 2, 3, 1, 3, 1]), None);
-    // Rows of `a` overlap.
+    // The rows of `a` overlap.
     assert_eq!(
         products(&[2, 3, 4, 1, 1, 3, 1, 3, 1]).map(|found| found[0].a.leading),
         None
     );
-    // There would be too many calls.
+    // The call would need too many cuBLAS calls.
     assert_eq!(
         products(&[2, 3, 4, 4, 1, 3, 1, 3, 1, 100, 8, 0, 6, 99, 800, 12, 600]),
         None

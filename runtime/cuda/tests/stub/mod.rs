@@ -1,4 +1,4 @@
-//! The stub of the driver, compiled by the system's C compiler, and a small plan for it.
+//! A stub of the driver, which the system's C compiler compiles, and a small plan for the stub.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -23,7 +23,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A driver that belongs to one test.
+/// A stub of the driver that belongs to one test.
 pub struct Stub {
     pub path: PathBuf,
     library: Library,
@@ -36,7 +36,8 @@ impl Drop for Stub {
 }
 
 impl Stub {
-    /// Compiles the stub. Without a C compiler, prints the reason and returns `None`.
+    /// Compiles the stub. If the system does not have a C compiler, prints the reason and returns
+    /// `None`.
     pub fn new(macros: &[&str]) -> Option<Stub> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -59,7 +60,7 @@ impl Stub {
                     "{}",
                     String::from_utf8_lossy(&output.stderr)
                 );
-                // SAFETY: the stub's initialisation does nothing.
+                // SAFETY: the initialisation of the stub does nothing.
                 let library = unsafe { Library::new(&path) }.unwrap();
                 Some(Stub { path, library })
             }
@@ -71,7 +72,8 @@ impl Stub {
     }
 
     fn set<T>(&self, name: &str, value: T) {
-        // SAFETY: the stub's functions of these names take one number and return nothing.
+        // SAFETY: the stub's functions with these names have one number as argument, and do not
+        // return a value.
         unsafe {
             self.library
                 .get::<unsafe extern "C" fn(T)>(name.as_bytes())
@@ -91,7 +93,8 @@ impl Stub {
         self.set("stub_memory", bytes);
     }
 
-    /// Makes one call of an entry point fail. `call` counts from the next call, which is 1.
+    /// Makes one later call of an entry point fail with this status. The next call has the number
+    /// 1.
     pub fn fail(&self, name: &str, call: c_int, status: c_int) {
         type Fail = unsafe extern "C" fn(*const c_char, c_int, c_int);
         let (at, name) = (self.calls(name) + call, CString::new(name).unwrap());
@@ -111,7 +114,7 @@ impl Stub {
         }
     }
 
-    /// Returns the number of live objects.
+    /// Returns the number of objects that have been created and not released.
     pub fn live(&self) -> c_int {
         // SAFETY: the stub's function has this type.
         unsafe {
@@ -127,7 +130,7 @@ impl Stub {
         Device::open(Driver::load_from(&paths)?, &paths)
     }
 
-    /// Creates a machine for the plan below.
+    /// Creates a machine for the plan that [`plan`] returns.
     pub fn machine(&self, device: &Arc<Device>) -> Result<Machine, Fault> {
         machine(device, program(), 8)
     }
@@ -154,7 +157,7 @@ pub fn planned(
     Machine::new(&artifact, sizes(batch), Arc::new(Pool::new(1)))
 }
 
-/// Code that runs only on devices.
+/// Code that can run only on devices.
 struct Images(DeviceProgram);
 
 impl KernelCode for Images {
@@ -183,7 +186,8 @@ pub fn fixed(number: i64) -> Amount {
     Amount::one(Extent::fixed(number))
 }
 
-/// Returns a plan that computes `y = 2 x w` for `x[batch, 3]` and `w[3, 2]`, and `total += 0 + 1 + 2`.
+/// Returns a plan that computes `y = 2 x w` for `x[batch, 3]` and `w[3, 2]`. The plan also computes
+/// `total += 0 + 1 + 2`.
 pub fn plan() -> Plan {
     let mut buffers = Arena::default();
     let batch = Dim::Symbol(Symbol::Batch);
@@ -271,7 +275,7 @@ pub fn work(
     }
 }
 
-/// Returns the program of the plan.
+/// Returns the program for the plan that [`plan`] returns.
 pub fn program() -> DeviceProgram {
     use KernelParameter::{Buffer, Elements, Int, Scratch};
     let none = || Count::Fixed(0);
@@ -310,7 +314,7 @@ pub fn image(capability: u32, ptx: &str) -> Image {
     }
 }
 
-/// Returns the inputs of a run: small whole numbers, so that every sum is exact.
+/// Returns the inputs of a run. They are small whole numbers, so that every sum is exact.
 pub fn inputs(batch: usize, run: usize) -> Vec<f64> {
     (0..3 * batch)
         .map(|at| ((7 * at + 3 * run) % 11) as f64)
@@ -319,7 +323,7 @@ pub fn inputs(batch: usize, run: usize) -> Vec<f64> {
 
 pub const WEIGHTS: [f64; 6] = [1.0, -2.0, 3.0, 4.0, -5.0, 6.0];
 
-/// Returns `2 x w`.
+/// Returns the expected result, `2 x w`.
 pub fn expected(x: &[f64]) -> Vec<f64> {
     let row = |row: &[f64]| {
         let of = |column: usize| -> f64 { (0..3).map(|k| 2.0 * row[k] * WEIGHTS[2 * k + column]).sum() };
