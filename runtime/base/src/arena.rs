@@ -1,18 +1,19 @@
-//! Typed `u32` indices and the arenas they index.
+//! Lists whose elements are identified by typed `u32` indices (ids).
 
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A typed index into an [`Arena`]; declared by [`crate::id!`].
+/// A typed index of an element of an [`Arena`]. The macro [`crate::id!`] declares such types.
 pub trait Id: Copy {
     /// Returns the id of the element at `index`.
     fn from_index(index: usize) -> Self;
-    /// Returns the position of the element.
+    /// Returns the position of the element in its list.
     fn index(self) -> usize;
 }
 
-/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). It is printed as a prefix and the number: `%3`.
+/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). It is displayed as a
+/// prefix and the number, such as `%3`.
 #[macro_export]
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
@@ -37,7 +38,7 @@ macro_rules! id {
     };
 }
 
-/// A growing list whose elements are identified by typed ids.
+/// A list to which elements can only be added. Elements are identified by typed ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Arena<I, T> {
@@ -77,7 +78,7 @@ impl<I: Id, T> Arena<I, T> {
         self.items.iter()
     }
 
-    /// Returns the ids in order.
+    /// Returns the ids of all elements in order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + use<I, T> {
         (0..self.items.len()).map(I::from_index)
     }

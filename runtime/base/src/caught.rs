@@ -7,7 +7,8 @@ thread_local! {
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a function that may panic on damaged input; returns `None` if it panics. A panic hook can ignore such panics by [`is_catching`].
+/// Runs a function that may panic on damaged input. Returns `None` if it panics. A panic hook can
+/// recognise such a panic by [`is_catching`] and ignore it.
 ///
 /// ```
 /// use bnnc_base::caught::caught;
@@ -21,7 +22,7 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
     result.ok()
 }
 
-/// Returns whether [`caught`] runs on this thread.
+/// Returns whether a call of [`caught`] is running on this thread.
 pub fn is_catching() -> bool {
     IS_CATCHING.get()
 }

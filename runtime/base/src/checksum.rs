@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes but does not protect against deliberate
-/// ones.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes of bytes. It
+/// does not protect against deliberate changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 
@@ -28,12 +28,12 @@ impl Checksum {
         checksum
     }
 
-    /// Returns the state after bytes whose hash is `value`.
+    /// Returns a hash that continues after earlier bytes. `value` is the hash of these bytes.
     pub fn from_value(value: u64) -> Checksum {
         Checksum(value)
     }
 
-    /// Returns the hash of all bytes so far.
+    /// Returns the hash of all bytes that have been added.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn published_test_vectors_are_reproduced() {
-        // From the test suite of the authors.
+        // The expected values are from the test suite of the authors of FNV.
         assert_eq!(Checksum::of(b"").value(), 0xCBF2_9CE4_8422_2325);
         assert_eq!(Checksum::of(b"a").value(), 0xAF63_DC4C_8601_EC8C);
         assert_eq!(Checksum::of(b"foobar").value(), 0x8594_4171_F739_67E8);

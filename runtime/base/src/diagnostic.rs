@@ -1,70 +1,74 @@
-//! Messages for the user: one struct, built at the place that detects the mistake and rendered by the command line.
+//! Messages for the user. The code that detects a mistake builds the message, and the command line
+//! renders it.
 
 use crate::source::Span;
 use std::path::PathBuf;
 
-/// A stable identifier of one kind of problem, with its long explanation (`bnnc explain E0201`).
+/// A kind of problem. It has a stable identifier and a long explanation, which `bnnc explain E0201`
+/// prints.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    /// `E0201`. The first pair of digits names the area: 01 syntax, 02 checking, 03 rewriting, 04 data, 05 inference, 06 command line and
-    /// building, 07 piecewise-linear integrals, 08 CUDA, 09 limits of bnnc and of the machine.
+    /// The identifier, such as `E0201`. The first pair of digits names the area: 01 syntax, 02
+    /// checking, 03 rewriting, 04 data, 05 inference, 06 command line and building, 07
+    /// piecewise-linear integrals, 08 CUDA, 09 limits of bnnc and of the machine.
     pub id: &'static str,
     /// The title, in a few words.
     pub title: &'static str,
-    /// The explanation in Markdown: the meaning, a wrong example and a right one.
+    /// The explanation in Markdown. It describes the meaning, and shows a wrong example and a right
+    /// example.
     pub explain: &'static str,
 }
 
 /// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Information; nothing needs to change.
+    /// The message is only for information.
     Note,
-    /// The run continues.
+    /// The message reports a possible problem, but the run continues.
     Warning,
-    /// The run does not start.
+    /// The message reports a mistake that prevents the run.
     Error,
 }
 
-/// The part of the input that is wrong, which determines the exit status.
+/// The part of the input that is wrong. It determines the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultyInput {
-    /// The program: exit status 1.
+    /// The program is wrong. The exit status is 1.
     Program,
-    /// The command line: exit status 2.
+    /// The command line is wrong. The exit status is 2.
     Usage,
-    /// The data: exit status 3.
+    /// The data are wrong. The exit status is 3.
     Data,
 }
 
-/// The place of a message.
+/// The place to which a message refers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A place in the text of a program.
     Span(Span),
-    /// A place in a data file. Row and column count from 1, and the header is row 1; 0 stands for the whole file or row.
+    /// A place in a data file.
     File {
-        /// The file as the user named it.
+        /// The path of the file, as the user wrote it.
         path: PathBuf,
-        /// 1-based row, or 0.
+        /// The row, counted from 1 (the header is row 1), or 0 for the whole file.
         row: usize,
-        /// 1-based column, or 0.
+        /// The column, counted from 1, or 0 for the whole row.
         column: usize,
     },
-    /// No place, as for the command line.
+    /// The message does not refer to a place, for example because it is about the command line.
     Nowhere,
 }
 
-/// A second place that explains the main place.
+/// A second place, which helps to explain the main place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// The text at this place.
+    /// The text that is shown at this place.
     pub message: String,
 }
 
-/// One message to the user.
+/// A message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The code of the problem.
@@ -73,17 +77,18 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The part of the input that is wrong.
     pub fault: FaultyInput,
-    /// The mistake: one sentence without a full stop, with the expected value before the actual one.
+    /// The mistake, as one sentence without a full stop. The expected value comes before the actual
+    /// value.
     pub message: String,
     /// The main place.
     pub at: Place,
-    /// The text at the main place; may be empty.
+    /// The text that is shown at the main place. It may be empty.
     pub label: String,
-    /// Other places, with their texts.
+    /// Further places, each with its text.
     pub labels: Vec<Label>,
-    /// Further facts.
+    /// Further facts that help to understand the mistake.
     pub notes: Vec<String>,
-    /// Advice.
+    /// Advice on how to correct the mistake.
     pub help: Vec<String>,
 }
 
@@ -110,7 +115,7 @@ impl Diagnostic {
         )
     }
 
-    /// Builds an error in a data file; `row` and `column` as in [`Place::File`].
+    /// Builds an error in a data file. `row` and `column` are those of [`Place::File`].
     pub fn data(
         code: &'static Code,
         path: impl Into<PathBuf>,
@@ -137,7 +142,8 @@ impl Diagnostic {
         )
     }
 
-    /// Builds an error about a limit that a valid program exceeds. It does not have a place.
+    /// Builds an error about a limit that a valid program exceeds. The error does not refer to a
+    /// place.
     pub fn of_limit(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(
             code,
@@ -175,7 +181,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a second place.
+    /// Adds a second place with its text.
     pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label {
             span,
@@ -184,20 +190,21 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact.
+    /// Adds a fact as a note.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self
     }
 
-    /// Adds advice.
+    /// Adds advice as a help line.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help.push(text.into());
         self
     }
 
-    /// Adds `did you mean ..?` if `wrong` is the word of another tool for one of `names`, or is spelt similarly to one; otherwise adds the advice about
-    /// `wrong`, if there is any.
+    /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. This is the case if
+    /// `wrong` is the word of another tool for this name, or if it is spelt similarly. Otherwise,
+    /// adds the advice about `wrong`, if the table of other tools' words contains such advice.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -211,8 +218,9 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the same advice as [`suggest`](Self::suggest), for names of the language. The advice about a word of another tool takes precedence over a
-    /// name with a similar spelling, since `log10` does not mean `log1p`.
+    /// Adds the same advice as [`suggest`](Self::suggest), but for names of the language. Advice
+    /// about a word of another tool takes precedence over a name with a similar spelling, because
+    /// `log10` does not mean `log1p`.
     pub fn suggest_word<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -222,8 +230,8 @@ impl Diagnostic {
         }
     }
 
-    /// Adds `did you mean ..?` for the most similar of names that the user chose, such as the names of columns. The words of other tools do not apply
-    /// to such names.
+    /// Adds the advice `did you mean ..?` for the most similar of `names`. It is for names that the
+    /// user chose, such as names of columns; the words of other tools do not apply to such names.
     pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match crate::nearest::nearest(wrong, names) {
             Some(name) => self.help(format!("did you mean `{name}`?")),
@@ -231,7 +239,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns whether the severity is an error, which stops the run.
+    /// Returns whether the diagnostic is an error. An error stops the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 /// All codes of this crate's limits, sorted.
 pub static CODES: &[&Code] = &[&NO_MEMORY, &NO_CODE, &NO_WORKER, &OTHER_BACKEND];
 
-/// The system does not give the memory.
+/// The system does not provide the memory that a program needs.
 pub static NO_MEMORY: Code = Code {
     id: "E0901",
     title: "the system has too little memory",
@@ -34,7 +34,7 @@ pub static NO_WORKER: Code = Code {
               Compile a smaller model, or use `--backend cranelift`, which does not need this process.",
 };
 
-/// Another backend can compile the program.
+/// A backend cannot compile the program, but another backend can.
 pub static OTHER_BACKEND: Code = Code {
     id: "E0904",
     title: "the backend cannot compile this program",

@@ -1,16 +1,16 @@
-//! Scalar kinds and the precision of a run.
+//! The types of single elements, and the precision of a run.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The type of one element. `Real` becomes `f32` or `f64` when a run chooses its precision.
+/// The type of one element. A run chooses its precision, and `Real` then becomes `f32` or `f64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
     /// A real number.
     Real,
-    /// An integer (stored as `i32` in compiled programs).
+    /// An integer. Compiled programs store it as `i32`.
     Int,
-    /// A Boolean, only inside kernels; stored as a real 0 or 1.
+    /// A Boolean, which exists only inside kernels. It is stored as a real number, 0 or 1.
     Bool,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// The width of `real` in one run.
+/// The number of bits of a `real` in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Precision {
     /// 32 bits.

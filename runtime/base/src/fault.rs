@@ -1,16 +1,17 @@
-//! Failures that remain possible after checking: a bug of bnnc, a limit of bnnc or of the machine, or an error with a code.
+//! Failures that can occur after a program has been checked. The cause is a bug of bnnc, or a limit
+//! of bnnc or of the machine, or an error that has a code.
 
 use crate::diagnostic::{Code, Diagnostic};
 use std::fmt;
 
-/// A failure that is not caused by a mistake in the program.
+/// A failure that the checks of the program cannot exclude.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An invariant of the compiler does not hold: exit status 101.
+    /// An invariant of the compiler does not hold. The exit status is 101.
     Bug(String),
-    /// The program is valid, but exceeds a limit of bnnc or of the machine: exit status 1, with the reason.
+    /// The program is valid, but exceeds a limit of bnnc or of the machine. The exit status is 1.
     Limit(ReachedLimit),
-    /// A diagnostic with a code, which is reported like any other.
+    /// A diagnostic with a code. It is reported like any other diagnostic.
     Told(Box<Diagnostic>),
 }
 
@@ -31,7 +32,7 @@ impl std::error::Error for Fault {}
 pub struct ReachedLimit {
     /// The code of the limit.
     pub code: &'static Code,
-    /// The limit, and what exceeds it.
+    /// A text that states the limit and the part that exceeds it.
     pub text: String,
 }
 
@@ -42,7 +43,7 @@ impl Fault {
         Fault::Limit(ReachedLimit { code, text })
     }
 
-    /// Returns the diagnostic that shows a limit or an error; `None` for a bug.
+    /// Returns the diagnostic that describes a limit or an error, or `None` for a bug.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             Fault::Bug(_) => None,
@@ -52,12 +53,13 @@ impl Fault {
     }
 }
 
-/// A broken invariant of bnnc: which one, and where. The check that detects the bug converts it to a [`Fault::Bug`].
+/// A broken invariant of bnnc, with its description and place. The check that detects the bug
+/// converts it to a [`Fault::Bug`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bug(pub String);
 
 impl Bug {
-    /// Names the part that contains the place of the bug.
+    /// Adds the name of the part in which the bug occurred.
     pub fn at(self, place: impl fmt::Display) -> Bug {
         Bug(format!("{place}: {}", self.0))
     }

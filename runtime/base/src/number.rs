@@ -1,15 +1,17 @@
-//! Numbers as diagnostics print them.
+//! Formats numbers for diagnostics.
 
-/// The range of absolute values that are printed without an exponent.
+/// Numbers whose absolute value is in this range are printed without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-3..1e7;
 
-/// Returns a number with at least this number of significant digits and without trailing zeros: `40.4`, `0.0556`, `270.9`. Only numbers below 0.001,
-/// and numbers of at least ten million, have an exponent.
+/// Formats a number with at least this number of significant digits and without trailing zeros,
+/// such as `40.4`, `0.0556` and `270.9`. Only numbers below 0.001 and numbers from ten million on
+/// have an exponent.
 pub fn rounded(value: f64, digits: usize) -> String {
     if !value.is_finite() || value == 0.0 {
         return value.to_string();
     }
-    // Rounding may add a digit: 9.9996 becomes 10.
+    // Rounding may add a digit: 9.9996 becomes 10. The exponent is therefore taken from the rounded
+    // number.
     let scientific = format!("{value:.*e}", digits.max(1) - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -20,7 +22,8 @@ pub fn rounded(value: f64, digits: usize) -> String {
     without_zeros(&format!("{value:.decimals$}")).to_owned()
 }
 
-/// Returns a number as a program writes it, with all digits that are needed to read it back: `0.1`, `20000`, `1e300`.
+/// Formats a number as a program writes it. The text has all digits that are needed to read the
+/// same number back: `0.1`, `20000`, `1e300`.
 pub fn exact(value: f64) -> String {
     match value == 0.0 || !value.is_finite() || (1e-4..1e16).contains(&value.abs()) {
         true => value.to_string(),

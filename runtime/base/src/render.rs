@@ -1,10 +1,11 @@
-//! Diagnostics as text without source lines, and as one JSON object per line.
+//! Renders diagnostics as text without source lines, or as JSON with one object per line.
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::source::{SourceMap, Span};
 
-/// Replaces characters that would change how a terminal shows a text: control characters except newline and tab, which could move the cursor or change
-/// colours, and characters that change the direction of text. Each becomes one U+FFFD.
+/// Replaces characters that would change how a terminal shows a text. These are control characters
+/// except newline and tab, which could move the cursor or change colours, and characters that
+/// change the direction of text. Each becomes one U+FFFD.
 pub fn visible(text: &str) -> String {
     let is_hidden = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -15,12 +16,14 @@ pub fn visible(text: &str) -> String {
         .collect()
 }
 
-/// Renders a diagnostic in the style of rustc, with its place as name, line and column.
+/// Renders a diagnostic in the style of rustc. The place is shown as the name of the text, the line
+/// and the column.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     above(diagnostic, sources, colour) + &tail(diagnostic, colour)
 }
 
-/// Renders the lines above the notes and the help: the message, its place and its label.
+/// Renders the lines above the notes and the help. These lines have the message, its place and its
+/// label.
 pub fn above(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {
@@ -56,7 +59,7 @@ fn kind(severity: Severity) -> (&'static str, &'static str) {
     }
 }
 
-/// Renders the first line: `error[E0207]: message`.
+/// Renders the first line of a diagnostic, such as `error[E0207]: message`.
 pub fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     let (word, paint) = kind(diagnostic.severity);
     let (code, message) = (diagnostic.code.id, visible(&diagnostic.message));
@@ -66,7 +69,7 @@ pub fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     }
 }
 
-/// Renders the notes and the help, one line each.
+/// Renders the notes and the help of a diagnostic, each on a separate line.
 pub fn tail(diagnostic: &Diagnostic, colour: bool) -> String {
     let notes = diagnostic.notes.iter().map(|note| ("note", note));
     let help = diagnostic.help.iter().map(|help| ("help", help));
@@ -80,7 +83,8 @@ pub fn tail(diagnostic: &Diagnostic, colour: bool) -> String {
     notes.chain(help).map(line).collect()
 }
 
-/// Renders a diagnostic as one JSON object on one line: code, severity, message, place, labels, notes, help.
+/// Renders a diagnostic as one JSON object on one line. The object has the code, the severity, the
+/// message, the place, the labels, the notes and the help.
 pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let (word, _) = kind(diagnostic.severity);
     let list = |texts: &[String]| {
@@ -138,7 +142,7 @@ fn span_json(span: Span, sources: &SourceMap) -> String {
     )
 }
 
-/// Returns the 1-based line and column (in characters) of a byte.
+/// Returns the line and the column of a byte. Both count from 1, and columns count characters.
 pub fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let mut byte = byte.min(text.len());
     while !text.is_char_boundary(byte) {
@@ -150,7 +154,7 @@ pub fn line_column(text: &str, byte: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Returns a text as a JSON string, in quotes.
+/// Returns a text as a JSON string with its quotes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

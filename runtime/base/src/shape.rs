@@ -1,4 +1,5 @@
-//! Dimensions and shapes: static sizes, and the few symbolic sizes that are fixed when a run starts.
+//! Dimensions and shapes. A size is static, or one of a few symbols whose values are fixed when a
+//! run starts.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,22 +7,22 @@ use std::fmt;
 /// A size that is known only when a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Symbol {
-    /// Rows in the current step.
+    /// The number of rows in the current step.
     Batch,
-    /// Weight samples, posterior draws, or chains in lockstep.
+    /// The number of weight samples, of posterior draws, or of chains in lockstep.
     Draws,
-    /// All training rows.
+    /// The number of all training rows.
     Examples,
-    /// Monte Carlo draws of a KL divergence without a closed form.
+    /// The number of Monte Carlo draws for a KL divergence without a closed form.
     KlDraws,
-    /// Cotangents or tangents that are propagated together through a program.
+    /// The number of cotangents or tangents that a program propagates together.
     Columns,
-    /// Weights of a subnetwork.
+    /// The number of weights of a subnetwork.
     Selected,
 }
 
 impl Symbol {
-    /// Every symbol, in order.
+    /// All symbols, in the order of their declaration.
     pub const ALL: [Symbol; 6] = [
         Symbol::Batch,
         Symbol::Draws,
@@ -31,7 +32,7 @@ impl Symbol {
         Symbol::Selected,
     ];
 
-    /// Returns the name of the symbol in the text of the intermediate representation.
+    /// Returns the name of the symbol in texts of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             Symbol::Batch => "batch",
@@ -43,13 +44,13 @@ impl Symbol {
         }
     }
 
-    /// Returns the symbol with this name.
+    /// Returns the symbol with this name, or `None` if no symbol has it.
     pub fn from_name(name: &str) -> Option<Symbol> {
         Symbol::ALL.into_iter().find(|symbol| symbol.name() == name)
     }
 }
 
-/// The values of all symbols in one run; 1 by default.
+/// The values of all symbols in one run. A value that is not set is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     values: [usize; Symbol::ALL.len()],
@@ -79,14 +80,14 @@ impl Sizes {
 /// One axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dim {
-    /// Known at compile time.
+    /// A size that is known at compile time.
     Fixed(usize),
-    /// Known when the run starts.
+    /// A size that is known only when a run starts.
     Symbol(Symbol),
 }
 
 impl Dim {
-    /// Returns the size of the axis under `sizes`.
+    /// Returns the size of the axis if the symbols have the values in `sizes`.
     pub fn resolve(self, sizes: &Sizes) -> usize {
         match self {
             Dim::Fixed(size) => size,
@@ -94,7 +95,7 @@ impl Dim {
         }
     }
 
-    /// Returns the size of the axis if the size is static.
+    /// Returns the size of the axis, or `None` if it is a symbol.
     pub fn fixed(self) -> Option<usize> {
         match self {
             Dim::Fixed(size) => Some(size),
@@ -112,7 +113,7 @@ impl fmt::Display for Dim {
     }
 }
 
-/// The axes of a tensor, outermost first; empty for a scalar.
+/// The axes of a tensor, from the outermost to the innermost. A scalar does not have axes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape(pub Vec<Dim>);
 
@@ -122,7 +123,7 @@ impl Shape {
         Shape(Vec::new())
     }
 
-    /// Returns a static shape.
+    /// Returns a shape whose axes have these static sizes.
     pub fn fixed(sizes: &[usize]) -> Shape {
         Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
     }
@@ -144,17 +145,17 @@ impl Shape {
         Shape(dims)
     }
 
-    /// Returns the sizes of the axes under `sizes`.
+    /// Returns the sizes of all axes if the symbols have the values in `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> Vec<usize> {
         self.0.iter().map(|dim| dim.resolve(sizes)).collect()
     }
 
-    /// Returns the number of elements under `sizes`.
+    /// Returns the number of elements if the symbols have the values in `sizes`.
     pub fn count(&self, sizes: &Sizes) -> usize {
         self.resolve(sizes).iter().product()
     }
 
-    /// Returns the static sizes, or `None` if a symbol occurs.
+    /// Returns the sizes of all axes, or `None` if one of them is a symbol.
     pub fn static_sizes(&self) -> Option<Vec<usize>> {
         self.0.iter().map(|dim| dim.fixed()).collect()
     }

@@ -1,25 +1,25 @@
-//! Program texts and byte spans into them.
+//! Texts of programs, and spans of bytes in these texts.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The identity of the text into which a span points.
+/// A number that identifies the text to which a span belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
-/// A half-open range of bytes in one source.
+/// A range of bytes in one text. The end is not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
-    /// The text.
+    /// The text that contains the range.
     pub source: SourceId,
-    /// First byte.
+    /// The index of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The index after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// Returns the span of the bytes `start..end` in `source`.
+    /// Returns the span of the bytes `start..end` in the text `source`.
     pub fn new(source: SourceId, start: usize, end: usize) -> Span {
         Span {
             source,
@@ -38,12 +38,13 @@ impl Span {
     }
 }
 
-/// A named text: a program, a file of the library, a line typed in the REPL.
+/// A text with a name, such as a program, a file of the library, or a line that was typed in the
+/// REPL.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The identity of the source in spans.
+    /// The number by which spans refer to this text.
     pub id: SourceId,
-    /// The name shown in messages, usually a path.
+    /// The name that messages show. It is usually a path.
     pub name: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
@@ -56,7 +57,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Adds a text, and returns it with its new identity.
+    /// Adds a text. Returns it with the number that identifies it.
     pub fn add(&mut self, name: &str, text: &str) -> Source {
         let source = Source {
             id: SourceId(self.sources.len() as u32),
@@ -67,12 +68,12 @@ impl SourceMap {
         source
     }
 
-    /// Returns the text with this identity.
+    /// Returns the text with this number, or `None` if it was not added.
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.sources.get(id.0 as usize)
     }
 
-    /// Returns the text of a span; `None` if the source is unknown or the span does not lie in it.
+    /// Returns the text of a span, or `None` if the source is unknown or is shorter than the span.
     pub fn text(&self, span: Span) -> Option<&str> {
         self.get(span.source)?
             .text

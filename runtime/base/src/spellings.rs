@@ -1,6 +1,7 @@
-//! Alternative spellings that programs may use for words of the language: American spellings of British words, and former names.
+//! Alternative spellings of words of the language. Programs may use American spellings of British
+//! words, and former names.
 
-/// Alternative spellings, each with the word of the language; sorted by spelling.
+/// Pairs of an alternative spelling and the word of the language, sorted by the spelling.
 pub static TABLE: &[(&str, &str)] = &[
     ("bridge_normalized", "bridge_normalised"),
     ("non_centred", "non_centered"),
@@ -11,7 +12,8 @@ pub static TABLE: &[(&str, &str)] = &[
     ("standardize", "standardise"),
 ];
 
-/// Returns the word of the language for an alternative spelling, and any other word unchanged.
+/// Returns the word of the language for an alternative spelling. Any other word is returned
+/// unchanged.
 ///
 /// ```
 /// use bnnc_base::spellings::word;

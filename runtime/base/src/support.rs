@@ -1,4 +1,4 @@
-//! Supports of distributions and types, and the maps from them to the reals.
+//! The supports of distributions and types, and the bijectors from a support to the real line.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +7,34 @@ use serde::{Deserialize, Serialize};
 pub enum Support {
     /// All reals.
     Real,
-    /// Reals in an open interval, whose ends may be infinite. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
+    /// Real numbers in an open interval, whose ends may be infinite. The type `positive` is `(0,
+    /// inf)`, and `unit` is `(0, 1)`.
     Interval(f64, f64),
-    /// Vectors (along the last axis) of positive numbers that sum to one.
+    /// Vectors of positive numbers that sum to one. Vectors lie along the last axis.
     Simplex,
-    /// Strictly increasing vectors (along the last axis).
+    /// Vectors of strictly increasing numbers. Vectors lie along the last axis.
     Ordered,
-    /// Integers `0..k`. A `k` of 0 is unbounded, for counts; a `k` of 2 stands for Booleans.
+    /// The integers `0..k`. If `k` is 0, the integers are unbounded, as for counts. If `k` is 2,
+    /// they stand for Booleans.
     Integers(usize),
 }
 
-/// The largest distance of the sum of a simplex from one: the rounding error of a few thousand elements in single precision.
+/// The maximum distance of the sum of a simplex from one. It allows for the rounding error of a few
+/// thousand elements in single precision.
 const SUM: f64 = 1e-4;
 
 impl Support {
-    /// Returns whether values are vectors along the last axis, whose elements are not independent of each other.
+    /// Returns whether values are vectors along the last axis. The elements of such a vector are
+    /// not independent of each other.
     pub fn is_of_vectors(self) -> bool {
         matches!(self, Support::Simplex | Support::Ordered)
     }
 
-    /// Maps `values` in the support to unconstrained values. `last` is the size of the last axis, along which vectors lie. The bijectors are those
-    /// of the language: logarithms of distances to a bound, logits between two bounds, log ratios to the last element of a simplex, and for an
-    /// increasing vector its first element and the logarithms of the gaps.
+    /// Maps values in the support to unconstrained values. `last` is the size of the last axis,
+    /// along which vectors lie. The bijectors are those of the language. A value with one bound
+    /// becomes the logarithm of its distance to the bound, and a value between two bounds becomes a
+    /// logit. A simplex becomes the log ratios of its elements to its last element. An increasing
+    /// vector becomes its first element and the logarithms of its gaps.
     pub fn inverse(self, last: usize, values: &[f64]) -> Vec<f64> {
         let last = last.max(1);
         match self {
@@ -50,8 +56,10 @@ impl Support {
         }
     }
 
-    /// Returns the position of the first value that is not finite or, if all are finite, of the first outside the support. For a simplex whose sum is
-    /// not one, that is the position of its first element. `last` is the size of the last axis, along which vectors lie.
+    /// Returns the position of the first value that is not finite. If all are finite, returns the
+    /// position of the first value outside the support. If the sum of a simplex is not one, this is
+    /// the position of its first element. `last` is the size of the last axis, along which vectors
+    /// lie.
     pub fn outside(self, last: usize, values: &[f64]) -> Option<usize> {
         let last = last.max(1);
         let first = |is_outside: &dyn Fn(f64) -> bool| values.iter().position(|value| is_outside(*value));

@@ -1,15 +1,18 @@
-//! Words of other tools for things that have another name in this language: one table, which every `did you mean` and every syntax error consults.
-//! The options of methods declare their own synonyms.
+//! A table of words that users of other tools write for things with another name in this language.
+//! Every `did you mean` and every syntax error uses this table. Options of methods declare their
+//! own synonyms.
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word, in lower case unless the lower-case word has another meaning. A word that follows a point, as in `x.shape`, begins with the point.
+    /// The word. It is in lower case, unless the lower-case word has another meaning. If the word
+    /// follows a point, as in `x.shape`, it begins with the point.
     word: &'static str,
-    /// The names in this language, the most likely first. The first name that exists at the place of the mistake is suggested.
+    /// The names in this language, beginning with the most likely. The first name that exists at
+    /// the place of the mistake is suggested.
     names: &'static [&'static str],
-    /// The advice if no name replaces the word.
+    /// The advice to give if no name replaces the word.
     advice: &'static str,
-    /// True if the word alone explains a line that cannot be read.
+    /// True if the word alone explains why a line cannot be parsed.
     is_construct: bool,
 }
 
@@ -70,7 +73,7 @@ const OBSERVED: &str = "declare the predicted quantity as an output and observe 
 const DENSITY: &str = "a density is `exp(d.log_density(x))`";
 const LEVELS: &str = "a column of text is `index(k)`: one integer per level";
 
-/// The table, sorted by word.
+/// The table of synonyms, sorted by word.
 static TABLE: &[Synonym] = &[
     advice("%", REMAINDER),
     advice(
@@ -209,7 +212,7 @@ static TABLE: &[Synonym] = &[
 ];
 
 fn find(word: &str) -> Option<&'static Synonym> {
-    // An upper bound on the lengths of the words in the table.
+    // No word of the table is longer than this.
     const LONGEST: usize = 24;
     if word.len() > LONGEST {
         return None;
@@ -219,7 +222,8 @@ fn find(word: &str) -> Option<&'static Synonym> {
     Some(&TABLE[at])
 }
 
-/// Returns the advice for a word that belongs to the syntax of another language and therefore explains a syntax error.
+/// Returns the advice for a word that belongs to the syntax of another language. Such a word
+/// explains a syntax error.
 ///
 /// ```
 /// use bnnc_base::synonyms::construct_instead;
@@ -243,7 +247,7 @@ pub fn is_module(word: &str) -> bool {
     instead(word) == Some(MODULE)
 }
 
-/// Returns the first name for a word of another tool that is also in `names`.
+/// Returns the first name for a word of another tool, among those that `names` contains.
 ///
 /// ```
 /// use bnnc_base::synonyms::synonym;
@@ -257,7 +261,7 @@ pub fn synonym<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     found.next().copied()
 }
 
-/// Returns the advice for a word of another tool that no single name replaces.
+/// Returns the advice for a word of another tool that cannot be replaced by a single name.
 ///
 /// ```
 /// use bnnc_base::synonyms::instead;
@@ -270,7 +274,7 @@ pub fn instead(word: &str) -> Option<&'static str> {
         .filter(|advice| !advice.is_empty())
 }
 
-/// The advice about bounds in angle brackets: `real<lower=0>`.
+/// The advice about bounds in angle brackets, as in `real<lower=0>`.
 pub const ANGLE_BOUNDS: &str = BOUNDS;
 
 #[cfg(test)]

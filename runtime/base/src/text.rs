@@ -1,13 +1,14 @@
-//! A tiny reader for the text forms of the graph and the loops: words, numbers, punctuation.
+//! A small tokeniser for the text forms of graphs and loops. Tokens are words, numbers and
+//! punctuation.
 
 use std::fmt;
 
-/// The reason why a text form could not be read, and the line.
+/// The reason why a text form could not be read, and the line of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// 1-based line.
+    /// The line, counted from 1.
     pub line: usize,
-    /// A sentence with the expected and the actual text.
+    /// A sentence that states the expected text and the actual text.
     pub message: String,
 }
 
@@ -19,14 +20,15 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A cursor over a text form. `#` starts a comment, which ends at the end of the line; white space separates tokens.
+/// A cursor in a text form. White space separates tokens. The character `#` starts a comment, which
+/// ends at the end of the line.
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader at the start of `text`.
+    /// Returns a cursor at the start of `text`.
     pub fn new(text: &'a str) -> Reader<'a> {
         let mut reader = Reader { text, at: 0 };
         reader.skip();
@@ -49,13 +51,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether only white space and comments are left.
+    /// Returns whether the rest of the text has only white space and comments.
     pub fn is_done(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// Returns the next token without consuming it: a word (letters, digits, `_`, `.`, `%`, `@`, `$`), a number, a quoted string with its
-    /// quotes, `->`, or one punctuation character; empty at the end.
+    /// Returns the next token without consuming it. At the end of the text, the result is empty. A
+    /// token is a word (letters, digits, `_`, `.`, `%`, `@`, `$`), a number, a quoted string with
+    /// its quotes, `->`, or one punctuation character.
     pub fn peek(&self) -> &'a str {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
@@ -86,7 +89,7 @@ impl<'a> Reader<'a> {
         token
     }
 
-    /// Consumes the next token if it is `wanted`; returns whether it was.
+    /// Consumes the next token if it equals `wanted`. Returns whether it does.
     pub fn eat(&mut self, wanted: &str) -> bool {
         let found = self.peek() == wanted;
         if found {
@@ -95,7 +98,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Consumes the next token.
+    /// Consumes the next token, which must be `wanted`.
     ///
     /// # Errors
     /// Fails if the token is not `wanted`.
@@ -106,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Consumes a number.
+    /// Consumes the next token as a number.
     ///
     /// # Errors
     /// Fails if the next token is not a number of this type.
@@ -121,12 +124,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the line of the cursor, counted from 1.
+    /// Returns the line of the next token, counted from 1.
     pub fn line(&self) -> usize {
         self.text[..self.at].matches('\n').count() + 1
     }
 
-    /// Returns an error at the cursor that names the next token.
+    /// Returns an error at the next token. The message names this token.
     pub fn error(&self, message: &str) -> TextError {
         let line = self.line();
         let found = match self.peek() {

@@ -1,4 +1,4 @@
-//! The options of a run that do not need a compiler.
+//! The options of a run that do not require a compiler.
 
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
@@ -37,7 +37,8 @@ impl Running {
         self.resume.as_deref().or(self.out.as_deref())
     }
 
-    /// Returns the memory limit of the command line, in bytes, if there is one.
+    /// Returns the memory limit that the command line sets, in bytes, or `None` if it does not set
+    /// one.
     ///
     /// # Errors
     /// Fails if the text is not a size.

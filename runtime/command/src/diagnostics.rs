@@ -6,10 +6,10 @@ use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place};
 use std::path::Path;
 
-/// All codes, sorted.
+/// All codes of this crate, sorted.
 pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECIDED];
 
-/// An executable without a program to run.
+/// An executable does not contain a program.
 static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
@@ -19,7 +19,7 @@ static NO_PROGRAM: Code = Code {
               After an update of bnnc, build `bnnc-runner` again too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
 
-/// Data that differ from those for which the program was compiled.
+/// The data differ from the data for which the program was compiled.
 static OTHER_DATA: Code = Code {
     id: "E0631",
     title: "data that differ from those of the build",
@@ -30,7 +30,7 @@ static OTHER_DATA: Code = Code {
               Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };
 
-/// A processor that lacks extensions which the code uses.
+/// The processor lacks instruction set extensions that the code uses.
 static OTHER_PROCESSOR: Code = Code {
     id: "E0632",
     title: "another processor",
@@ -39,7 +39,7 @@ static OTHER_PROCESSOR: Code = Code {
               executable has to run on.",
 };
 
-/// An option that is fixed at the build.
+/// An option of the command line was fixed when the executable was built.
 static DECIDED: Code = Code {
     id: "E0633",
     title: "an option that is fixed at build time",
@@ -50,7 +50,7 @@ static DECIDED: Code = Code {
               Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set fit.epochs=10`.",
 };
 
-/// An executable from which a program cannot be read.
+/// An error: a program cannot be read from an executable.
 pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {
     let text = format!("`{}` cannot run: {problem}", executable.display());
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
@@ -66,20 +66,20 @@ pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {
     }
 }
 
-/// An executable that cannot be read.
+/// An error: an executable cannot be read.
 pub fn unreadable(executable: &Path, error: &std::io::Error) -> Diagnostic {
     let text = format!("cannot read `{}`: {error}", executable.display());
     data(Diagnostic::usage(&NO_PROGRAM, text))
 }
 
-/// A data item that differs from the build.
+/// An error: a data item differs from the data for which the program was compiled.
 pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::data(&OTHER_DATA, file, 0, 0, what);
     diagnostic.notes.push(format!("in the data `{name}`"));
     diagnostic.help("build the executable again for these data: `bnnc build FILE --data NAME=PATH -o EXE`")
 }
 
-/// Extensions that this processor lacks.
+/// An error: this processor lacks these instruction set extensions.
 pub fn other_processor(missing: &[String]) -> Diagnostic {
     let text = format!(
         "this executable needs a processor with {}, which this one lacks",
@@ -90,7 +90,7 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
     diagnostic.help("build it again on this machine")
 }
 
-/// An option that has no effect in a built executable.
+/// An error: an option has no effect in a built executable.
 pub fn decided(option: &str) -> Diagnostic {
     Diagnostic::usage(
         &DECIDED,
@@ -101,18 +101,18 @@ pub fn decided(option: &str) -> Diagnostic {
     ))
 }
 
-/// The reason why an option of an item cannot be changed after the build.
+/// The reason why an option cannot be changed after the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedReason {
-    /// The option changes the compiled code.
+    /// The value of the option changes the compiled code.
     Code,
-    /// The values of the option are not plain numbers.
+    /// The value of the option is not a plain number.
     Words,
-    /// The option belongs to a data item.
+    /// The option belongs to a data item, not to an inference block.
     Data,
 }
 
-/// `--set` for an option that is fixed at the build.
+/// An error: `--set` names an option that was fixed at the build.
 pub fn decided_setting((item, key): (&str, &str), why: FixedReason) -> Diagnostic {
     let why = match why {
         FixedReason::Code => "it changes the compiled code",
@@ -125,13 +125,13 @@ pub fn decided_setting((item, key): (&str, &str), why: FixedReason) -> Diagnosti
     ))
 }
 
-/// `--set` for an item that the program does not have.
+/// An error: `--set` names an item that the program does not have.
 pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let text = format!("the program has no inference or data item `{item}`");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, infers)
 }
 
-/// `--set` for an option that the method does not have.
+/// An error: `--set` names an option that the method does not have.
 pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     let options = method.options.iter();
     let names: Vec<String> = options.map(|option| format!("`{}`", option.name)).collect();
@@ -140,27 +140,27 @@ pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     diagnostic.note(format!("its options are {}", names.join(", ")))
 }
 
-/// A value that is not a number, or that the option does not allow.
+/// An error: a value in `--set` is not a number, or is not allowed for this option.
 pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>) -> Diagnostic {
     let found = found.map_or(String::new(), |found| format!(", found {found}"));
     let text = format!("`{key}` must be {expected}{found}");
     Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
 }
 
-/// Options of an inference block that cannot be combined.
+/// An error: the options of an inference block cannot be combined.
 pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
     Diagnostic::usage(&BAD_SETTING, message)
         .note(format!("in the inference `{infer}`"))
         .help(help)
 }
 
-/// `--data` for an item that the program does not have.
+/// An error: `--data` names an item that the program does not have.
 pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
     let text = format!("`{item}` in `--data {item}=..` is not a data item of this program");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
 }
 
-/// Several files where one file is expected.
+/// An error: several files are given where one file is expected.
 pub fn one_file(item: &str, count: usize) -> Diagnostic {
     let text = format!("`--data {item}.outliers=..` needs one file of inputs, found {count}");
     Diagnostic::usage(&BAD_SETTING, text)

@@ -1,4 +1,5 @@
-//! A run, from a manifest to its results on the terminal and in a folder.
+//! Executes a run. It begins with a manifest, and writes the results to the terminal and to a
+//! folder.
 
 use crate::arguments::Running;
 use crate::memory;
@@ -24,26 +25,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A run to be executed.
+/// A run that is ready to be executed.
 pub struct Job<'a> {
     /// The compiled program.
     pub manifest: &'a Manifest,
     /// The data for which the program was compiled.
     pub sources: Sources,
-    /// The origin of the program: its text and build options.
+    /// The origin of the program, which is its text and its build options.
     pub origin: &'a Origin,
-    /// The words of a command that repeats this run. Messages show the command.
+    /// The words of a command that repeats this run. Messages show this command.
     pub command: Vec<String>,
-    /// The warnings that were shown before the run. These warnings are added to the results.
+    /// The warnings that were shown before the run. They become part of the results.
     pub warnings: Vec<Diagnostic>,
-    /// The texts that the places of diagnostics refer to; empty if the program was compiled elsewhere.
+    /// The texts to which the places of diagnostics refer. Empty if the program was compiled
+    /// elsewhere.
     pub texts: &'a SourceMap,
-    /// Shows diagnostics and returns the exit status that they imply.
+    /// A function that shows diagnostics, and returns the exit status that they imply.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
 }
 
 impl Job<'_> {
-    /// Executes the run, within `max_memory` bytes if given. Returns the exit status.
+    /// Executes the run. If `max_memory` is given, the run may use at most this number of bytes.
+    /// Returns the exit status.
     pub fn run(&self, running: &Running, max_memory: Option<u64>) -> u8 {
         match self.try_run(running, max_memory) {
             Ok(status) | Err(status) => status,
@@ -51,7 +54,7 @@ impl Job<'_> {
     }
 
     fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
-        // The folder is checked first, because a run may take hours.
+        // The folder is checked before the run, because a run may take hours.
         let (fingerprint, checkpoint) = match running.folder() {
             Some(folder) => self
                 .opened(folder, running)
@@ -83,7 +86,7 @@ impl Job<'_> {
         if !result.outcomes.is_empty() || result.stopped.is_none() {
             terminal::say(&text);
         }
-        // A run that ended without results does not replace a run with results.
+        // If a run ended without results, it does not replace the results of an earlier run.
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
         if let Some(folder) = folder {
@@ -96,7 +99,8 @@ impl Job<'_> {
         }
     }
 
-    /// Replaces the span of a diagnostic about the program by its line and column, since readers of the results do not have the text.
+    /// Replaces the span of a diagnostic about the program by its line and column. Readers of the
+    /// results do not have the text to which the span refers.
     fn locate(&self, diagnostic: &mut Diagnostic) {
         let Place::Span(span) = diagnostic.at else { return };
         let Some(source) = self.texts.get(span.source) else {
@@ -111,7 +115,8 @@ impl Job<'_> {
         };
     }
 
-    /// Returns the fingerprint of this run, and the checkpoint in the folder of the results.
+    /// Opens the folder of the results. Returns the fingerprint of this run, and the checkpoint in
+    /// the folder.
     fn opened(&self, folder: &Path, running: &Running) -> Result<(Fingerprint, Checkpoint), Diagnostic> {
         let resumes = running.resume.is_some();
         let is_begun = Checkpoint::is_in(folder);
@@ -127,8 +132,8 @@ impl Job<'_> {
         let names = bnnc_run::out::names(self.manifest);
         let data = self.manifest.data.iter().flat_map(files).map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
-        // If a run was begun with `--overwrite`, it is resumed in a folder that still contains the results of another run. A run that has
-        // begun is therefore not checked again.
+        // A run that was begun with `--overwrite` is resumed in a folder that still contains the
+        // results of another run. The check is therefore skipped if the run has begun.
         if how == Opening::New || (resumes && !is_begun) {
             folder::check_free(folder, &fingerprint, &names)?;
         }
@@ -165,7 +170,8 @@ impl Job<'_> {
         }
     }
 
-    /// Returns the exit status of a run with results. Prints advice after an interruption.
+    /// Returns the exit status of a run that has results. After an interruption, also prints
+    /// advice.
     fn status(&self, running: &Running, result: &RunResult) -> u8 {
         if result.interrupted {
             if !running.json {
@@ -202,26 +208,28 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns a flag that the first Ctrl-C sets. The second Ctrl-C ends the process immediately.
+/// Returns a flag that the first Ctrl-C raises. A second Ctrl-C ends the process immediately.
 pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
-        // The order matters: the handler that ends the process must run first, so that it finds the flag set only at the second signal. If
-        // registering fails, signals end the process by default.
+        // The order of the two handlers matters. The handler that ends the process runs first, so
+        // that it finds the flag raised only at the second signal. If the handlers cannot be
+        // registered, a signal ends the process, which is the default.
         let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }
     interrupt
 }
 
-/// Ctrl-C in a session of several runs: during a run, it only makes the run stop; between runs, it ends the process.
+/// The treatment of Ctrl-C in a session of several runs. During a run, Ctrl-C only stops the run.
+/// Between runs, it ends the process.
 pub struct SessionInterrupt {
     raised: Arc<AtomicBool>,
     is_idle: Arc<AtomicBool>,
 }
 
 impl SessionInterrupt {
-    /// Registers the handlers. If this fails, Ctrl-C always ends the process.
+    /// Registers the signal handlers. If this fails, Ctrl-C always ends the process.
     pub fn register() -> SessionInterrupt {
         let found = SessionInterrupt {
             raised: Arc::new(AtomicBool::new(false)),
@@ -232,7 +240,7 @@ impl SessionInterrupt {
         found
     }
 
-    /// Runs `work`. During this time, Ctrl-C raises the interrupt that `work` receives.
+    /// Runs `work` with an interrupt. While `work` runs, Ctrl-C raises this interrupt.
     pub fn during<T>(&self, work: impl FnOnce(Interrupt) -> T) -> T {
         /// Marks the session as idle when it is dropped, even if the work panics.
         struct Busy<'a>(&'a AtomicBool);
@@ -242,7 +250,8 @@ impl SessionInterrupt {
             }
         }
         let was_idle = self.is_idle.swap(false, Ordering::SeqCst);
-        // Work within other work keeps the interrupt of the other.
+        // If this call is made within the work of another call, the flag of the other call is not
+        // reset.
         let _busy = was_idle.then(|| {
             self.raised.store(false, Ordering::SeqCst);
             Busy(&self.is_idle)
@@ -251,7 +260,7 @@ impl SessionInterrupt {
     }
 }
 
-/// Shows why a run stopped. Returns the exit status.
+/// Shows the reason why a run stopped. Returns the exit status.
 pub fn stopped(stop: &Stop, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     match stop {
         Stop::Diagnostics(diagnostics) => show(diagnostics),

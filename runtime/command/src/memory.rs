@@ -1,13 +1,15 @@
-//! The memory that a run may take if the user does not set a limit.
+//! Determines how much memory a run may use if the user does not set a limit.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Returns the number of bytes that this process can still allocate, if the system reports it. A run that needs more is rejected before it starts.
+/// Returns the number of bytes that this process can still allocate, or `None` if the system does
+/// not report it. A run that needs more memory is rejected before it starts.
 ///
-/// The result is the minimum of three sizes: the available memory of the machine; the memory that the control groups of the process allow
-/// (containers are limited by control groups); and the remaining address space under `ulimit -v`. If the process exceeds the first or the second
-/// size, the system kills the process. If the process exceeds the third, an allocation fails.
+/// The result is the smallest of three sizes. The first is the available memory of the machine. The
+/// second is the memory that the control groups of the process allow; they limit containers. The
+/// third is the rest of the address space under `ulimit -v`. If the process exceeds the first or
+/// the second size, the system kills it. If it exceeds the third size, an allocation fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
@@ -22,7 +24,8 @@ pub fn available() -> Option<u64> {
     machine.into_iter().chain(container).chain(process).min()
 }
 
-/// Returns the address space left below the soft limit, from the texts of `/proc/self/limits` and `/proc/self/status`.
+/// Returns the number of bytes of address space that are left below the soft limit. The arguments
+/// are the texts of `/proc/self/limits` and `/proc/self/status`.
 fn of_process(limits: &str, status: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -33,18 +36,22 @@ fn of_process(limits: &str, status: &str) -> Option<u64> {
     Some(limit.saturating_sub(used * 1024))
 }
 
-/// Returns the available memory, from the text of `/proc/meminfo`.
+/// Returns the available memory of the machine in bytes. The argument is the text of
+/// `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-/// `text` has the format of `/proc/self/cgroup`. Returns the smallest memory limit of the control groups in this text and of their parent groups.
-/// The files of the groups are below `root`.
+/// Returns the smallest memory limit of some control groups and of their parent groups. `text`
+/// lists the groups in the format of `/proc/self/cgroup`. The files of the groups are below the
+/// folder `root`.
 ///
-/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. In a container, the path may be
-/// the path of the group on the host, for which the container has no file. In this case, the limit of `root` is used.
+/// A line of `text` has the form `id:controllers:path`. In version 2, the text has a single line
+/// without controllers. In version 1, one of the lines is for memory. In a container, the path may
+/// be the path of the group on the host, which does not exist in the container. In this case, the
+/// limit of `root` is used.
 fn of_groups(text: &str, root: &Path) -> Option<u64> {
     let limit = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -71,7 +78,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Writes files below a separate folder, which the test removes.
+    /// Writes files into a separate folder. The test removes this folder.
     fn folder(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
         let root = std::env::temp_dir().join(format!("bnnc-memory-{}-{name}", std::process::id()));
         for (path, text) in files {

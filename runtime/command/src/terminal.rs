@@ -1,4 +1,4 @@
-//! Output to the terminal, and the exit statuses.
+//! Output to the terminal, and the exit statuses of commands.
 
 use bnnc_abi::settings;
 use bnnc_base::caught;
@@ -13,22 +13,24 @@ use std::sync::{Arc, OnceLock};
 /// The exit status of success.
 pub const OK: u8 = 0;
 
-/// The exit status for a warning that `--strict` turns into a failure.
+/// The exit status if `--strict` turns a warning into a failure.
 pub const WARNED: u8 = 4;
 
 /// The exit status if files or the output cannot be written, or if the system cannot start a thread.
 pub const UNWRITTEN: u8 = 3;
 
-/// The exit status of a bug.
+/// The exit status if a bug of bnnc occurs.
 pub const BUG: u8 = 101;
 
-/// The exit status after Ctrl-C, by the convention of shells.
+/// The exit status after Ctrl-C. Shells use this number by convention.
 pub const INTERRUPTED: u8 = 130;
 
-/// The largest number of diagnostics that are shown: a file that is not a program yields one diagnostic per line.
+/// The maximum number of diagnostics that are shown. A file that is not a program could yield one
+/// diagnostic per line.
 const MOST_SHOWN: usize = 100;
 
-/// True if the command line turns colours on, false if it turns them off; empty if the command line has no such option.
+/// True if the command line turns colours on, and false if it turns them off. Empty if the command
+/// line does not have such an option.
 static COLOUR: OnceLock<bool> = OnceLock::new();
 
 /// Sets whether diagnostics are coloured. Only the first call has an effect.
@@ -36,16 +38,16 @@ pub fn set_colour(is_coloured: bool) {
     let _ = COLOUR.set(is_coloured);
 }
 
-/// Returns whether diagnostics are coloured. Without a call of [`set_colour`], they are coloured on a terminal, unless `NO_COLOR` is set and not
-/// empty (<https://no-color.org>).
+/// Returns whether diagnostics are coloured. If [`set_colour`] was not called, they are coloured on
+/// a terminal, unless `NO_COLOR` is set and not empty (<https://no-color.org>).
 pub fn is_coloured() -> bool {
     let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let stated = COLOUR.get().copied();
     stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
 }
 
-/// Returns a text without control characters, except for those that set colours. If the text without colours contains control characters, the colours
-/// are removed too.
+/// Returns a rendered text without control characters. Control characters that set colours are
+/// kept, unless the text contains other control characters too.
 pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
     let plain = render(false);
     let shown = render::visible(&plain);
@@ -55,15 +57,17 @@ pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
     }
 }
 
-/// Renders a diagnostic for people, with its sources, in colour or not.
+/// A function that renders a diagnostic as text, with its sources. The last argument is true for
+/// coloured text.
 pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
 
-/// Shows diagnostics on standard error, as JSON with one object per line. Returns the exit status that they imply.
+/// Shows diagnostics on standard error, as text or as JSON with one object per line. Returns the
+/// exit status that they imply.
 pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),
-            // An empty line follows each diagnostic, as in rustc.
+            // Each diagnostic is followed by an empty line, as in rustc.
             false => {
                 let shown = rendered(is_coloured(), |colour| text(diagnostic, sources, colour));
                 let _ = writeln!(std::io::stderr().lock(), "{shown}");
@@ -92,7 +96,8 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
         Place::Span(span) => sources.get(span.source),
         Place::File { .. } | Place::Nowhere => None,
     };
-    // An error in `--set` is an error of the command line, not of the program.
+    // An error in a `--set` option is an error of the command line, although its place is a span of
+    // a text.
     let set = source.is_some_and(|source| source.name.starts_with(settings::SET));
     match diagnostic.fault {
         Blame::Program if !set => 1,
@@ -101,7 +106,8 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Passes a limit or a diagnostic to `show`, or reports a bug of bnnc. Returns the exit status.
+/// Passes the diagnostic of a limit or an error to `show`. For a bug, reports the bug. Returns the
+/// exit status.
 pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     if let Some(diagnostic) = fault.diagnostic() {
         return show(&[diagnostic]);
@@ -110,11 +116,11 @@ pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     BUG
 }
 
-/// The reason why some of the output was lost.
+/// The reason why a part of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output. A closed pipe is not an error, because its reader needs no more output. Any other error changes the exit status when
-/// the work ends.
+/// Writes to standard output. If the pipe is closed, its reader does not need further output, so
+/// this is not an error. Any other error changes the exit status at the end of the work.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -125,7 +131,8 @@ pub fn say(text: &str) {
     }
 }
 
-/// Returns the exit status of work that ended with `status`: lost output, for example on a full disk, is an error.
+/// Returns the exit status of work that ended with `status`. If output was lost, for example on a
+/// full disk, the exit status is that of an error.
 fn with_output(status: u8) -> u8 {
     match LOST.get() {
         Some(why) if [OK, WARNED].contains(&status) => {
@@ -141,21 +148,23 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", render::visible(line));
 }
 
-/// Returns the requested number of threads, or else the number of the machine's processors.
+/// Returns the requested number of threads. Without a request, returns the number of processors of
+/// the machine.
 pub fn threads(asked: Option<usize>) -> usize {
     asked
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
         .clamp(1, 256)
 }
 
-/// Prepares a process: panics are reported as bugs, and failing writes do not end the process.
+/// Prepares a process for its work. Panics are reported as bugs, and failing writes do not end the
+/// process.
 pub fn begin() {
     report_panics();
     #[cfg(unix)]
     outlive_writes();
 }
 
-/// Replaces Rust's panic message by a message that reports a bug.
+/// Replaces Rust's panic message by a message that asks the user to report a bug.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         if caught::is_catching() {
@@ -166,7 +175,8 @@ fn report_panics() {
     }));
 }
 
-/// Makes writes to a closed pipe, or beyond the file size limit, fail instead of ending the process.
+/// Lets a write fail if the pipe is closed or the file exceeds the size limit. By default, such a
+/// write would end the process.
 #[cfg(unix)]
 fn outlive_writes() {
     use signal_hook::consts::signal::{SIGPIPE, SIGXFSZ};
@@ -175,7 +185,8 @@ fn outlive_writes() {
     }
 }
 
-/// Does the work of a process on a thread with a large stack for deep recursion. Returns its exit status.
+/// Does the work of a process on a thread with a large stack, because recursion may be deep.
+/// Returns the exit status of the work.
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
     match worker.map(std::thread::JoinHandle::join) {

@@ -1,4 +1,5 @@
-//! Kernels of a loaded object, or of this executable itself, in the form that the runtime calls.
+//! Kernels of a loaded object, or of this executable itself. The runtime calls them through the
+//! trait `KernelCode`.
 
 use crate::load::{Loaded, load};
 use bnnc_abi::code::{KernelArgs, KernelCode, Object};
@@ -8,26 +9,29 @@ use bnnc_base::fault::Fault;
 
 type KernelFunction = unsafe extern "C" fn(*const KernelArgs);
 
-/// Kernels with their addresses.
+/// The kernels of an object, with their addresses.
 pub struct LoadedCode {
     object: Object,
     functions: Vec<KernelFunction>,
-    /// The memory to free; `None` if the code is part of this executable.
+    /// The memory of the loaded code, or `None` if the code is part of this executable.
     _memory: Option<Loaded>,
 }
 
 impl LoadedCode {
-    /// Loads the code of a program. `symbols` has the runtime's functions.
+    /// Loads the code of a program. `symbols` has the functions of the runtime that the code may
+    /// call.
     ///
     /// # Errors
-    /// Fails in the same cases as [`load`], and if the object does not define a kernel.
+    /// Fails in the same cases as [`load`]. Also fails if the object does not define one of the
+    /// kernels.
     pub fn load(object: &Object, symbols: &[Address]) -> Result<LoadedCode, Fault> {
         let memory = load(&object.bytes, symbols)?;
         let function = |symbol: &str| {
             let address = memory
                 .function(symbol)
                 .ok_or_else(|| Fault::limit(&NO_CODE, format!("this object does not define `{symbol}`")))?;
-            // SAFETY: kernels are compiled with this signature. An object with other functions of these names would break this guarantee.
+            // SAFETY: kernels are compiled with this signature. This would not hold for an object
+            // that defines other functions with these names.
             Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
         };
         let functions = object
@@ -45,10 +49,11 @@ impl LoadedCode {
     /// Wraps kernels that were linked into this executable.
     ///
     /// # Safety
-    /// `functions` are the addresses of the object's kernels, in their order, and stay valid.
+    /// `functions` must be the addresses of the object's kernels, in the order of the kernels. The
+    /// addresses must stay valid.
     ///
     /// # Errors
-    /// The numbers of addresses and of kernels differ, or an address is null.
+    /// Fails if the numbers of addresses and of kernels differ, or if an address is null.
     pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
         if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {
             return Err(Fault::limit(
@@ -69,7 +74,8 @@ impl LoadedCode {
 
 impl KernelCode for LoadedCode {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller promises what the generated code requires, and the code lives as long as `self`.
+        // SAFETY: the caller guarantees what the generated code requires. The code lives as long as
+        // `self`.
         unsafe { (self.functions[kernel])(args) }
     }
 

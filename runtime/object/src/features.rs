@@ -9,7 +9,8 @@ macro_rules! detect {
     };
 }
 
-/// Returns whether this processor has an extension, named as in `std::arch`; false for names that are not listed here.
+/// Returns whether this processor has an instruction set extension. The name is as in `std::arch`.
+/// For a name that is not listed here, the result is false.
 #[cfg(target_arch = "x86_64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -48,7 +49,8 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns whether this processor has an extension, named as in `std::arch`; false for names that are not listed here.
+/// Returns whether this processor has an instruction set extension. The name is as in `std::arch`.
+/// For a name that is not listed here, the result is false.
 #[cfg(target_arch = "aarch64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -58,13 +60,13 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns false, because no extension of this kind of processor is known.
+/// Returns false, because bnnc does not know extensions of this kind of processor.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn has(_: &str) -> bool {
     false
 }
 
-/// Returns the needed extensions that this processor does not have.
+/// Returns those of the needed extensions that this processor lacks.
 pub fn missing_features(needed: &[String]) -> Vec<String> {
     needed.iter().filter(|name| !has(name)).cloned().collect()
 }

@@ -1,4 +1,5 @@
-//! The places of an object's sections in memory: code, constants and data, each of which begins at a page boundary.
+//! Assigns places in memory to the sections of an object. The parts are code, constants and data,
+//! each of which begins at a page boundary.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -7,27 +8,28 @@ use object::{Endianness, Object, ObjectSection, SectionFlags, SectionIndex, elf}
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An object file being read.
+/// An object file that is being read.
 pub(crate) type File<'a> = ElfFile64<'a, Endianness>;
 
 /// A section of an object file.
 pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 
-/// The largest image in bytes. The image of a compiled program is smaller, so a larger size means that the file is damaged.
+/// The maximum number of bytes of an image. The images of compiled programs are smaller, so a
+/// larger image means that the file is damaged.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
 /// The permitted use of a part of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// Execution.
+    /// The memory may be executed.
     Code,
-    /// Reading.
+    /// The memory may be read.
     Constants,
-    /// Reading and writing.
+    /// The memory may be read and written.
     Data,
 }
 
-/// A section in memory.
+/// The place of a section in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     /// The offset from the start of the image.
@@ -36,25 +38,26 @@ pub(crate) struct Placed {
     pub bytes: usize,
 }
 
-/// The places of all parts, in bytes from the start of the image.
+/// The places of all parts of an image. Offsets count bytes from the start of the image.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     /// The place of each section.
     pub sections: HashMap<SectionIndex, Placed>,
-    /// The start of the stubs, after the code.
+    /// The offset of the stubs, which follow the code.
     pub stubs: usize,
-    /// The start of the cells that hold addresses, after the constants.
+    /// The offset of the cells that hold addresses. They follow the constants.
     pub cells: usize,
-    /// The whole pages of code.
+    /// The range of the pages that contain code.
     pub code: Range<usize>,
-    /// The whole pages of constants.
+    /// The range of the pages that contain constants.
     pub constants: Range<usize>,
-    /// The size of the image.
+    /// The size of the image in bytes.
     pub bytes: usize,
 }
 
 impl Layout {
-    /// Assigns a place to every section that is needed, with room for `stubs` and `cells` bytes.
+    /// Assigns a place to every section that is needed in memory. Reserves `stubs` bytes after the
+    /// code, and `cells` bytes after the constants.
     pub fn of(file: &File<'_>, stubs: usize, cells: usize) -> Result<Layout, Fault> {
         let page = region::page::size();
         let mut layout = Layout::default();
@@ -87,7 +90,8 @@ impl Layout {
     }
 }
 
-/// Reserves `bytes` from the next multiple of `align` on, and returns their start.
+/// Reserves `bytes` bytes, which begin at the next multiple of `align`. Returns the offset of the
+/// first byte.
 fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     let start = end.next_multiple_of(align);
     if bytes > LARGEST_IMAGE || start as u64 + bytes > LARGEST_IMAGE {
@@ -100,14 +104,14 @@ fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     Ok(start)
 }
 
-/// Returns the use of a section; `None` if it is not needed in memory.
+/// Returns the permitted use of a section, or `None` if the section is not needed in memory.
 fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     let SectionFlags::Elf { sh_flags } = section.flags() else {
         return Ok(None);
     };
     let name = section.name_bytes().map_err(unreadable)?;
     let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-    // `.eh_frame` is not needed, because panics do not unwind through kernels.
+    // A section `.eh_frame` is not needed, because panics do not unwind through kernels.
     if !has(elf::SHF_ALLOC) || name.starts_with(b".note") || name == b".eh_frame" {
         return Ok(None);
     }
@@ -122,12 +126,12 @@ fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     }
 }
 
-/// The error of an object with contradictory contents.
+/// Returns the error for an object whose contents are contradictory.
 pub(crate) fn malformed(reason: String) -> Fault {
     Fault::limit(&NO_CODE, format!("this object cannot be loaded: {reason}"))
 }
 
-/// The error of an object whose tables cannot be read.
+/// Returns the error for an object whose tables cannot be read.
 pub(crate) fn unreadable(error: object::Error) -> Fault {
     malformed(error.to_string())
 }

@@ -1,9 +1,7 @@
-//! Loads relocatable objects as code of this process: copies sections into memory, applies relocations, and makes kernels callable through
-//! the `KernelCode` trait.
-//!
-//! [`load`] reads an ELF object for the processor it runs on. Nothing in the file is trusted: every offset, size and number is checked, and
-//! an invalid one is a [`bnnc_base::fault::Fault`]. The instructions themselves are not checked, so the file must come from a trusted code
-//! generator. No page is ever writable and executable at once.
+//! Loads relocatable objects as code of this process. Copies sections into memory, applies
+//! relocations, and makes kernels callable through the trait `KernelCode`.
+//! [`bnnc_base::fault::Fault`]. It does not check the instructions themselves, so the file must
+//! come from a trusted code generator. A page is never writable and executable at the same time.
 
 mod code;
 mod features;

@@ -1,4 +1,4 @@
-//! Loads the bytes of an object as functions of this process.
+//! Loads the bytes of an object as functions that this process can call.
 
 use crate::image::{File, Layout, Placed, malformed, unreadable};
 use crate::math;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// The number of bytes of a cell that holds an address.
 const CELL_BYTES: usize = 8;
 
-/// An object in executable memory. The memory is freed when the object is dropped.
+/// A loaded object in executable memory. The memory is freed when this value is dropped.
 pub struct Loaded {
     functions: HashMap<String, usize>,
     memory: Closed,
@@ -31,12 +31,14 @@ impl Loaded {
     }
 }
 
-/// Loads a relocatable ELF object for this machine's processor. Symbols that the object does not define are looked up in `symbols`, and then among
-/// the rounding and memory functions that code generators call by their C names.
+/// Loads a relocatable ELF object for the processor of this machine. A symbol that the object does
+/// not define is looked up in `symbols`. If it is not there, it is looked up among the rounding and
+/// memory functions that code generators call by their C names.
 ///
 /// # Errors
-/// The bytes are not such an object, or have relocations or sections of kinds that our code generators do not emit. Symbols are undefined,
-/// or there is not enough memory.
+/// Fails if the bytes are not such an object, or if they have kinds of relocations or sections that
+/// the code generators of bnnc do not emit. Also fails if a symbol is undefined, or if there is not
+/// enough memory.
 pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
     let file = File::parse(bytes).map_err(unreadable)?;
     if file.kind() != ObjectKind::Relocatable {
@@ -64,7 +66,8 @@ pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
         layout: &layout,
         bridges: &bridges,
     };
-    // If two symbols have the same name, the later one is used.
+    // The functions of the runtime come last. If two functions have the same name, the last one is
+    // used.
     linker.known.extend_from_slice(symbols);
     linker.copy(memory.bytes())?;
     linker.bridge(memory.bytes())?;
@@ -118,7 +121,8 @@ fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     Ok(patches)
 }
 
-/// The indices of the stubs and cells. Instructions with a short range use them to reach distant symbols.
+/// The indices of the stubs and of the cells, by symbol. An instruction with a short range uses a
+/// stub or a cell to reach a distant symbol.
 #[derive(Default)]
 struct Bridges {
     stubs: HashMap<SymbolIndex, usize>,
@@ -151,11 +155,11 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    /// Copies the contents of the sections.
+    /// Copies the contents of the sections to their places in memory.
     fn copy(&self, memory: &mut [u8]) -> Result<(), Fault> {
         for (index, Placed { offset, bytes }) in &self.layout.sections {
             let section = self.file.section_by_index(*index).map_err(unreadable)?;
-            // A section without bytes in the file stays zero.
+            // If a section does not have bytes in the file, its memory stays zero.
             let data = section.data().map_err(unreadable)?;
             let data = &data[..data.len().min(*bytes)];
             memory[*offset..*offset + data.len()].copy_from_slice(data);
@@ -163,7 +167,7 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Writes the stubs and cells.
+    /// Writes the stubs and the cells.
     fn bridge(&self, memory: &mut [u8]) -> Result<(), Fault> {
         for (symbol, number) in &self.bridges.stubs {
             let at = self.layout.stubs + number * STUB_BYTES;
@@ -240,14 +244,14 @@ impl Linker<'_> {
     }
 }
 
-/// Returns the offset of a symbol in the image; `None` if its section is not in memory.
+/// Returns the offset of a symbol in the image, or `None` if its section is not in memory.
 fn offset(symbol: &ElfSymbol64<'_, '_, Endianness>, layout: &Layout) -> Option<usize> {
     let section = layout.sections.get(&symbol.section_index()?)?;
     let within = usize::try_from(symbol.address()).ok()?;
     (within <= section.bytes).then_some(section.offset + within)
 }
 
-/// Returns the global functions of an object, by name.
+/// Returns the name and the offset of each global function of an object.
 fn functions(file: &File<'_>, layout: &Layout) -> Result<HashMap<String, usize>, Fault> {
     let mut functions = HashMap::new();
     let table = file.symbol_table().into_iter();

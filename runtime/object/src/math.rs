@@ -1,5 +1,5 @@
-//! Functions that code generators call on their own: rounding and fused multiply-adds for processors without these instructions, and memory
-//! functions.
+//! Functions to which code generators add calls. These are memory functions. On processors that
+//! lack the instructions, they also include rounding functions and fused multiply-adds.
 
 use bnnc_abi::symbols::Address;
 use std::ffi::c_void;
@@ -36,7 +36,7 @@ unsafe extern "C" {
     fn memcmp(left: *const c_void, right: *const c_void, bytes: usize) -> i32;
 }
 
-/// Returns the functions by their names in C.
+/// Returns the address of each function with its name in C.
 pub(crate) fn symbols() -> Vec<Address> {
     let moves = [
         ("memcpy", memcpy as *const () as usize),

@@ -1,22 +1,23 @@
-//! The memory of an image. The memory is written first. Then some pages become executable and some read-only.
+//! The memory of an image. It is written first. After that, some of its pages become executable and
+//! some become read-only.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
 use region::{Allocation, Protection};
 use std::ops::Range;
 
-/// Writable pages.
+/// Pages that can still be written.
 pub(crate) struct Open {
     pages: Allocation,
 }
 
-/// Pages whose final protection has been set. The pages are freed on drop.
+/// Pages whose final protection has been set. They are freed when this value is dropped.
 pub(crate) struct Closed {
     pages: Allocation,
 }
 
 impl Open {
-    /// Allocates `bytes` bytes of zeros at a page boundary.
+    /// Allocates `bytes` bytes at a page boundary. They are zero.
     pub fn new(bytes: usize) -> Result<Open, Fault> {
         let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
         Ok(Open { pages })
@@ -29,11 +30,13 @@ impl Open {
 
     /// Returns all bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the pages belong to this value alone, and are readable, writable and zeroed by the system.
+        // SAFETY: the pages belong to this value alone. They are readable and writable, and the
+        // system has set them to zero.
         unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
     }
 
-    /// Makes `code` executable and `constants` read-only. Neither range stays writable; all other pages do. Both ranges must be whole pages.
+    /// Makes the pages of `code` executable and the pages of `constants` read-only. Both ranges
+    /// must consist of whole pages. Only the other pages stay writable.
     pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
         self.protect(code, Protection::READ_EXECUTE)?;
         self.protect(constants, Protection::READ)?;
@@ -45,7 +48,8 @@ impl Open {
             return Ok(());
         }
         debug_assert!(range.end <= self.pages.len());
-        // SAFETY: the range is inside the allocation, and nothing runs in it or holds a reference to it.
+        // SAFETY: the range is inside the allocation. No code runs in it, and no reference to it
+        // exists.
         unsafe {
             region::protect(
                 self.pages.as_ptr::<u8>().add(range.start),
@@ -57,13 +61,14 @@ impl Open {
     }
 }
 
-// SAFETY: the pages belong to this value alone and are freed with it, and no method writes to them.
+// SAFETY: the pages belong to this value alone, and are freed with it. No method writes to them.
 unsafe impl Send for Closed {}
-// SAFETY: the pages belong to this value alone, and a shared reference only returns addresses.
+// SAFETY: the pages belong to this value alone. A shared reference can only be used to get
+// addresses.
 unsafe impl Sync for Closed {}
 
 impl Closed {
-    /// Returns the address of a byte.
+    /// Returns the address of the byte at this offset.
     pub fn address(&self, offset: usize) -> *const u8 {
         self.pages.as_ptr::<u8>().wrapping_add(offset)
     }

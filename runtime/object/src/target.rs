@@ -1,31 +1,34 @@
-//! The meaning of relocations on the processor for which this crate is built.
+//! Relocations on the processor for which this crate is built: their meaning, and their effect on
+//! bytes.
 
 use object::elf;
 
-/// The change that a relocation makes to the bytes at its place. `S` is the symbol, `A` the addend, `P` the place.
+/// The change that a relocation makes to the bytes at its place. In the formulas, `S` is the
+/// address of the symbol, `A` is the addend, and `P` is the address of the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patch {
-    /// No change.
+    /// Does not change the bytes.
     Nothing,
-    /// `S + A` in 64 bits.
+    /// Writes `S + A` as 64 bits.
     Absolute64,
-    /// `S + A` in 32 bits, unsigned.
+    /// Writes `S + A` as an unsigned number of 32 bits.
     Absolute32,
-    /// `S + A` in 32 bits, signed.
+    /// Writes `S + A` as a signed number of 32 bits.
     Absolute32Signed,
-    /// `S + A - P` in 32 bits.
+    /// Writes `S + A - P` as 32 bits.
     Relative32,
-    /// `S + A - P` in 64 bits.
+    /// Writes `S + A - P` as 64 bits.
     Relative64,
-    /// Like [`Patch::Relative32`], with the address of a cell that contains `S` in place of `S`.
+    /// Writes the same as [`Patch::Relative32`], but `S` is the address of a cell that contains the
+    /// address of the symbol.
     Cell32,
 }
 
-/// The error for a value that does not fit into the bytes of its patch.
+/// The error if a value does not fit into the bytes of its patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfReach;
 
-/// The architecture of objects that this build can run.
+/// The processor architecture of the objects that this build can run.
 pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "x86_64") {
     Some(object::Architecture::X86_64)
 } else {
@@ -35,7 +38,8 @@ pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "
 /// The number of bytes of a [`stub`].
 pub(crate) const STUB_BYTES: usize = 16;
 
-/// Returns instructions that jump to any address: `jmp [rip + 0]`, followed by the address.
+/// Returns instructions that jump to `address`: `jmp [rip + 0]`, followed by the address. The
+/// distance of the address does not matter.
 pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
     let mut code = [0xCC; STUB_BYTES];
     code[..6].copy_from_slice(&[0xFF, 0x25, 0, 0, 0, 0]);
@@ -43,19 +47,20 @@ pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
     code
 }
 
-/// An address that a patch writes.
+/// The address that a patch writes, with its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct PatchedAddress {
     /// The address to which the patched bytes refer.
     pub target: u64,
     /// The number that is added to `target`.
     pub addend: i64,
-    /// The address of the patched bytes, from which relative addresses count.
+    /// The address of the patched bytes. Relative addresses count from it.
     pub place: u64,
 }
 
 impl Patch {
-    /// Returns the meaning of a relocation type of x86-64; `None` if our code cannot contain it.
+    /// Returns the change for a relocation type of x86-64, or `None` if code of bnnc cannot contain
+    /// this type.
     pub fn of(kind: u32) -> Option<Patch> {
         Some(match kind {
             elf::R_X86_64_NONE => Patch::Nothing,
@@ -78,12 +83,12 @@ impl Patch {
         }
     }
 
-    /// Returns whether a distant symbol may be reached through a [`stub`].
+    /// Returns whether this patch may refer to a [`stub`] in place of a distant symbol.
     pub fn may_take_stub(self) -> bool {
         self == Patch::Relative32
     }
 
-    /// Writes an address into `bytes`, which must have [`Patch::width`] bytes.
+    /// Writes an address into `bytes`. Their number must be [`Patch::width`].
     pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
         let PatchedAddress {
             target,

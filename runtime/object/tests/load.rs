@@ -13,7 +13,7 @@ use cranelift_module::{DataDescription, Linkage, Module, default_libcall_names};
 use cranelift_object::{ObjectBuilder, ObjectModule};
 use std::process::Command;
 
-/// An object that defines
+/// Returns an object that defines:
 /// - `affine(x) = 2.5 x + *offset`, where `offset` is data;
 /// - `through(x) = twice(x)`, where the object does not define `twice`;
 /// - `pointed() = *pointer`, where `pointer` is data that holds the address of `offset`.
@@ -122,8 +122,8 @@ fn constants_data_and_calls_reach_their_symbols() {
 
 #[test]
 fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
-    // The function is as far from the image as the address space allows. The image is mapped near the libraries, so a page near the other
-    // end of the address space is more than two gigabytes away.
+    // The function must be out of the reach of a call, which is two gigabytes. The image is mapped
+    // near the libraries, so the page is allocated near the other end of the address space.
     let page = region::page::size();
     let far = region::alloc_at(
         0x1000_0000_0000_usize as *const u8,
@@ -131,10 +131,10 @@ fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
         region::Protection::READ_WRITE,
     )
     .unwrap();
-    // `addsd xmm0, xmm0; ret`
+    // The machine code of `addsd xmm0, xmm0; ret`.
     let code = [0xF2, 0x0F, 0x58, 0xC0, 0xC3];
     let mut far = far;
-    // SAFETY: the page is ours and writable.
+    // SAFETY: the page belongs to this test, and is writable.
     unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), far.as_mut_ptr::<u8>(), code.len()) };
     // SAFETY: nothing else uses the page.
     unsafe { region::protect(far.as_ptr::<u8>(), page, region::Protection::READ_EXECUTE) }.unwrap();
@@ -173,7 +173,7 @@ fn missing_symbols_are_named() {
 fn damaged_objects_never_crash_the_loader() {
     let whole = sample(true);
     for length in 0..whole.len() {
-        // A file without tables cannot be loaded.
+        // A file that is cut at any length lacks a part of its tables, so it cannot be loaded.
         assert!(load(&whole[..length], &symbols()).is_err(), "{length} bytes");
     }
     for at in 0..whole.len() {
@@ -183,7 +183,7 @@ fn damaged_objects_never_crash_the_loader() {
             let _ = load(&damaged, &symbols());
         }
     }
-    // Random words replace offsets, sizes, numbers and alignments.
+    // Random words overwrite offsets, sizes, numbers and alignments in the file.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for _ in 0..20_000 {
         let mut next = || {
@@ -205,12 +205,12 @@ fn other_kinds_of_files_are_rejected() {
     for bytes in [&b""[..], b"\x7FELF", b"MZ", &[0; 4096]] {
         assert!(load(bytes, &[]).is_err());
     }
-    // The executable of the test is ELF, but not relocatable.
+    // The executable of the test is an ELF file, but is not relocatable.
     let itself = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let message = load(&itself, &[]).err().unwrap().to_string();
     assert!(message.contains("relocatable"), "{message}");
     let mut other = sample(true);
-    // The ELF header states the machine AArch64.
+    // These bytes of the ELF header are the machine. The number 183 means AArch64.
     other[18..20].copy_from_slice(&183_u16.to_le_bytes());
     let message = load(&other, &[]).err().unwrap().to_string();
     assert!(message.contains("Aarch64"), "{message}");
@@ -264,7 +264,8 @@ fn objects_of_a_c_compiler_load_in_every_model() {
 
 #[test]
 fn kernels_run_through_the_code_trait() {
-    // `affine` does not read memory through its argument, so it can be called as a kernel. The test only checks that the call returns.
+    // `affine` does not read memory through its argument, so it can be called as a kernel. The test
+    // only checks that the call returns.
     let object = Object {
         bytes: sample(true),
         features: Vec::new(),
@@ -283,7 +284,7 @@ fn kernels_run_through_the_code_trait() {
         end: 0,
         scratch: std::ptr::null_mut(),
     };
-    // SAFETY: the function reads no argument from memory.
+    // SAFETY: the function does not read memory through its argument.
     unsafe { code.launch(0, &args) };
     assert_eq!(code.scratch_bytes(0), 192);
     assert_eq!(code.object(), Some(&object));

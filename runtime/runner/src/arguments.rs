@@ -41,7 +41,7 @@ pub struct BuildArguments {
 }
 
 impl BuildArguments {
-    /// Returns the first of these options on the command line.
+    /// Returns the first of these options that is on the command line, or `None`.
     pub fn first(&self) -> Option<&'static str> {
         let given = [
             (self.precision.is_some(), "--precision"),
@@ -52,10 +52,10 @@ impl BuildArguments {
     }
 }
 
-/// Parses the command line of an executable that holds a program.
+/// Parses the command line of an executable that contains a program.
 ///
 /// # Errors
-/// Returns a usage error, or the requested help.
+/// Returns a usage error, or the help text if it was requested.
 pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, clap::Error> {
     let file = built.origin.file.display();
     let mut command = RunnerArguments::command().about(format!("Run {file}, compiled by bnnc."));
@@ -70,7 +70,8 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, cla
     let data: String = built.manifest.data.iter().map(data).collect();
     command = command.after_help(format!("Inferences:\n{infers}\nData:\n{data}"));
     let matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
-        // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'", but there are no positional values.
+        // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'". This is wrong
+        // here, because positional values do not exist.
         if error.kind() == ErrorKind::UnknownArgument {
             error.remove(ContextKind::Suggested);
         }
@@ -79,7 +80,7 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, cla
     RunnerArguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Returns the line about a data item with its files.
+/// Returns the line of the help text that describes a data item and its files.
 fn data(spec: &bnnc_abi::data::DataSpec) -> String {
     let files: Vec<String> = spec.files.iter().map(|file| file.display().to_string()).collect();
     format!("  {:<20} {}\n", spec.name, files.join(", "))

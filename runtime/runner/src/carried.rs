@@ -1,4 +1,4 @@
-//! An executable with its program appended to its own bytes.
+//! An executable to whose bytes a program has been appended.
 
 use crate::program;
 use bnnc_abi::artefact;

@@ -1,4 +1,4 @@
-//! A check that data match those for which the program was compiled.
+//! Checks that data match the data for which the program was compiled.
 
 use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
@@ -7,7 +7,7 @@ use bnnc_command::diagnostics;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Returns one diagnostic for each mismatch.
+/// Returns one diagnostic for each difference between the data and the data of the build.
 pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for infer in &manifest.infers {
@@ -33,12 +33,13 @@ pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Ve
     diagnostics
 }
 
-/// Returns the file that a diagnostic refers to.
+/// Returns the file to which a diagnostic refers.
 fn file(spec: &DataSpec) -> &Path {
     spec.files.first().map_or(Path::new(""), |file| file)
 }
 
-/// Returns a description of the difference between an input or output and the data of the build, if they differ.
+/// Returns a description of the difference between an input or output and the data, or `None` if
+/// they match.
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {
         DataSource::Inputs => return inputs(binding, schema.inputs),
@@ -92,7 +93,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     }
     let mut found = field.shape.clone();
     if !of_row && field.per_example {
-        // All rows are one example.
+        // The port holds a whole column, so its first axis runs over all rows.
         found.insert(0, schema.rows);
     }
     let words = |shape: &[usize]| match shape {
@@ -105,7 +106,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     })
 }
 
-/// Replaces the names of axes and classes by the names in the present data.
+/// Replaces the names of axes and classes by the names that the present data have.
 pub fn relabel(infers: &mut [InferenceBlock], schemas: &HashMap<String, Schema>) {
     for infer in infers {
         if let Some(schema) = schemas.get(&infer.data) {

@@ -1,4 +1,4 @@
-//! The runtime of built executables: `bnnc run` without the compiler.
+//! The runtime of built executables. It provides `bnnc run` without the compiler.
 //!
 //! `bnnc build` links this library with the objects of a program, or appends the program to the binary `bnnc-runner`.
 

@@ -14,7 +14,7 @@ use std::ffi::{CStr, OsString, c_char, c_int};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The data of the executable's entry point, as slices.
+/// The data that the entry point of the executable passes, as slices.
 struct Parts {
     artefact: &'static [u8],
     kernels: &'static [*const u8],
@@ -27,7 +27,8 @@ unsafe impl Send for Parts {}
 /// Runs the program that was linked into this executable. Returns its exit status.
 ///
 /// # Safety
-/// `argc` and `argv` are the arguments of C's `main`, and `linked` is the table that `bnnc build` wrote. The function is called only once.
+/// `argc` and `argv` must be the arguments of C's `main`, and `linked` must be the table that `bnnc
+/// build` wrote. The function must be called only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bnnc_run_linked(
     argc: c_int,
@@ -55,13 +56,15 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
         let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
         let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
         rest = others;
-        // SAFETY: the entry point lists the kernels of all objects in the order in which the objects are loaded.
+        // SAFETY: the entry point lists the kernels of all objects. They are in the order in which
+        // the objects are loaded.
         Ok(Arc::new(unsafe { LoadedCode::linked(object, own) }?))
     };
     program::run(parts.artefact, &executable, words, &mut load)
 }
 
-/// Writes the addresses of the runtime's functions, in their versions for this processor, to the cells that the kernels read.
+/// Writes the addresses of the runtime's functions to the cells that the kernels read. The
+/// functions are the versions for this processor.
 fn fill(cells: &mut [usize]) -> Result<(), Fault> {
     let known = bnnc_kernels::arrays::symbols();
     let mut filled = 0;
@@ -84,7 +87,7 @@ fn fill(cells: &mut [usize]) -> Result<(), Fault> {
 /// The same conditions as for [`bnnc_run_linked`] apply.
 unsafe fn words(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
     let count = usize::try_from(argc).unwrap_or(0);
-    // SAFETY: C passes `argc` zero-terminated strings.
+    // SAFETY: C's `main` gets `argc` zero-terminated strings.
     let word = |at| unsafe { CStr::from_ptr(*argv.add(at)) };
     (0..count).map(|at| text(word(at))).collect()
 }
@@ -103,8 +106,9 @@ fn text(word: &CStr) -> OsString {
 /// # Safety
 /// The same conditions as for [`bnnc_run_linked`] apply.
 unsafe fn parts(linked: &Linked) -> Parts {
-    // SAFETY: the entry point passes valid addresses, and the numbers of bytes, kernels and cells at these addresses. All of them live as long as
-    // the process. Only this process writes the cells, once, before any kernel runs.
+    // SAFETY: the entry point passes valid addresses, with the numbers of bytes, kernels and cells
+    // at these addresses. The memory lives as long as the process. Only this process writes the
+    // cells, and it does so once, before any kernel runs.
     unsafe {
         Parts {
             artefact: std::slice::from_raw_parts(linked.artefact, linked.bytes as usize),

@@ -1,4 +1,5 @@
-//! `bnnc-runner`: an executable without a program. `bnnc build --no-linker` copies it and appends a program.
+//! The program `bnnc-runner`, an executable that does not contain a compiled program yet. `bnnc
+//! build --no-linker` copies it and appends one.
 
 use std::process::ExitCode;
 

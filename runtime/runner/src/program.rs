@@ -1,4 +1,4 @@
-//! Runs a compiled program from its bytes and a command line.
+//! Runs a compiled program. The input is the bytes of the program and a command line.
 
 use crate::arguments::{self, RunnerArguments};
 use crate::conform;
@@ -23,10 +23,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Makes the kernels of an object callable.
+/// A function that makes the kernels of an object callable.
 pub type Load<'a> = &'a mut dyn FnMut(&Object) -> Result<Arc<dyn KernelCode>, Fault>;
 
-/// Shows diagnostics, without source frames: only the program's own text is available.
+/// Shows diagnostics without source lines, because only the text of the program itself is
+/// available.
 struct Display<'a> {
     json: bool,
     sources: &'a SourceMap,
@@ -38,10 +39,12 @@ impl Display<'_> {
     }
 }
 
-/// Runs the program in `bytes`, which belongs to `executable`, with the command line `words`. Returns the exit status.
+/// Runs the program in `bytes` with the command line `words`. `executable` is the path of the
+/// executable that contains the program. Returns the exit status.
 pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>) -> u8 {
     let nowhere = SourceMap::default();
-    // This option is needed before the command line is parsed.
+    // The option `--json` is needed before the command line is parsed, because errors may occur
+    // before that.
     let early = Display {
         json: words.iter().any(|word| word == "--json"),
         sources: &nowhere,
@@ -53,7 +56,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
     let arguments = match arguments::parse(words, &built) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed pipe is not an error.
+            // An error of printing is ignored. For example, the reader may have closed the pipe.
             let _ = error.print();
             return if error.use_stderr() { 2 } else { OK };
         }
@@ -117,7 +120,7 @@ fn execute(
     refuse(conform::differences(manifest, &schemas))?;
     refuse(steer::apart(manifest, &schemas))?;
     conform::relabel(&mut manifest.infers, &schemas);
-    // This run did not compile anything.
+    // The time of compilation is set to zero, because this run did not compile anything.
     manifest
         .infers
         .iter_mut()
@@ -135,7 +138,8 @@ fn execute(
     Ok(job.run(&arguments.running, memory))
 }
 
-/// Loads all code: onto the device for which it was compiled, or into memory.
+/// Loads all code of a manifest. Code for a device is loaded onto the device, and other code into
+/// memory.
 fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
     for artifact in manifest.artifacts() {
         artifact.code = match artifact.code.device() {
@@ -152,14 +156,14 @@ fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     bnnc_cuda::attach(code)
 }
 
-/// Reports that this runtime was built without support for devices.
+/// Returns the error that this runtime was built without support for devices.
 #[cfg(not(feature = "cuda"))]
 fn attach(_: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let part = "what runs code on an NVIDIA GPU";
     Err(bnnc_base::diagnostics::not_in_build(part, "cuda").into())
 }
 
-/// Returns the command that repeats a run.
+/// Returns the words of the command that repeats a run.
 fn again(executable: &Path, arguments: &RunnerArguments) -> Vec<String> {
     let mut words = vec![executable.display().to_string()];
     let pairs = arguments.data.iter();
@@ -172,7 +176,7 @@ fn again(executable: &Path, arguments: &RunnerArguments) -> Vec<String> {
     words
 }
 
-/// Replaces the files of data items by the files that the command line gives.
+/// Replaces files of data items by the files that the command line names.
 fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let files = settings::by_name(&settings::pairs(words)?);
     let names: Vec<&str> = manifest.data.iter().map(|spec| &*spec.name).collect();
@@ -199,14 +203,16 @@ fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagn
     Ok(())
 }
 
-/// Replaces the `--data` options of the build by the options of the command line, item by item.
+/// Replaces the `--data` options of the build by those of the command line. Options for items that
+/// the command line does not name are kept.
 fn remember_files(known: &mut Vec<String>, words: &[String]) {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     known.retain(|old| !words.iter().any(|word| name(word) == name(old)));
     known.extend_from_slice(words);
 }
 
-/// Reads the data, with at most `most` bytes of memory per item; without `most`, with at most the memory that the machine has available.
+/// Reads the data, with at most `most` bytes of memory per item. If `most` is `None`, the limit is
+/// the memory that the machine has available.
 fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
     LoadedData::read_all(&manifest.data, most.or_else(memory::available))
 }

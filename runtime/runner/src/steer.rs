@@ -1,4 +1,4 @@
-//! `--set` and `--only`: the parts of a run that can be chosen after compilation.
+//! The options `--set` and `--only`, which select parts of a run after compilation.
 
 use bnnc_abi::artefact::Built;
 use bnnc_abi::data::Schema;
@@ -10,7 +10,8 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics::{self, FixedReason};
 use std::collections::{HashMap, HashSet};
 
-/// Sets options of inferences, and records them among the options of the build. All words are checked, so that every error is reported.
+/// Sets options of inference blocks, and records them among the options of the build. All words are
+/// checked, so that every error is reported.
 pub fn set(built: &mut Built, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let set = words.iter().map(|word| set_one(&mut built.manifest, word));
     let faults: Vec<Diagnostic> = set.filter_map(Result::err).map(|found| *found).collect();
@@ -67,7 +68,7 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns the definition of an option of the inference's method.
+/// Returns the definition of an option of the method that an inference block uses.
 fn option(infer: &InferenceBlock, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
     match method::lookup(infer.method) {
         Some(method) => method
@@ -92,7 +93,7 @@ fn refused(infer: &InferenceBlock, refusal: &OptionConflict) -> Box<Diagnostic> 
     ))
 }
 
-/// Returns the diagnostics of options that are incompatible on these data.
+/// Returns one diagnostic for each inference block whose options cannot be combined on these data.
 pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let infers = manifest.infers.iter();
     let refusals = infers.filter_map(|infer| {
@@ -102,7 +103,8 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
     refusals.collect()
 }
 
-/// Returns the names of the inferences to run: the inferences in `only` and the inferences that these need, or all if `only` is empty.
+/// Returns the names of the inference blocks to run. These are the blocks in `only` and all blocks
+/// that they need. If `only` is empty, all blocks are run.
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));
@@ -114,7 +116,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
         [] => names.iter().map(|name| (*name).to_owned()).collect(),
         only => only.iter().cloned().collect(),
     };
-    // Every inference comes after the inferences that it needs.
+    // In this order, an inference block comes before the blocks that it needs.
     for infer in manifest.infers.iter().rev() {
         if chosen.contains(&infer.name) {
             chosen.extend(infer.needs().into_iter().map(str::to_owned));
@@ -123,7 +125,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
     Ok(chosen)
 }
 
-/// Removes the inferences that are not chosen, and the data that no chosen inference reads.
+/// Removes the inference blocks that are not chosen, and the data that no chosen block reads.
 pub fn keep(manifest: &mut Manifest, chosen: &HashSet<String>) {
     manifest.infers.retain(|infer| chosen.contains(&infer.name));
     let infers = &manifest.infers;
