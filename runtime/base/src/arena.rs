@@ -73,7 +73,7 @@ impl<I: Id, T> Arena<I, T> {
         self.items.is_empty()
     }
 
-    /// Returns the elements in order.
+    /// Returns the elements in the order in which they were added.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + DoubleEndedIterator {
         self.items.iter()
     }

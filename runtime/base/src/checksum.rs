@@ -1,4 +1,4 @@
-//! A checksum of bytes.
+//! A checksum of bytes, which detects accidental changes.
 
 use std::fmt;
 

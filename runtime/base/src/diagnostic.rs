@@ -12,7 +12,7 @@ pub struct Code {
     /// checking, 03 rewriting, 04 data, 05 inference, 06 command line and building, 07
     /// piecewise-linear integrals, 08 CUDA, 09 limits of bnnc and of the machine.
     pub id: &'static str,
-    /// The title, in a few words.
+    /// The title of the problem, in a few words.
     pub title: &'static str,
     /// The explanation in Markdown. It describes the meaning, and shows a wrong example and a right
     /// example.
@@ -44,7 +44,7 @@ pub enum FaultyInput {
 /// The place to which a message refers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A place in the text of a program.
+    /// A range of bytes in the text of a program.
     Span(Span),
     /// A place in a data file.
     File {
@@ -62,7 +62,7 @@ pub enum Place {
 /// A second place, which helps to explain the main place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The second place, as a range of bytes in a text.
     pub span: Span,
     /// The text that is shown at this place.
     pub message: String,
@@ -73,14 +73,14 @@ pub struct Label {
 pub struct Diagnostic {
     /// The code of the problem.
     pub code: &'static Code,
-    /// The severity.
+    /// The severity of the message.
     pub severity: Severity,
-    /// The part of the input that is wrong.
+    /// The part of the input that is wrong. It determines the exit status.
     pub fault: FaultyInput,
     /// The mistake, as one sentence without a full stop. The expected value comes before the actual
     /// value.
     pub message: String,
-    /// The main place.
+    /// The main place to which the message refers.
     pub at: Place,
     /// The text that is shown at the main place. It may be empty.
     pub label: String,
@@ -175,7 +175,7 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the text shown at the main place.
+    /// Sets the text that is shown at the main place.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.label = text.into();
         self

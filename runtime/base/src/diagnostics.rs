@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 
-/// All codes of this crate's limits, sorted.
+/// All codes of limits, sorted by their identifiers.
 pub static CODES: &[&Code] = &[&NO_MEMORY, &NO_CODE, &NO_WORKER, &OTHER_BACKEND];
 
 /// The system does not provide the memory that a program needs.
@@ -25,7 +25,7 @@ pub static NO_CODE: Code = Code {
               The message names the reason. `--backend reference` does not need machine code, but is slow.",
 };
 
-/// The worker process of the backend `mlir` did not return code.
+/// The worker process of the backend `mlir` failed to return code.
 pub static NO_WORKER: Code = Code {
     id: "E0903",
     title: "the MLIR worker did not compile a program",

@@ -27,9 +27,9 @@ impl fmt::Display for DType {
 /// The number of bits of a `real` in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Precision {
-    /// 32 bits.
+    /// A `real` has 32 bits (`f32`).
     F32,
-    /// 64 bits.
+    /// A `real` has 64 bits (`f64`).
     F64,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 
-/// A part of bnnc that this build does not include.
+/// The program needs a part of bnnc that this build does not include.
 pub static NOT_IN_BUILD: Code = Code {
     id: "E0618",
     title: "not in this build",

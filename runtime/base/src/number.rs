@@ -31,7 +31,7 @@ pub fn exact(value: f64) -> String {
     }
 }
 
-/// Removes zeros at the end of the decimals.
+/// Removes zeros at the end of the decimals of a number.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

@@ -50,7 +50,7 @@ pub fn above(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Stri
     head(diagnostic, colour) + &place + &label
 }
 
-/// Returns the word of a severity and the escape sequence of its colour.
+/// Returns the word for a severity, and the escape sequence of the colour in which it is shown.
 fn kind(severity: Severity) -> (&'static str, &'static str) {
     match severity {
         Severity::Error => ("error", "\u{1b}[1;31m"),

@@ -133,7 +133,7 @@ impl Shape {
         self.0.len()
     }
 
-    /// Returns the axes.
+    /// Returns the axes, from the outermost to the innermost.
     pub fn dims(&self) -> &[Dim] {
         &self.0
     }

@@ -46,11 +46,11 @@ pub struct Source {
     pub id: SourceId,
     /// The name that messages show. It is usually a path.
     pub name: Arc<str>,
-    /// The whole text.
+    /// The whole text of the source.
     pub text: Arc<str>,
 }
 
-/// All texts of a session.
+/// All texts to which spans in a session may refer.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     sources: Vec<Source>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The support of a distribution, or the set of values that a declared type allows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Support {
-    /// All reals.
+    /// All real numbers.
     Real,
     /// Real numbers in an open interval, whose ends may be infinite. The type `positive` is `(0,
     /// inf)`, and `unit` is `(0, 1)`.

@@ -32,7 +32,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Returns the folder of the results.
+    /// Returns the folder of the results, or `None` if the command line does not name one.
     pub fn folder(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
     }

@@ -221,8 +221,8 @@ pub fn interrupt() -> Interrupt {
     interrupt
 }
 
-/// The treatment of Ctrl-C in a session of several runs. During a run, Ctrl-C only stops the run.
-/// Between runs, it ends the process.
+/// Handles Ctrl-C in a session of several runs. During a run, Ctrl-C only stops the run. Between
+/// runs, it ends the process.
 pub struct SessionInterrupt {
     raised: Arc<AtomicBool>,
     is_idle: Arc<AtomicBool>,

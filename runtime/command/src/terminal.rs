@@ -164,7 +164,8 @@ pub fn begin() {
     outlive_writes();
 }
 
-/// Replaces Rust's panic message by a message that asks the user to report a bug.
+/// Replaces Rust's panic message by a message that a bug of bnnc has occurred and should be
+/// reported.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         if caught::is_catching() {

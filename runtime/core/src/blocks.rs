@@ -1,4 +1,4 @@
-//! Blocks of rows for programs whose results per row are large.
+//! Blocks of rows for programs whose results per row need much memory.
 
 use bnnc_abi::code::Artifact;
 use bnnc_base::fault::Fault;

@@ -47,7 +47,7 @@ const MAGIC: [u8; 8] = *b"bnncsta3";
 /// as the one before, up to [`Checkpoint::every`].
 const FIRST: Duration = Duration::from_millis(50);
 
-/// The checkpoint of a run. Clones share the same folder.
+/// The checkpoint of a run. Clones of this value share the same folder.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     folder: Option<Arc<Folder>>,
@@ -64,7 +64,7 @@ struct Folder {
     _lock: File,
 }
 
-/// The treatment of a checkpoint that already exists in the folder.
+/// The handling of a checkpoint that already exists in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// The existing checkpoint is replaced if it belongs to the same run. Otherwise, opening fails.

@@ -55,7 +55,7 @@ const PARTS: [Part; 4] = [
 ];
 
 impl<'a> Columns<'a> {
-    /// Returns empty columns for the first `count` of these rows.
+    /// Creates empty columns, for predictions of the first `count` rows in `rows`.
     pub fn new(infer: &'a InferenceBlock, rows: &Rows, count: usize) -> Columns<'a> {
         let each = infer
             .outputs
@@ -68,7 +68,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the predictions for the next rows, in original units.
+    /// Adds the predictions for the next rows. They must be in original units.
     pub fn add(&mut self, predictive: &Predictive) {
         for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
             columns.add(said);

@@ -44,7 +44,7 @@ pub enum Stop {
     Diagnostics(Vec<Diagnostic>),
     /// A bug or a limit of bnnc.
     Fault(Fault),
-    /// The user interrupted the run before there were results to report.
+    /// The user interrupted the run before it had results to report.
     Interrupted,
 }
 

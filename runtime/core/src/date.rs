@@ -1,4 +1,4 @@
-//! Dates in UTC.
+//! Formats dates in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! The diagnostics of a run.
+//! The diagnostics of a run, one function per diagnostic.
 
 pub mod bound;
 mod curvature;
@@ -124,7 +124,7 @@ static ANOTHER_RUN: Code = Code {
               state. To start again and replace the earlier run, write `--out DIR --overwrite` instead of `--resume DIR`.",
 };
 
-/// Two runs write to the same folder.
+/// Two runs would write to the same folder.
 static FOLDER_IN_USE: Code = Code {
     id: "E0512",
     title: "another run is writing into this folder",
@@ -149,7 +149,7 @@ static NO_START: Code = Code {
               data)`.",
 };
 
-/// A file from which an inference block cannot start.
+/// An inference block cannot start from a file.
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that an inference cannot start from",
@@ -166,7 +166,7 @@ pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
     of_sampling().iter().any(|code| code.id == diagnostic.code.id)
 }
 
-/// Returns the codes of the diagnostics about chains, sorted.
+/// Returns the codes of the diagnostics about chains, sorted by their identifiers.
 pub fn of_sampling() -> &'static [&'static Code] {
     bnnc_mcmc::diagnostics::CODES
 }
@@ -229,7 +229,7 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
     .help("check that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
 }
 
-/// A result file cannot be written.
+/// An error: a result file cannot be written.
 pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
     error(
         &CANNOT_WRITE,
@@ -239,7 +239,7 @@ pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
     .help("check that the folder exists, that you may write there, and that the disk is not full")
 }
 
-/// A folder that does not contain a run.
+/// An error: a folder does not contain a run.
 pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     error(
         &NOT_A_RUN,
@@ -321,7 +321,7 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
         .help(format!("run `{from}` on data with the same splits"))
 }
 
-/// Predictions from a saved run need more memory than the limit.
+/// An error: predictions from a saved run need more memory than the limit allows.
 pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
         "{what} under `{infer}` needs {} of memory, but the limit is {}",
@@ -332,7 +332,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
         .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller")
 }
 
-/// A file of the checkpoint has been modified or damaged.
+/// An error: a file of the checkpoint has been modified or damaged.
 pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(
         &CHECKPOINT_DAMAGED,
@@ -357,7 +357,7 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
         .help("start again with `--out DIR --overwrite` instead of `--resume`, or write into another folder")
 }
 
-/// Another run is writing into a folder.
+/// An error: another run is writing into the folder.
 pub fn folder_in_use(folder: &Path) -> Diagnostic {
     error(
         &FOLDER_IN_USE,

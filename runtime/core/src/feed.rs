@@ -65,7 +65,7 @@ pub struct FeedPorts<'a> {
 }
 
 impl Feed {
-    /// Prepares `rows` of an inference block for one of its programs.
+    /// Prepares `rows` for one of the programs of an inference block.
     ///
     /// # Errors
     /// Fails in the same cases as [`Feed::new`].

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// A function that receives the predictions of one block of rows.
 pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
-/// A source of predictions.
+/// A source of predictions, such as a prediction program with draws of its parameters.
 pub trait Forecaster {
     /// Computes all predictive quantities in blocks of rows, and passes each block to `take`. The
     /// blocks are in order.

@@ -1,8 +1,9 @@
-//! Formatting of numbers in results and tables.
+//! Formats numbers for results and tables.
 
 use serde_json::{Value, json};
 
-/// Returns a number as JSON: null if it is not finite, because JSON does not have infinities.
+/// Converts a number to JSON. A number that is not finite becomes null, because JSON does not have
+/// infinities.
 pub fn finite(value: f64) -> Value {
     if value.is_finite() {
         json!(value)

@@ -101,7 +101,7 @@ fn known<'a>(
     })
 }
 
-/// A position outside its axis.
+/// A position that is outside its axis.
 struct Outside {
     position: f64,
     /// The index of the position's example among the examples of the call.

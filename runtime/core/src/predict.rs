@@ -81,7 +81,7 @@ pub struct Predictive {
     pub rows: usize,
     /// The number of draws.
     pub draws: usize,
-    /// The log density of the observed target.
+    /// The log density of the observed target at each draw. Empty if targets are unknown.
     pub log_likelihood: Vec<f64>,
     /// The mean of the target given the parameters. Empty if the distribution does not have a mean.
     pub mean: Vec<f64>,
@@ -106,7 +106,7 @@ pub struct Predictive {
 /// predictions.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
-    /// The numerical error of the mean of each element. For classes, the largest error of the
+    /// For each element, the numerical error of its mean. For classes, the largest error of the
     /// probabilities of each row.
     pub error: Vec<f64>,
     /// The log density of the target of each row, or the log probability of the true class. Empty
@@ -209,7 +209,8 @@ impl Predictive {
     }
 }
 
-/// Returns the standardisation of an output. Only the target of the data may be standardised.
+/// Returns the standardisation of an output. Only the target of the data may be standardised; other
+/// outputs have the identity.
 pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation) -> Standardisation {
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
@@ -356,7 +357,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Selects the range of draws for the next predictions.
+    /// Selects the range of draws that the next predictions use.
     pub fn choose_draws(&mut self, draws: Range<usize>) {
         self.first_draw = draws.start;
         self.draws = draws.len();
@@ -370,7 +371,7 @@ impl Predictor {
         ports::real(&mut self.machine, name, values)
     }
 
-    /// Returns the mean log predictive density of the rows, on the model's scale.
+    /// Returns the log predictive density on the model's scale, averaged over the rows.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.

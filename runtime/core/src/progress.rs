@@ -4,7 +4,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// A progress line.
+/// A progress line of an inference run.
 pub struct Progress {
     bar: ProgressBar,
     next: Instant,
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Removes the line.
+    /// Removes the progress line from the terminal.
     pub fn done(self) {
         self.bar.finish_and_clear();
     }

@@ -189,7 +189,8 @@ impl Scores {
     }
 }
 
-/// Returns the observed values in original units: a column, or a whole array if there is only one example.
+/// Returns the observed values in original units. They are a column, or a whole array if all rows
+/// are one example.
 ///
 /// # Errors
 /// Fails if a column does not fit the program.

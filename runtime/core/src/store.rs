@@ -24,7 +24,7 @@ const HEADER: u64 = 40;
 /// size.
 const BLOCK: usize = 1 << 15;
 
-/// The shape of a record.
+/// The layout of a record, which is the same for all records of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
     /// The length of a position.

@@ -33,7 +33,7 @@ pub struct Tally {
     /// True if a weight that is integrated over for one class also affects the probability of
     /// another class.
     pub is_shared: bool,
-    /// The interval to which the published density is truncated, on the model's scale.
+    /// The interval to which the published method truncates the density, on the model's scale.
     pub interval: Option<(f64, f64)>,
 }
 

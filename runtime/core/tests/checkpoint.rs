@@ -168,7 +168,7 @@ fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     Ok(resumed.iteration)
 }
 
-/// Returns the files of a checkpoint.
+/// Returns the path and the content of each file of a checkpoint.
 fn snapshot(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(out.join("checkpoint")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -400,7 +400,7 @@ fn states_that_are_both_damaged_are_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
     fs::remove_file(state_of(&out)).unwrap();
     assert_eq!(resume(&out), Err("E0510"));
-    // A new run ignores the damaged states.
+    // A new run ignores the damaged states of the earlier run.
     assert!(drive(open(&out, Opening::New).unwrap(), WHOLE).is_some());
 }
 
@@ -511,7 +511,7 @@ fn another_run_is_not_continued() {
     now.fact("the seed", "2");
     let found = Checkpoint::open(&out, &now, Opening::Resume).unwrap_err();
     assert_eq!(found.notes, ["the seed: 1 in the earlier run, 2 now"]);
-    // The rejected checkpoint is unchanged.
+    // The rejected checkpoint must be unchanged, so its own chain can still be resumed.
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
 }
 

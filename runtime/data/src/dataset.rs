@@ -13,18 +13,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// One split.
+/// The rows of one split, prepared for the model.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// Rows to train on.
+    /// The rows for training.
     pub train: Rows,
-    /// Rows held out for early stopping.
+    /// The rows for validation, which are held out for early stopping.
     pub validation: Rows,
-    /// Rows to test on.
+    /// The rows for testing.
     pub test: Rows,
     /// The out-of-distribution rows (outliers). Their targets are meaningless.
     pub outliers: Rows,
-    /// The images of the test rows, if the program rotates these images or shuffles them to make outliers.
+    /// The images of the test rows, or `None` if the program neither rotates images nor shuffles
+    /// them to make outliers.
     pub images: Option<Images>,
     /// The means, standard deviations and levels of the training rows, which are used to prepare
     /// all rows.
@@ -33,7 +34,7 @@ pub struct Dataset {
     pub shared: Vec<Array>,
     /// The arrays of the data files that all examples share.
     pub whole: Vec<Array>,
-    /// The training rows of each file, as ranges of `train`.
+    /// The training rows of each file, as a range of positions in `train`.
     pub shards: Vec<Range<usize>>,
     /// Warnings, which do not stop the run.
     pub warnings: Vec<Diagnostic>,
@@ -68,14 +69,14 @@ pub struct Preparation {
     /// One standardisation per input column. It is applied to the value multiplied by the `scale`
     /// of the data item.
     pub inputs: Vec<Standardisation>,
-    /// The names of the input columns in messages.
+    /// The names of the input columns, for messages.
     #[serde(default)]
     pub columns: Vec<String>,
     /// For each array that is a separate input: its name, and one standardisation per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The means and standard deviations of the calls of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
-    /// The target's name.
+    /// The name of the target, or `None` without a target.
     pub target_name: Option<String>,
     /// The standardisation of the target.
     pub target: Standardisation,
@@ -86,7 +87,7 @@ pub struct Preparation {
     pub axes: Vec<(String, Vec<usize>)>,
 }
 
-/// Builds the dataset of one split from a source.
+/// Builds one split of a data item from its loaded data.
 pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();
     let columns = input_columns(
@@ -189,7 +190,8 @@ pub(crate) fn input_columns<'a>(
     inputs.iter().filter_map(column).collect()
 }
 
-/// Computes those means and standard deviations of the training rows that the program needs.
+/// Computes the means and standard deviations of the training rows. Only those that the program
+/// needs are computed.
 fn fit(
     source: &LoadedData,
     columns: &[InputColumn<'_>],
@@ -357,7 +359,7 @@ fn whole(source: &LoadedData) -> Vec<Array> {
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
-/// Returns a diagnostic for the first text in columns that should hold numbers.
+/// Returns a diagnostic for the first text in columns that must hold numbers.
 pub(crate) fn text_among_numbers<'a>(
     table: &Table,
     mut names: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Texts that describe the columns behind an input or an output.
+//! Describes the columns behind an input or an output as text.
 
 use crate::dataset::Preparation;
 use crate::expression;

@@ -1,4 +1,4 @@
-//! The errors in data, one function per error, each with its code and its advice.
+//! The errors in data. Each error has a function, which adds its code and its advice.
 
 mod codes;
 mod item;
@@ -17,17 +17,18 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// Several diagnostics. In an `Err` there is at least one.
+/// A list of diagnostics. If it is the error of a `Result`, it is not empty.
 pub type Faults = Vec<Diagnostic>;
 
-/// A place in a data file. Rows and columns count from 1; 0 means all rows or all columns.
+/// A place in a data file. Rows and columns count from 1. The number 0 means all rows or all
+/// columns.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
-    /// The file.
+    /// The path of the file.
     pub path: &'a Path,
-    /// The row.
+    /// The row, counted from 1, or 0 for all rows.
     pub row: usize,
-    /// The column.
+    /// The column, counted from 1, or 0 for all columns.
     pub column: usize,
 }
 
@@ -46,7 +47,7 @@ fn fault(code: &'static Code, at: At<'_>, message: impl Into<String>) -> Diagnos
     Diagnostic::data(code, at.path, at.row, at.column, message)
 }
 
-/// Returns only the file's name, so that messages that name a second file stay short.
+/// Returns the file's name without its folder. It keeps messages short that name a second file.
 fn short(path: &Path) -> String {
     path.file_name().map_or_else(
         || path.display().to_string(),
@@ -54,7 +55,7 @@ fn short(path: &Path) -> String {
     )
 }
 
-/// Shortens a cell for a message: one line, at most 40 characters.
+/// Shortens the text of a cell for a message. The result is one line of at most 40 characters.
 fn shown(text: &str) -> String {
     let line: String = text
         .chars()
@@ -68,7 +69,8 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// A file that cannot be opened or read. For a missing file, the help suggests similar names.
+/// An error: a file cannot be opened or read. If the file does not exist, the help suggests similar
+/// names.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     if error.kind() != std::io::ErrorKind::NotFound {
         return fault(
@@ -98,7 +100,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     }
 }
 
-/// A gzip stream that does not unpack.
+/// An error: a gzip stream cannot be unpacked.
 pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
     fault(
         &codes::BAD_GZIP,
@@ -108,31 +110,31 @@ pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
     .help("the file is damaged or truncated: download or compress it again")
 }
 
-/// A gzip stream that unpacks to more than `limit` bytes.
+/// An error: a gzip stream unpacks to more than `limit` bytes.
 pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
     let message = format!("unpacks to more than {limit} bytes");
     fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
 }
 
-/// Contents that take more memory than is left.
+/// An error: the contents of a file need more memory than is left.
 pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
     let message = format!("the file needs more memory than the {limit} bytes that remain");
     fault(&codes::TOO_LARGE, At::file(path), message)
         .help("allow more with `--max-memory`, or read fewer rows or columns")
 }
 
-/// Text that is not UTF-8.
+/// An error: a text is not UTF-8.
 pub fn not_utf8(at: At<'_>) -> Diagnostic {
     fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")
 }
 
-/// A file that does not have rows, or does not have columns.
+/// An error: a file does not have rows, or does not have columns.
 pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
     fault(&codes::NO_ROWS, At::file(path), format!("the file has no {what}"))
         .help("a table needs a header line, at least one column and at least one row")
 }
 
-/// A row with a different number of cells than the header.
+/// An error: a row has a different number of cells than the header.
 pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} cells as in the header, found {actual}");
     fault(&codes::RAGGED, at, message).help(match actual > expected {
@@ -141,7 +143,7 @@ pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     })
 }
 
-/// A column name that is empty or occurs twice.
+/// An error: the name of a column is empty or occurs twice.
 pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
     let message = if name.is_empty() {
         "the column has no name".to_string()
@@ -151,13 +153,13 @@ pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
     fault(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
 }
 
-/// A first column without a name, such as the index that pandas writes.
+/// An error: the first column does not have a name. pandas writes such a column as an index.
 pub fn index_column(at: At<'_>) -> Diagnostic {
     fault(&codes::DUPLICATE_NAME, at, "the first column has no name")
         .help("if pandas wrote an index, leave it out: `to_csv(\"file.csv\", index=False)`")
 }
 
-/// A comment above the header.
+/// An error: a comment stands above the header.
 pub fn comment_line(path: &Path) -> Diagnostic {
     let at = At {
         path,
@@ -172,7 +174,7 @@ pub fn comment_line(path: &Path) -> Diagnostic {
     .help("delete the lines above the names of the columns, such as those that start with `#`")
 }
 
-/// A header line made of numbers.
+/// An error: the header line consists of numbers.
 pub fn no_header(path: &Path) -> Diagnostic {
     fault(
         &codes::NO_HEADER,
@@ -186,14 +188,14 @@ pub fn no_header(path: &Path) -> Diagnostic {
     .help("put the names of the columns into the first line")
 }
 
-/// An empty cell or a null.
+/// An error: a cell is empty or null.
 pub fn missing_value(at: At<'_>, name: &str) -> Diagnostic {
     fault(&codes::MISSING_VALUE, at, "expected a value, found none")
         .label(format!("column `{name}`"))
         .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A mark such as `NA` at the top of a column.
+/// An error: a mark for a missing value, such as `NA`, is the first cell of a column.
 pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     fault(
         &codes::MISSING_VALUE,
@@ -228,7 +230,7 @@ pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
     }
 }
 
-/// NaN or infinity.
+/// An error: a cell is NaN or infinite.
 pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     fault(
         &codes::NOT_FINITE,
@@ -239,8 +241,8 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A scaled and standardised value that is too large for the precision of a run. For inputs, the
-/// square of the value is too large.
+/// An error: a scaled and standardised value is too large for the precision of a run. For inputs,
+/// the square of the value is too large.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(
@@ -259,7 +261,7 @@ pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&s
         .help("drop the row or correct the value; standardise columns of large numbers, or divide them in the data item")
 }
 
-/// Text in a column of numbers.
+/// An error: a cell in a column of numbers has text.
 pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     fault(
         &codes::NOT_A_NUMBER,
@@ -269,7 +271,7 @@ pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .label(format!("column `{name}`"))
 }
 
-/// Bytes that do not follow the format.
+/// An error: the bytes of a file do not follow its format.
 pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
     fault(
         &codes::MALFORMED,
@@ -289,7 +291,7 @@ fn shown_long(text: &str) -> String {
         .collect()
 }
 
-/// A file whose length differs from the length that its header gives.
+/// An error: the length of a file differs from the length that its header gives.
 pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::WRONG_LENGTH,
@@ -299,19 +301,19 @@ pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     .help("the file is damaged or truncated: download or write it again")
 }
 
-/// An element type that is not supported.
+/// An error: the element type of a file is not supported.
 pub fn unsupported(at: At<'_>, what: &str, supported: &str) -> Diagnostic {
     fault(&codes::UNSUPPORTED, at, format!("{what} cannot be read")).help(format!("use {supported}"))
 }
 
-/// A Parquet file that is compressed with an unsupported codec.
+/// An error: a Parquet file is compressed with an unsupported codec.
 pub fn unknown_codec(path: &Path, codec: &str) -> Diagnostic {
     let text = format!("Parquet files that are compressed with {codec} cannot be read");
     fault(&codes::UNSUPPORTED, At::file(path), text)
         .help("write the file with Snappy, gzip, LZ4 or no compression: `write_parquet(.., compression=\"snappy\")` in Polars, `to_parquet(..)` in pandas")
 }
 
-/// JSON that is not an object of scalars and arrays.
+/// An error: a JSON file is not an object of scalars and arrays.
 pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     fault(
         &codes::BAD_JSON,
@@ -321,7 +323,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
-/// A list whose length differs from the length of other lists on the same level.
+/// An error: the length of a list differs from the length of other lists on the same level.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::BAD_JSON,
@@ -331,7 +333,7 @@ pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> 
     .help("arrays must be rectangular")
 }
 
-/// A result file that cannot be written.
+/// An error: a result file cannot be written.
 pub fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
     fault(
         &codes::UNWRITABLE,

@@ -1,4 +1,4 @@
-//! Column expressions: `log(earn) * male`, evaluated over all rows of a table.
+//! Column expressions, such as `log(earn) * male`. They are evaluated over all rows of a table.
 
 use crate::diagnostics::{self, At};
 use crate::standardise::{FittedStandardisation, Standardisation};
@@ -18,7 +18,7 @@ pub(crate) enum Scores<'a> {
 }
 
 impl Scores<'_> {
-    /// Skips the fitted numbers of an expression that is not evaluated.
+    /// Skips the means and standard deviations of an expression that is not evaluated.
     pub(crate) fn skip(&mut self, column: &ColumnExpr) {
         if let Scores::Apply(fitted) = self {
             fitted.by_ref().take(scored(column).len()).for_each(drop);
@@ -26,7 +26,7 @@ impl Scores<'_> {
     }
 }
 
-/// A function of columns.
+/// A function that column expressions may call.
 struct Function {
     name: &'static str,
     arity: usize,
@@ -139,7 +139,7 @@ fn operand(column: &ColumnExpr) -> String {
     }
 }
 
-/// Returns the columns that an expression mentions.
+/// Returns the names of the columns that occur in an expression.
 pub(crate) fn names(column: &ColumnExpr) -> Vec<&str> {
     match column {
         ColumnExpr::Name(name, _) => vec![name],
@@ -149,7 +149,7 @@ pub(crate) fn names(column: &ColumnExpr) -> Vec<&str> {
     }
 }
 
-/// Returns the span of an expression in the program; `None` for a number.
+/// Returns the span of an expression in the program, or `None` for a number.
 pub(crate) fn span(column: &ColumnExpr) -> Option<Span> {
     match column {
         ColumnExpr::Name(_, span) | ColumnExpr::Apply(_, _, span) | ColumnExpr::Named(_, _, span) => {
@@ -181,7 +181,7 @@ pub(crate) fn scored(column: &ColumnExpr) -> Vec<&ColumnExpr> {
     }
 }
 
-/// Returns whether the values are Boolean, that is 0 and 1.
+/// Returns whether the values of an expression are Boolean, that is 0 and 1.
 pub(crate) fn is_truth(column: &ColumnExpr) -> bool {
     matches!(column, ColumnExpr::Apply(name, _, _) if name == "eq")
 }
@@ -199,7 +199,7 @@ pub(crate) fn lookup<'a>(
         .ok_or_else(|| diagnostics::unknown_column(&table.path(), name, span, names))
 }
 
-/// Evaluates an expression: one value per row of the table.
+/// Evaluates an expression. The result has one value per row of the table.
 pub(crate) fn evaluate(
     column: &ColumnExpr,
     table: &Table,

@@ -1,4 +1,5 @@
-//! Opens files that may be pipes or devices, without waiting for ever.
+//! Opens files that may be pipes or devices. A time limit ensures that opening a pipe does not
+//! block for ever.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};

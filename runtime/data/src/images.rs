@@ -9,7 +9,7 @@ use crate::split::shuffled;
 use crate::table::ArrayValues;
 use bnnc_abi::data::Outliers;
 
-/// The images of some rows, with the values from the file.
+/// The images of some rows. Their pixels have the values from the file.
 #[derive(Clone, Debug)]
 pub struct Images {
     frame: Frame,
@@ -46,7 +46,7 @@ impl Images {
         &self.degrees
     }
 
-    /// Returns the rows with their images rotated.
+    /// Returns the rows with their images rotated by `degrees`.
     pub(crate) fn turned(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
         let mut turn = Turn::new(self.frame, degrees);
         self.changed(rows, preparation, |_, image| turn.apply(image))
@@ -162,7 +162,7 @@ impl Turn {
     }
 }
 
-/// Returns sine and cosine, exact at multiples of 90 degrees.
+/// Returns the sine and the cosine of an angle. They are exact at multiples of 90 degrees.
 fn sine_cosine(degrees: f64) -> (f64, f64) {
     let quarters = (degrees / 90.0).round();
     let (sine, cosine) = (degrees - 90.0 * quarters).to_radians().sin_cos();
@@ -206,7 +206,8 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// Creates the shuffle of squares with sides of `side` pixels. `key` determines the orders of the squares.
+    /// Creates a shuffle of squares whose sides have `side` pixels. `key` determines the orders of
+    /// the squares.
     pub(crate) fn new(frame: Frame, side: usize, key: u64) -> Shuffle {
         Shuffle {
             frame,
@@ -216,7 +217,8 @@ impl Shuffle {
         }
     }
 
-    /// Shuffles an image. `number` determines the order of its squares.
+    /// Shuffles one image. `number` is the number of the image, which determines the order of its
+    /// squares.
     pub(crate) fn apply(&mut self, number: usize, image: &mut [f64]) {
         let (side, width) = (self.side, self.frame.width);
         let across = width / side;
@@ -277,7 +279,7 @@ mod tests {
             let last = size - 1;
             assert_eq!(turned(frame, 0.0), before);
             assert_eq!(turned(frame, 360.0), before);
-            // The rotation is counter-clockwise: the right column becomes the top row.
+            // The rotation is counter-clockwise, so the right column becomes the top row.
             assert_eq!(turned(frame, 90.0), moved(&|i, j| j * size + last - i));
             assert_eq!(turned(frame, 180.0), moved(&|i, j| (last - i) * size + last - j));
             assert_eq!(turned(frame, 270.0), moved(&|i, j| (last - j) * size + i));
@@ -339,7 +341,7 @@ mod tests {
         for number in 0..20 {
             let mut image = before.clone();
             shuffle.apply(number, &mut image);
-            // The last row does not belong to any square.
+            // The last row is not part of any square.
             assert_eq!((&image[24..30], &image[54..]), (&before[24..30], &before[54..]));
             let mut corners = Vec::new();
             for square in 0..6 {

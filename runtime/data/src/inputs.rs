@@ -12,9 +12,9 @@ use std::ops::Range;
 /// The source of the values of one input column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
-    /// All elements of an array, in order.
+    /// All elements of the array at this index in the table, in order.
     Array(usize),
-    /// An expression.
+    /// The values of an expression.
     Computed(ColumnExpr),
     /// An array that is not part of the input vector, because it is text, has a new name, or is
     /// shared by all examples. A program can bind such an array only by its name.
@@ -98,7 +98,7 @@ pub(crate) fn resolve_inputs(
     }
 }
 
-/// Finds an array of a table by its name.
+/// A function that finds an array of a table by its name.
 type Find<'f, 't> = &'f dyn Fn(&str, Span) -> Result<(usize, &'t Array), Diagnostic>;
 
 fn resolve_input(table: &Table, column: &ColumnExpr, find: Find<'_, '_>) -> Result<Input, Diagnostic> {

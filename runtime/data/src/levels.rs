@@ -27,7 +27,7 @@ impl Levels {
         2 * (text.len() + size_of::<String>()) + size_of::<u32>()
     }
 
-    /// Returns the codes of all strings, with the distinct strings.
+    /// Returns the codes of all strings, and the list of distinct strings.
     pub(crate) fn finish(self) -> ArrayValues {
         ArrayValues::Level {
             codes: self.codes,

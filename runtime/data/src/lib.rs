@@ -1,4 +1,5 @@
-//! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
+//! The data of a run: readers of files, splits, column expressions, standardisation, metrics and
+//! result files.
 //!
 //! [`schema`] returns the fields, shapes and splits of a data item. [`LoadedData`] also returns the
 //! rows of each split. An error in a file becomes a diagnostic with a row and a column, and never

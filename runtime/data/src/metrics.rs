@@ -26,10 +26,10 @@ use squares::Squares;
 /// Metrics by name, in the order of reports.
 pub type MetricSet = Vec<(String, f64)>;
 
-/// The number of bins of `ece`.
+/// The number of bins of the metric `ece` (expected calibration error).
 pub const CALIBRATION_BINS: usize = 15;
 
-/// The levels of `coverage`, in percent.
+/// The probabilities of the central intervals of the metric `coverage`, in percent.
 pub const COVERAGE_LEVELS: [u32; 3] = [50, 90, 95];
 
 /// An array `[draws, rows]` of numbers, in row-major order.
@@ -103,15 +103,15 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
 /// Summary statistics of the draws of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrawSummary {
-    /// Mean.
+    /// The mean of the draws.
     pub mean: f64,
     /// The standard deviation, with the divisor S - 1. For a single draw it is 0.
     pub sd: f64,
-    /// 5 % quantile.
+    /// The 5 % quantile.
     pub q05: f64,
-    /// Median.
+    /// The median.
     pub q50: f64,
-    /// 95 % quantile.
+    /// The 95 % quantile.
     pub q95: f64,
 }
 
@@ -207,7 +207,7 @@ impl RealScores {
         }
     }
 
-    /// Adds predictive means in original units, with the targets.
+    /// Adds predictive means and the targets of the same rows, in original units.
     pub fn add_mean(&mut self, mean: DrawMatrix<'_>, targets: &[f64]) {
         for (row, y) in targets.iter().enumerate() {
             let mut average = Mean::default();
@@ -216,7 +216,7 @@ impl RealScores {
         }
     }
 
-    /// Adds predictive draws in original units, with the targets.
+    /// Adds predictive draws and the targets of the same rows, in original units.
     pub fn add_draws(&mut self, draws: DrawMatrix<'_>, targets: &[f64]) {
         for (row, &y) in targets.iter().enumerate() {
             let sorted = sorted(draws.of_row(row));
@@ -233,7 +233,7 @@ impl RealScores {
         }
     }
 
-    /// Returns the metrics. Metrics without rows are absent.
+    /// Returns the metrics. A metric without rows is left out.
     pub fn finish(self) -> MetricSet {
         let mut metrics = vec![
             ("rmse".to_string(), self.squares.root_mean()),
@@ -286,7 +286,7 @@ impl ClassScores {
         }
     }
 
-    /// Adds log likelihoods `[draws, rows]`.
+    /// Adds log likelihoods of the targets, `[draws, rows]`.
     pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
         (0..log_likelihood.rows)
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
@@ -326,7 +326,7 @@ impl ClassScores {
         }
     }
 
-    /// Averages the probabilities of one row over the draws.
+    /// Returns the probabilities of one row, averaged over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
         // Each probability is summed over the draws. The draws of one probability are far apart in
         // memory if there are many classes, so the outer loop is over draws.
@@ -370,7 +370,7 @@ impl ClassScores {
         &self.unsure
     }
 
-    /// Returns the metrics. Metrics without rows are absent.
+    /// Returns the metrics. A metric without rows is left out.
     pub fn finish(self) -> MetricSet {
         let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
         let ece = (self.right.count > 0.0).then(|| gaps / self.right.count);
@@ -406,7 +406,8 @@ pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     )
 }
 
-/// Summarises each metric over the splits: name, mean, standard error.
+/// Summarises each metric over the splits. The result is its name, its mean, and the standard error
+/// of the mean.
 pub fn over_splits(splits: &[MetricSet]) -> Vec<(String, f64, Option<f64>)> {
     let Some(first) = splits.first() else {
         return Vec::new();

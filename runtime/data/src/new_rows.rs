@@ -13,10 +13,10 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// A file of rows to predict for.
+/// A file of rows to predict for, and the columns that are read from it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRows<'a> {
-    /// The file.
+    /// The path of the file.
     pub file: &'a Path,
     /// The columns that may have new levels, that is levels that do not occur in the training rows.
     /// New levels are numbered after the levels of the training rows.
@@ -29,11 +29,11 @@ pub struct NewRows<'a> {
 
 /// The columns and expressions of new rows that predictions read.
 pub(crate) struct Wanted {
-    /// The columns of the file.
+    /// The names of the columns of the file.
     columns: HashSet<String>,
     /// The expressions, each as its text.
     computed: HashSet<String>,
-    /// True if all inputs are read, as one vector.
+    /// True if predictions read all inputs as one vector.
     all_inputs: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rows as the model reads them: a matrix of inputs, and every field by name.
+//! Rows in the form that the model reads: a matrix of inputs, and every field by its name.
 
 use crate::diagnostics::{self, At};
 use crate::standardise::Standardisation;
@@ -9,7 +9,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Some rows of a data item.
+/// Some rows of a data item, prepared for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// The number of rows.
@@ -23,15 +23,15 @@ pub struct Rows {
     pub inputs: Vec<f64>,
     /// The fields that hold one element per example.
     pub fields: Vec<RowField>,
-    /// The rows of each data file, for messages.
+    /// The rows of each data file. Messages need them.
     pub(crate) shards: Vec<Shard>,
-    /// The number of a file's first row in messages.
+    /// The number that messages give the first row of a file.
     pub(crate) first_row: usize,
-    /// The names of the columns of the file that were not read, for messages.
+    /// The names of the columns of the file that were not read. Messages need them.
     pub(crate) unread: Vec<String>,
 }
 
-/// One field of some rows.
+/// The values of one field in some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowField {
     /// The name of the field.
@@ -230,7 +230,7 @@ impl Rows {
     /// Checks that the rows have values of this output. Other outputs depend on these values.
     ///
     /// # Errors
-    /// Fails if they lack its column.
+    /// Fails if the rows do not have the column of the output.
     pub fn check_output(&self, name: &str) -> Result<(), Diagnostic> {
         match self.field(name) {
             Some(_) => Ok(()),
@@ -253,7 +253,7 @@ impl Rows {
         paths.windows(2).all(|pair| pair[0] == pair[1]).then_some(numbers)
     }
 
-    /// Returns the file of row `i`, and the row's number in this file.
+    /// Returns the file of row `i`, and the number of the row in this file, as messages count rows.
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
     }

@@ -16,7 +16,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// All data of a data item in memory. The rows of each split are selected from these data.
+/// All data of a data item, in memory. The rows of each split are selected from them.
 #[derive(Clone, Debug)]
 pub struct LoadedData {
     pub(crate) spec: DataSpec,
@@ -33,7 +33,7 @@ pub struct LoadedData {
     /// them by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
-    /// The shared table.
+    /// The columns of the shared table.
     pub(crate) shared: Vec<Array>,
     /// The table of outliers, read from a separate file.
     pub(crate) outliers: Option<Table>,
@@ -44,15 +44,16 @@ pub struct LoadedData {
 }
 
 impl LoadedData {
-    /// Reads all files of a data item and checks everything that does not depend on a split.
+    /// Reads all files of a data item. Makes every check that does not depend on a split.
     pub fn read(spec: &DataSpec) -> Result<LoadedData, Faults> {
         LoadedData::read_within(spec, None)
     }
 
-    /// Reads the files of several data items, each with at most `most` bytes of memory. Returns the data by the name of the item.
+    /// Reads the files of several data items. Each item may use at most `most` bytes of memory.
+    /// Returns the data by the name of the item.
     ///
     /// # Errors
-    /// The diagnostics of all items that cannot be read.
+    /// Returns the diagnostics of all items that cannot be read.
     pub fn read_all(specs: &[DataSpec], most: Option<u64>) -> Result<HashMap<String, LoadedData>, Faults> {
         let (mut sources, mut faults) = (HashMap::new(), Vec::new());
         for spec in specs {
@@ -192,7 +193,8 @@ impl LoadedData {
         self.checksums.get(path).copied()
     }
 
-    /// Returns the sizes of the images, if the program rotates or shuffles them.
+    /// Returns the sizes of the images, or `None` if the program neither rotates nor shuffles
+    /// images.
     pub(crate) fn frame(&self) -> Result<Option<Frame>, Faults> {
         let spec = &self.spec;
         let side = match spec.outliers {
@@ -243,7 +245,7 @@ impl LoadedData {
         }
     }
 
-    /// Fills in the schema.
+    /// Determines the schema of the loaded data, and makes the checks that need it.
     fn described(mut self) -> Result<LoadedData, Faults> {
         let path = self.table.path();
         let parts = split::parts(&self.spec, &self.pool(&path), 0, 0).map_err(|fault| vec![fault])?;
@@ -426,7 +428,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     Ok(Some(outliers))
 }
 
-/// Returns the index of the target in the table. If the target is computed, it is appended to the table first.
+/// Returns the index of the target in the table. A computed target is first appended to the table.
 fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
     let place = match (&spec.target, spec.format.contents()) {
         (None, Contents::Columns) => table.arrays.len() - 1,

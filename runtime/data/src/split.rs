@@ -8,7 +8,7 @@ use bnnc_math::philox;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The row indices of each part of a table.
+/// The row indices of the training, validation and test rows of a split.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parts {
     /// Training rows, in the order of the files.
@@ -21,7 +21,7 @@ pub(crate) struct Parts {
 
 /// The rows of a table before they are split.
 pub(crate) struct Pool<'a> {
-    /// The file named in diagnostics.
+    /// The file that diagnostics name.
     pub(crate) path: &'a Path,
     /// The number of rows of the data files.
     pub(crate) rows: usize,
@@ -40,7 +40,7 @@ struct SplitFile {
     test: Vec<Vec<u64>>,
 }
 
-/// Reads a split file and checks every index against a table of `rows` rows.
+/// Reads a split file. Checks every index against a table of `rows` rows.
 pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result<Vec<Vec<usize>>, Faults> {
     let bytes = crate::read::bytes(path, reading)?;
     let bad = |detail: &str| vec![diagnostics::bad_split_file(path, detail)];
@@ -96,7 +96,7 @@ fn check_list<E>(list: &[u64], base: u64, rows: usize, wrong: &dyn Fn(&str) -> E
     }
 }
 
-/// Computes the parts of one split.
+/// Computes the row indices of the parts of one split.
 pub(crate) fn parts(spec: &DataSpec, pool: &Pool<'_>, split: usize, seed: u64) -> Result<Parts, Diagnostic> {
     let test: Vec<usize> = match &spec.test {
         Test::None => Vec::new(),

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 /// The elements of an array, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrayValues {
-    /// Unsigned bytes (images), which are stored as bytes.
+    /// Unsigned bytes, such as pixels. Each takes one byte of memory.
     Byte(Vec<u8>),
-    /// Integers.
+    /// Integers of 64 bits.
     Int(Vec<i64>),
-    /// Reals, all finite.
+    /// Real numbers, all of which are finite.
     Real(Vec<f64>),
     /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the
     /// order of first appearance.
     Level {
-        /// One code per element.
+        /// The index of the string of each element among the levels.
         codes: Vec<u32>,
-        /// The strings.
+        /// The distinct strings.
         levels: Vec<String>,
     },
 }
@@ -56,7 +56,7 @@ impl ArrayValues {
         known.iter().chain(new).cloned().collect()
     }
 
-    /// Returns element `i` as a real; for a string, its code.
+    /// Returns element `i` as a real. A string is returned as its code.
     pub fn real(&self, i: usize) -> f64 {
         match self {
             ArrayValues::Byte(values) => f64::from(values[i]),
@@ -249,7 +249,7 @@ impl Array {
         self.axes().iter().product()
     }
 
-    /// Returns the elements of some rows.
+    /// Returns the elements of the rows `part`.
     pub fn rows(&self, part: &[usize]) -> ArrayValues {
         let width = self.width();
         let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
@@ -279,10 +279,10 @@ impl Array {
     }
 }
 
-/// The rows of a table that come from one file.
+/// The part of a table that comes from one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shard {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The position in the table of the file's first row.
     pub start: usize,
@@ -293,7 +293,7 @@ pub struct Shard {
     pub jumps: Vec<Jump>,
 }
 
-/// A change of the offset between row numbers and line numbers in a file.
+/// A row of a file from which on row numbers and line numbers have a different offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// The index, within the file, of the first row with this offset.
@@ -312,7 +312,7 @@ impl Shard {
     }
 }
 
-/// Returns the file of a row, and the row's number in this file.
+/// Returns the file of a row of the table, and the number of the row in this file.
 pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path, usize) {
     match shards
         .iter()
@@ -337,7 +337,7 @@ pub struct Table {
     /// The axes of the inputs of one example in the file. Only formats that store the inputs as one
     /// array (`idx`, `npy`) have such axes.
     pub axes: Vec<usize>,
-    /// The names of the columns that were not read, for messages.
+    /// The names of the columns that were not read. Messages need them.
     pub unread: Vec<String>,
 }
 
@@ -381,7 +381,7 @@ impl Table {
             .find(|(_, array)| array.name == name)
     }
 
-    /// Returns the first file, for messages about the whole table.
+    /// Returns the path of the first file. Messages about the whole table name it.
     pub fn path(&self) -> PathBuf {
         self.shards
             .first()
@@ -405,7 +405,7 @@ impl Table {
         place_of(&self.shards, self.first_row, row)
     }
 
-    /// Sets the lines that are not rows, for a table of one file.
+    /// Sets the changes of the offset between rows and lines, for a table of one file.
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;

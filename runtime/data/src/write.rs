@@ -1,4 +1,5 @@
-//! Result files are written under a temporary name in the same folder, and renamed when they are complete.
+//! Writes result files. A file has a temporary name in the same folder while it is written, and is
+//! renamed when it is complete.
 
 mod pending;
 pub mod stan_csv;
@@ -10,7 +11,8 @@ use pending::Pending;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Writes a file atomically: a reader sees the old content or the new content, but never a part of it.
+/// Writes a file atomically. A reader sees either the old content or the new content, but never a
+/// part of the new content.
 pub fn atomically(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -50,11 +52,11 @@ pub fn holds_other_content(path: &Path, beginning: &[u8]) -> bool {
 /// A column of a result table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultColumn {
-    /// Integers: row numbers, classes.
+    /// Integers, such as row numbers and classes.
     Int(Vec<i64>),
-    /// Reals.
+    /// Real numbers.
     Real(Vec<f64>),
-    /// Text: levels.
+    /// Texts, such as levels.
     Text(Vec<String>),
 }
 

@@ -578,7 +578,7 @@ fn a_quote_that_is_never_closed_is_reported() {
 #[test]
 fn rows_are_numbered_by_their_lines() {
     let folder = Folder::new();
-    // Row 2 follows a blank line; row 3 follows a cell of two lines.
+    // The row with x = 2 follows a blank line. The row with x = 3 follows a cell of two lines.
     let text = "x,n,y\n1,a,cat\n\n2,\"b\nc\",dog\n3,d,cow\n\n\n4,e,dog\n";
     let file = folder.file("t.csv", text);
     let mut spec = spec(Format::Csv, &[&folder.file("a.csv", "x,n,y\n1,a,cat\n2,b,dog\n")]);

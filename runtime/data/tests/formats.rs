@@ -156,7 +156,7 @@ fn npy_reads_types_orders_and_versions() {
 
 #[test]
 fn npy_fortran_order_of_three_axes() {
-    // numpy.arange(24).reshape(2, 3, 4).flatten(order="F")
+    // The expected elements are numpy.arange(24).reshape(2, 3, 4).flatten(order="F").
     let fortran = [
         0, 12, 4, 16, 8, 20, 1, 13, 5, 17, 9, 21, 2, 14, 6, 18, 10, 22, 3, 15, 7, 19, 11, 23,
     ];

@@ -1,4 +1,4 @@
-//! No sequence of bytes makes a reader panic or allocate without bound.
+//! A reader does not panic or allocate without bound, whatever bytes the file contains.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

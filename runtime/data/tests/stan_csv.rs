@@ -1,4 +1,4 @@
-//! Stan CSV files have the same content in the same order as CmdStan's.
+//! Stan CSV files have the same content as those of CmdStan, in the same order.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A dimension whose positions have names.
+/// Returns a dimension whose positions have these names as labels.
 fn labelled(name: &str, labels: &[&str]) -> ZarrDim {
     ZarrDim {
         name: Some(name.to_owned()),

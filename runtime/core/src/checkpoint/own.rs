@@ -34,7 +34,7 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     }
 }
 
-/// Checks that a path is not a link.
+/// Fails if a path is a link.
 pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(diagnostics::is_a_link(path)),

@@ -46,7 +46,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns the file of a training in the folder of a checkpoint.
+/// Returns the path of the file that stores the state of a training.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.training"))
 }

@@ -43,7 +43,7 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     }
 }
 
-/// The advice to use a method that does not need the curvature at a maximum.
+/// The advice to use a method that does not depend on the curvature at the maximum.
 pub const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 

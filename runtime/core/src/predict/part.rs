@@ -1,8 +1,8 @@
-//! The kinds of predictive quantities.
+//! The kinds of predictive quantities, such as means and draws.
 
 use bnnc_abi::ports::PortName;
 
-/// The kinds of predictive quantities of an output.
+/// A kind of predictive quantity of an output.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
     LogLikelihood,
@@ -12,7 +12,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Every kind.
+    /// All kinds, in the order of their declaration.
     pub(super) const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
     /// Returns the port of this kind in programs of models with a single output.

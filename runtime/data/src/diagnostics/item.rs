@@ -1,4 +1,4 @@
-//! Diagnostics of a data item: files that do not fit together, columns, expressions, splits, options.
+//! Errors and warnings about a data item: its files, columns, expressions, splits and options.
 
 use super::{At, codes, fault, short, shown, shown_long};
 use bnnc_abi::data::LARGEST_INTEGER;
@@ -7,7 +7,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
 use std::path::{Path, PathBuf};
 
-/// The number of files is not allowed by the format.
+/// An error: the format does not allow this number of files.
 pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::FILE_COUNT,
@@ -17,7 +17,7 @@ pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     .help("name a file of inputs, then a file of targets")
 }
 
-/// Files of inputs and of targets that have different numbers of rows.
+/// An error: the files of inputs and of targets have different numbers of rows.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",
@@ -29,7 +29,7 @@ pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic
         .help("inputs and targets must belong together, row by row")
 }
 
-/// A column of the first file that is missing in another file.
+/// An error: a column of the first file is missing in another file.
 pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     only_one_has_column(there, name, [here, there])
 }
@@ -49,12 +49,12 @@ fn only_one_has_column(there: &Path, name: &str, [with, without]: [&Path; 2]) ->
     fault(&codes::COLUMNS_DIFFER, at, message).help("all files of a data item need the same columns")
 }
 
-/// A column that is missing in the first file.
+/// An error: a column of another file is missing in the first file.
 pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     only_one_has_column(there, name, [there, here])
 }
 
-/// A column whose kind or shape differs between files.
+/// An error: the kind or the shape of a column differs between files.
 pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
     let message = format!(
         "expected {expected} in `{}` as in `{}`, found {actual}",
@@ -65,7 +65,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         .help("all files of a data item need the same columns")
 }
 
-/// An array that all examples share, but that differs between files.
+/// An error: an array that all examples share differs between files.
 pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
         "expected the same `{}` as in `{}`, found another value",
@@ -76,7 +76,7 @@ pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
         .help("values that all examples share must agree between files")
 }
 
-/// An array of new rows with a different number of elements per row than in training.
+/// An error: an array of new rows has a different number of elements per row than in training.
 pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) -> Diagnostic {
     fault(
         &codes::CHANGED,
@@ -89,8 +89,8 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
     .help("the new rows need the same inputs as the training rows")
 }
 
-/// An array of new rows whose axes differ from the axes in training, even if the number of elements
-/// is the same.
+/// An error: the axes of an array of new rows differ from its axes in training. The number of
+/// elements may be the same.
 pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
     let text = |axes: &[usize]| match axes {
         [] => "one number".to_owned(),
@@ -109,14 +109,14 @@ pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usiz
     .help("give each new row an array of the shape that the training rows have")
 }
 
-/// New rows with a different number of inputs than the training rows.
+/// An error: new rows have a different number of inputs than the training rows.
 pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} input columns as in the training data, found {actual}");
     fault(&codes::CHANGED, At::file(path), message)
         .help("the new rows need the same inputs as the training rows")
 }
 
-/// A column that the program names but that no file has.
+/// An error: the program names a column that the files do not have.
 pub fn unknown_column<'a>(
     path: &Path,
     name: &str,
@@ -140,7 +140,7 @@ pub fn unknown_column<'a>(
     named(found, span)
 }
 
-/// New rows that lack the column of an output, although other outputs depend on this output.
+/// An error: new rows lack the column of an output, although other outputs depend on this output.
 pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
     let at = At {
         path,
@@ -162,7 +162,7 @@ fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
     }
 }
 
-/// Text where numbers are needed.
+/// An error: a column has text where the program needs numbers.
 pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
     let found = fault(
         &codes::TEXT_COLUMN,
@@ -175,7 +175,7 @@ pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
     )
 }
 
-/// An array where a column is needed.
+/// An error: the program uses an array where it needs a column.
 pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
     let found = fault(
         &codes::NOT_A_COLUMN,
@@ -188,14 +188,15 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
     )
 }
 
-/// A column expression with an unknown function, or with a wrong number of arguments.
+/// An error: a column expression has an unknown function or a wrong number of arguments.
 pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
     fault(&codes::BAD_FUNCTION, At::file(path), message)
         .help("the functions of columns are log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
         .also(span, "named here")
 }
 
-/// A target expression with `zscore`, which would scale the target by its own mean and standard deviation.
+/// An error: a target expression calls `zscore`, which would scale the target by its own mean and
+/// standard deviation.
 pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
     let message = "a target cannot use `zscore`".to_owned();
     fault(&codes::BAD_FUNCTION, At::file(path), message)
@@ -203,14 +204,14 @@ pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
         .also(span, "named here")
 }
 
-/// A function evaluated outside its domain.
+/// An error: a function is evaluated outside its domain.
 pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
     fault(&codes::DOMAIN, at, format!("`{call}` is not a finite number"))
         .help("change the expression or drop the row")
         .also(span, "computed here")
 }
 
-/// A split file that is not in the expected form.
+/// An error: a split file does not have the expected form.
 pub fn bad_split_file(path: &Path, detail: &str) -> Diagnostic {
     fault(
         &codes::BAD_SPLITS,
@@ -220,7 +221,7 @@ pub fn bad_split_file(path: &Path, detail: &str) -> Diagnostic {
     .help("expected {\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}")
 }
 
-/// A split file made for another table.
+/// An error: a split file was made for another table.
 pub fn split_rows(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::BAD_SPLITS,
@@ -230,13 +231,13 @@ pub fn split_rows(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     .help("use the split file that belongs to the data file")
 }
 
-/// A split that the file does not have.
+/// An error: the split file does not have the requested split.
 pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
     let message = format!("expected a split below {count}, found {wanted}");
     fault(&codes::NO_SUCH_SPLIT, At::file(path), message).help("splits are numbered from 0")
 }
 
-/// A row index that is outside of the table, or that occurs twice.
+/// An error: a row index is outside the table, or occurs twice.
 pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
     fault(
         &codes::BAD_SPLITS,
@@ -246,7 +247,7 @@ pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
     .help("every test row must exist and occur once")
 }
 
-/// A numeric option outside its permitted range.
+/// An error: a numeric option is outside its permitted range.
 pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
@@ -256,7 +257,7 @@ pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Dia
     .help(format!("change `{option}` in the data item"))
 }
 
-/// An image transformation (rotation or shuffling) of inputs that are not images.
+/// An error: the program rotates or shuffles images, but the inputs are not images.
 pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::NO_IMAGES,
@@ -268,7 +269,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// Squares so large that an image contains fewer than two of them.
+/// An error: the squares to shuffle are so large that an image contains fewer than two of them.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
@@ -278,7 +279,7 @@ pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     .help("use smaller squares in the option `shuffled`")
 }
 
-/// A split without any training rows, or without any test rows.
+/// An error: a split does not have training rows, or does not have test rows.
 pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     fault(
         &codes::TOO_FEW_ROWS,
@@ -288,7 +289,7 @@ pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     .help("change `test`, `validation` or `limit` in the data item")
 }
 
-/// A level without a training row.
+/// An error: a level does not occur in the training rows.
 pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnostic {
     let help = match kind {
         "new" => {
@@ -308,13 +309,13 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
     .help(help)
 }
 
-/// A position outside its axis. The position was computed from columns.
+/// An error: a position that was computed from columns is outside its axis.
 pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
 }
 
-/// A position outside its axis. The position was computed from parameters. `at` is the row, if the
-/// position depends on a row.
+/// An error: a position that was computed from parameters is outside its axis. `at` is the row, if
+/// the position depends on a row.
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
     let place = at.unwrap_or(At::file(Path::new("")));
     let diagnostic = Diagnostic {
@@ -332,8 +333,8 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
     }
 }
 
-/// A position outside its axis in one training step. The parameters that the training returns give
-/// positions inside the axis.
+/// An error: in one training step, a position was outside its axis. The parameters that the
+/// training returns give positions inside the axis.
 pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> Diagnostic {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
     let text = format!(
@@ -357,7 +358,7 @@ fn gives(names: &[&str], position: f64, size: usize) -> String {
     format!("{what} gives the position {position}, which is outside an axis of size {size}")
 }
 
-/// A position outside its axis.
+/// An error: a position is outside its axis.
 pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
     let message = format!(
         "`{}` holds {value}, which is outside an axis of size {size}",
@@ -366,7 +367,7 @@ pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, message).help("positions count from 0")
 }
 
-/// A value outside its declared type.
+/// An error: a value is outside its declared type.
 pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagnostic {
     let message = format!(
         "`{}` holds {value}, but the model declares it {expected}",
@@ -376,7 +377,7 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
         .help("correct the row, or declare a type that includes the value")
 }
 
-/// A class target for which the program requests standardisation.
+/// An error: the program requests standardisation of a class target.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     fault(
         &codes::STANDARDISED_CLASS,
@@ -390,7 +391,7 @@ pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     .also(span, "standardised here")
 }
 
-/// An integer too large for an index.
+/// An error: an integer is too large for an index.
 pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
     fault(
         &codes::LARGE_INTEGER,
@@ -403,7 +404,7 @@ pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
     .help("declare the input as `real`, or subtract a constant from the column in the file")
 }
 
-/// A real number where an index or a count is needed.
+/// An error: a number is not an integer, although an index or a count is needed.
 pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
     fault(
         &codes::LARGE_INTEGER,
@@ -413,7 +414,7 @@ pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
     .help("counts, classes and indices are whole numbers")
 }
 
-/// Columns that are constant over the training rows (a warning).
+/// A warning: some columns are constant over the training rows.
 pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     let listed = shown_long(
         &names
@@ -437,7 +438,7 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     warning
 }
 
-/// A data item without files.
+/// An error: a data item does not name any files.
 pub fn no_files(name: &str) -> Diagnostic {
     Diagnostic::data(
         &codes::FILE_COUNT,

@@ -1,4 +1,4 @@
-//! Metrics agree with calculations by hand and with closed forms.
+//! Metrics agree with calculations by hand and with formulas in closed form.
 
 use super::*;
 use bnnc_math::philox;
@@ -44,7 +44,7 @@ fn log_mean_exp_neither_overflows_nor_underflows() {
 
 #[test]
 fn quantiles_are_those_of_numpy() {
-    // numpy.quantile([1, 2, 3, 4], [0, 0.25, 0.5, 1])
+    // The expected values are numpy.quantile([1, 2, 3, 4], [0, 0.25, 0.5, 1]).
     let found = [0.0, 0.25, 0.5, 1.0].map(|p| quantile(&[1.0, 2.0, 3.0, 4.0], p));
     assert_eq!(found, [1.0, 1.75, 2.5, 4.0]);
 }
@@ -60,7 +60,8 @@ fn crps_matches_hand_computation() {
 
 #[test]
 fn crps_of_a_normal_sample_converges_to_the_closed_form() {
-    // Gneiting and Raftery 2007, eq. 21: sigma (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)), z = (y - mu)/sigma.
+    // The closed form is equation 21 of Gneiting and Raftery 2007: sigma (z (2 Phi(z) - 1) + 2
+    // phi(z) - 1/sqrt(pi)), with z = (y - mu)/sigma.
     let (mu, sigma, y) = (1.0, 2.0, 2.5);
     let sample = sorted(normals(40_000, "crps").into_iter().map(|x| mu + sigma * x));
     let z: f64 = (y - mu) / sigma;
@@ -154,7 +155,7 @@ fn the_nll_of_an_underflowed_probability_is_finite() {
 
 #[test]
 fn calibration_bins_hold_their_upper_end() {
-    // 0.6 = 9/15 and 0.61 lie in different bins, so their errors do not cancel.
+    // The confidences 0.6 = 9/15 and 0.61 lie in different bins, so their errors do not cancel.
     let mut scores = ClassScores::new(2);
     scores.add_classes(&[0.6, 0.4, 0.61, 0.39], &[0, 1], None);
     near(get(&scores.finish(), "ece"), (0.4 + 0.61) / 2.0, 1e-15);

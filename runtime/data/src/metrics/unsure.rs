@@ -109,7 +109,7 @@ fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     right
 }
 
-/// Computes minus the sum of `p log p`.
+/// Computes the entropy, which is minus the sum of `p log p`, in nats.
 fn entropy(probabilities: &[f64]) -> f64 {
     let term = |p: &f64| if *p > 0.0 { -p * p.ln() } else { 0.0 * p };
     probabilities.iter().map(term).sum()
@@ -150,7 +150,7 @@ mod tests {
         // The four pairs of an outlier and a row are compared. The outlier at 0.2 wins one
         // comparison and loses one; the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
-        // A tie counts as half a pair.
+        // The outlier at 0.1 and the row at 0.1 are a tie, which counts as half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
         assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).auroc(), Some(0.5));
         assert_eq!(with(&rows, &[]).auroc(), None);

@@ -1,4 +1,5 @@
-//! Comma-separated values: a header line, then rows of decimal numbers or text.
+//! Reads comma-separated values. A file has a header line, followed by rows of decimal numbers or
+//! text.
 
 use super::{Parsed, Reading, bytes};
 use crate::diagnostics::{self, At, Faults};
@@ -37,7 +38,7 @@ const FEW_EMPTY: usize = 3;
 /// column, a mark is an error too, because it would turn the column into text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
-/// Reads a file.
+/// Reads a CSV file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
     let parsed = parsed(path, &text, reading)?;
@@ -45,7 +46,7 @@ pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Pa
     Ok(parsed)
 }
 
-/// Reads the columns of a file.
+/// Reads the columns of a CSV file whose bytes are in memory.
 fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
@@ -241,7 +242,8 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     if faults.is_empty() { Ok(names) } else { Err(faults) }
 }
 
-/// Converts a column that holds only the words `true` and `false` to 1 and 0, as in a JSON file; returns other text unchanged.
+/// Converts a column that holds only the words `true` and `false` to 1 and 0, as in a JSON file.
+/// Other columns are returned unchanged.
 fn truth(values: ArrayValues) -> ArrayValues {
     let ArrayValues::Level { codes, levels } = values else {
         return values;

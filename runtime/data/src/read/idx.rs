@@ -1,4 +1,5 @@
-//! IDX, the format of MNIST: `0 0 type rank`, the sizes of the axes as big-endian 32-bit integers, then the elements.
+//! Reads IDX, the format of MNIST. A file has the bytes `0 0 type rank`, the sizes of the axes as
+//! big-endian 32-bit integers, and the elements.
 
 use crate::diagnostics::{self, At};
 use crate::table::ArrayValues;

@@ -1,4 +1,4 @@
-//! JSON data in Stan's form: one object of scalars and rectangular arrays.
+//! Reads JSON data in Stan's form. A file is one object of scalars and rectangular arrays.
 
 use super::{Parsed, Reading, bytes};
 use crate::diagnostics::{self, At, Faults};
@@ -14,7 +14,7 @@ use std::path::Path;
 /// `serde_json`. The number is doubled, because a list that grows may double its capacity.
 const NODE: usize = 64;
 
-/// Reads a file.
+/// Reads a JSON file.
 pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
     let (arrays, rows) = arrays(path, &text, target, reading)?;

@@ -1,4 +1,4 @@
-//! Readers, one module per format. All of them return arrays by name.
+//! Readers of data files, with one module per format. All readers return arrays with names.
 
 mod csv;
 mod idx;
@@ -23,7 +23,7 @@ pub const INPUTS: &str = "inputs";
 /// The name of the field that holds the target in `idx` and `npy` data.
 pub const TARGET: &str = "target";
 
-/// The contents of a file of columns or named arrays.
+/// The contents of a file that consists of columns or of named arrays.
 struct Parsed {
     /// The number of the file's first row, as messages count rows.
     first_row: usize,
@@ -137,7 +137,7 @@ fn read_group(
     }
 }
 
-/// Builds the table of a file of columns or named arrays.
+/// Builds the table of a file that consists of columns or of named arrays.
 fn table(file: &Path, parsed: Parsed) -> Result<Table, Faults> {
     let mut known = HashSet::new();
     let faults: Faults = parsed
@@ -169,7 +169,7 @@ fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Re
     Ok(pair(inputs, x, Some(y)))
 }
 
-/// Builds a table of inputs and targets that keeps the axes of the inputs.
+/// Builds a table of inputs and targets. The table stores the axes of the inputs.
 fn pair(file: &Path, inputs: (Vec<usize>, ArrayValues), targets: Option<(Vec<usize>, ArrayValues)>) -> Table {
     let axes = inputs.0[1..].to_vec();
     let targets = targets.map(|targets| flattened(TARGET, targets));
@@ -197,7 +197,8 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Array
     Ok((shape, values))
 }
 
-/// Flattens the elements to one vector per example. If there is one target per example, it remains a scalar.
+/// Changes an array to one vector per example. A target that has one value per example remains a
+/// scalar.
 fn flattened(name: &str, (shape, values): (Vec<usize>, ArrayValues)) -> Array {
     let rows = shape[0];
     let inputs_or_rank = name == INPUTS || shape.len() > 1;

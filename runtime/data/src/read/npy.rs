@@ -6,7 +6,7 @@ use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// The entries of the dictionary.
+/// The entries of the dictionary in the header of an NPY file.
 struct Header {
     little_endian: bool,
     kind: u8,
@@ -41,7 +41,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
     Ok((header.shape, values))
 }
 
-/// Returns the dictionary and the bytes after it.
+/// Returns the dictionary, and the bytes that follow it.
 fn split(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
     let rest = bytes
         .strip_prefix(b"\x93NUMPY")
@@ -111,7 +111,7 @@ fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
     diagnostics::unsupported(at, what, "arrays of integers, reals (f4, f8) or truth values")
 }
 
-/// Parses an element type such as `<f8` into (little-endian, kind, bytes).
+/// Parses the name of an element type, such as `<f8`, into (little-endian, kind, bytes).
 fn element_type(name: &str) -> Option<(bool, u8, usize)> {
     let (&order, rest) = name.as_bytes().split_first()?;
     let (&kind, digits) = rest.split_first()?;
@@ -161,7 +161,7 @@ fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<ArrayValues, Di
     })
 }
 
-/// Converts elements from column-major (Fortran) to row-major order.
+/// Converts the order of elements from column-major (Fortran) to row-major.
 fn row_major(shape: &[usize], values: ArrayValues) -> ArrayValues {
     match values {
         ArrayValues::Byte(values) => ArrayValues::Byte(reorder(shape, &values)),

@@ -1,4 +1,4 @@
-//! Reads the bytes of a file, and unpacks gzip.
+//! Reads the bytes of a file. Unpacks gzip files.
 
 use super::Reading;
 use crate::diagnostics;
@@ -43,7 +43,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     Ok(packed)
 }
 
-/// Unpacks a gzip stream of one or more members.
+/// Unpacks a gzip stream, which consists of one or more members.
 pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, Diagnostic> {
     let mut plain = Vec::new();
     let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit.saturating_add(1));

@@ -1,4 +1,4 @@
-//! Apache Parquet: flat columns of numbers, Booleans and text.
+//! Reads Apache Parquet files with flat columns of numbers, Booleans and text.
 
 use super::{Parsed, Reading};
 use crate::diagnostics::{self, At};
@@ -139,7 +139,7 @@ impl Room {
     }
 }
 
-/// Reads a file.
+/// Reads a Parquet file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![diagnostics::unreadable(path, &error)])?;
     // The library panics on some damaged files. The panic is caught, because a damaged file is an
@@ -220,7 +220,7 @@ fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>,
     }
 }
 
-/// Reads the values of one column of all row groups.
+/// Reads the values of one column from all row groups.
 fn values(
     reader: &SerializedFileReader<Bounded>,
     (at, column): (At<'_>, &ColumnDescriptor),
@@ -449,7 +449,7 @@ mod tests {
         Ok(())
     }
 
-    /// Damaged page headers can make the library read the same bytes for ever.
+    /// In a damaged file, page headers can make the library read the same bytes for ever.
     #[test]
     fn a_file_is_read_a_bounded_number_of_times() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-bounded-{}", std::process::id()));

@@ -21,7 +21,7 @@ pub struct Reading {
     texts: RefCell<Vec<String>>,
     /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
-    /// The names of the columns that were left out.
+    /// The names of the columns of files that were not read.
     unread: RefCell<BTreeSet<String>>,
     /// The missing values that were found, or `None` if missing values are errors.
     gaps: Option<RefCell<Gaps>>,
@@ -136,7 +136,7 @@ impl Reading {
     /// Counts bytes of memory that the contents of a file take.
     ///
     /// # Errors
-    /// Fails if more bytes are counted than the limit allows.
+    /// Fails if more bytes have been counted than the limit allows.
     pub(crate) fn take(&self, path: &Path, bytes: usize) -> Result<(), Diagnostic> {
         let used = self.used.get().saturating_add(bytes as u64);
         self.used.set(used);

@@ -1,4 +1,4 @@
-//! Draws as Stan CSV, one file per chain, as CmdStan writes them.
+//! Writes draws as Stan CSV, with one file per chain, as CmdStan does.
 //!
 //! Comments with the settings come first, then the header and the draws. If the sampler adapts, its
 //! step size and inverse metric stand between the draws of the warm-up and the other draws. CmdStan
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct Settings<'a> {
     /// The model's name.
     pub model: &'a str,
-    /// The seed of the run.
+    /// The seed of the run's random numbers.
     pub seed: u64,
     /// The chain, counted from 1.
     pub chain: usize,
@@ -33,7 +33,7 @@ pub struct Settings<'a> {
     pub thin: usize,
     /// True if the draws of the warm-up are written before [`ChainWriter::adapted`] is called.
     pub saves_warmup: bool,
-    /// The transition of the sampler.
+    /// The sampler's transition, which determines the settings that are written.
     pub transition: &'a Transition,
 }
 
@@ -44,7 +44,8 @@ pub struct CsvSite<'a> {
     pub name: &'a str,
     /// The shape of the site.
     pub shape: &'a [usize],
-    /// The names of the elements in row-major order, such as `beta[age]`; empty if the elements have no names.
+    /// The names of the elements in row-major order, such as `beta[age]`. Empty if the elements do
+    /// not have names.
     pub names: &'a [String],
 }
 
@@ -303,7 +304,8 @@ fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// Returns the settings as CmdStan's comments: the text before the number of draws, and the text after it.
+/// Returns the settings as CmdStan writes them in comments. The two texts are those before and
+/// after the number of draws.
 fn settings_text(settings: &Settings<'_>) -> (String, String) {
     let before = format!(
         "# model = {}\n# method = sample\n#   sample\n#     num_samples = ",
@@ -334,7 +336,8 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
     (before, after)
 }
 
-/// Returns the shortest text that reads back as the same number, with C's words for NaN and infinity.
+/// Returns the shortest text that reads back as the same number. NaN and infinity are written with
+/// C's words.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "nan".to_owned()

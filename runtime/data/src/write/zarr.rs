@@ -1,4 +1,5 @@
-//! Draws as a Zarr store that `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` open.
+//! Writes draws as a Zarr store, which `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr`
+//! can open.
 //!
 //! The store is Zarr version 2 with consolidated metadata. A chunk is uncompressed and
 //! little-endian, and holds draws of a single chain. The store therefore grows with the draws,
@@ -35,9 +36,9 @@ use std::path::{Path, PathBuf};
 /// The element type of a variable. Values are always passed as reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZarrType {
-    /// 64-bit reals.
+    /// Real numbers of 64 bits.
     Real,
-    /// 64-bit integers. Reals are truncated, and NaN becomes zero.
+    /// Integers of 64 bits. Reals are truncated, and NaN becomes zero.
     Int,
     /// Booleans. An element is true if its value is neither zero nor NaN.
     Bool,
@@ -78,11 +79,11 @@ impl ZarrDim {
 /// The labels of the positions along a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZarrLabels {
-    /// 0, 1, 2, ...
+    /// The labels are 0, 1, 2, ...
     Count,
-    /// Integers, such as row numbers; one per position.
+    /// The labels are integers, such as row numbers. There is one per position.
     Int(Vec<i64>),
-    /// Names; one per position.
+    /// The labels are names. There is one per position.
     Text(Vec<String>),
 }
 
@@ -169,7 +170,8 @@ impl ZarrStore {
         self.group(name, Some(Samples { chains, draws }))
     }
 
-    /// Adds a group of variables that do not depend on the draw, such as `observed_data`. Its variables are stored as one chain.
+    /// Adds a group of variables that do not depend on the draw, such as `observed_data`. They are
+    /// stored with a single chain.
     ///
     /// # Errors
     /// Fails if the folder cannot be written.

@@ -88,7 +88,7 @@ pub fn example(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// An NPY file of version 1.
+/// Returns the bytes of an NPY file of version 1.
 pub fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let order = if fortran { "True" } else { "False" };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
@@ -103,7 +103,7 @@ pub fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An IDX file of bytes.
+/// Returns the bytes of an IDX file whose elements are bytes.
 pub fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 8, sizes.len() as u8];
     bytes.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));

@@ -1,4 +1,5 @@
-//! Names of variables and dimensions in a group. xarray needs distinct names, and file systems do not allow all characters.
+//! Names of the variables and dimensions in a group. xarray requires distinct names, and file
+//! systems do not allow all characters.
 
 use super::{ZarrDim, ZarrLabels};
 
@@ -29,7 +30,7 @@ impl Names {
         }
     }
 
-    /// Returns the dimensions added so far, in order.
+    /// Returns the dimensions that have been added so far, in this order.
     pub fn dims(&self) -> &[NamedDim] {
         &self.dims
     }
