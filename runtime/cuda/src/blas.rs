@@ -95,7 +95,7 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// Loads the first of these libraries that exists.
+    /// Loads cuBLAS from the first of these libraries that exists.
     ///
     /// # Errors
     /// Fails if none of the libraries exists, or if the first that exists lacks an entry point.

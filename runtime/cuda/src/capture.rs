@@ -5,13 +5,13 @@ use crate::driver::{Graph, GraphExec, Stream};
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
-/// A graph that can be launched.
+/// A captured graph that can be launched.
 pub struct Captured {
     device: Arc<Device>,
     graph: GraphExec,
 }
 
-/// Destroys a graph when it is dropped.
+/// A graph that is destroyed when this value is dropped.
 struct OwnGraph<'a> {
     device: &'a Device,
     graph: Graph,
@@ -64,7 +64,7 @@ impl Captured {
         })
     }
 
-    /// Enqueues the whole graph on a stream.
+    /// Enqueues the graph on a stream, to run as a whole.
     pub fn launch(&self, stream: Stream) -> Result<(), Fault> {
         // SAFETY: the graph is alive, and so is everything that the captured work uses.
         self.device.check("cuGraphLaunch", unsafe {

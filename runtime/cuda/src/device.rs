@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Attributes of devices, as `CUdevice_attribute` numbers them.
+/// The attributes of devices that are queried, with the numbers of `CUdevice_attribute`.
 mod attribute {
     pub const CAPABILITY_MAJOR: i32 = 75;
     pub const CAPABILITY_MINOR: i32 = 76;
@@ -173,7 +173,7 @@ fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, 
 /// A stream of a device. It is destroyed when this value is dropped.
 pub(crate) struct OwnStream {
     device: Arc<Device>,
-    /// The stream.
+    /// The driver's handle of the stream.
     pub stream: Stream,
 }
 
@@ -191,7 +191,7 @@ impl OwnStream {
         })
     }
 
-    /// Enqueues a copy to the device.
+    /// Enqueues a copy from the host to the device.
     ///
     /// # Safety
     /// `to` must have this number of bytes on the device, and `from` must have this number of bytes
@@ -206,7 +206,7 @@ impl OwnStream {
         })
     }
 
-    /// Enqueues a copy from the device.
+    /// Enqueues a copy from the device to the host.
     ///
     /// # Safety
     /// `from` must have this number of bytes on the device, and `to` must have this number of bytes

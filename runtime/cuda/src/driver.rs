@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_POINTS, Stream, Symbols};
 
-/// The status that an entry point returns: 0 for success.
+/// The status that an entry point of the driver returns. Success is 0.
 pub type DriverStatus = i32;
 
-/// The driver's number of a device.
+/// The number by which the driver identifies a device.
 pub type DeviceNumber = i32;
 
 /// The status of a system that has a driver but no device. The first call, `cuInit`, returns this
@@ -50,7 +50,7 @@ impl Driver {
         Driver::load_from(&names)
     }
 
-    /// Loads the first of these libraries that exists.
+    /// Loads the driver from the first of these libraries that exists.
     ///
     /// # Errors
     /// Fails in the same cases as [`Driver::load`].
@@ -64,7 +64,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Converts a status to a result. See Note [Driver errors].
+    /// Converts a status to a `Result`. See Note [Driver errors].
     ///
     /// # Errors
     /// Fails for any status except success.
@@ -120,7 +120,7 @@ impl fmt::Display for NoLibrary {
     }
 }
 
-/// Loads the first of these libraries that exists.
+/// Loads the first of these shared libraries that exists.
 pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
     let mut reasons = Vec::new();
     for path in paths {

@@ -27,7 +27,7 @@ use crate::products::{BatchedProduct, MatrixOperand};
 /// needs eleven launches of about 40 us each. These times are estimates, not measurements.
 const FROM: i64 = 256;
 
-/// The matrices of a call of `cholesky`.
+/// The matrices that a call of `cholesky` factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
     /// The number of matrices.

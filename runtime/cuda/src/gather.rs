@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub const PTX: &str = include_str!("gather.ptx");
 /// The name of the gather kernel.
 pub const ENTRY: &str = "bnnc_gather";
-/// The number of threads per block.
+/// The number of threads per block of the gather kernel.
 const THREADS: usize = 256;
 /// Tables leave at least the fraction `1 / LEFT` of the free memory for other uses.
 const LEFT: usize = 4;
@@ -113,7 +113,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Records the row indices that are on the device.
+    /// Records which row indices are on the device.
     pub fn remember(&mut self, chosen: &[u32]) {
         self.chosen.clear();
         self.chosen.extend_from_slice(chosen);

@@ -37,7 +37,7 @@ pub struct MatrixOperand {
     pub slot: usize,
     /// The offset of the first element in the operand.
     pub offset: i64,
-    /// True if the matrix is read transposed.
+    /// True if the product uses the transposed matrix.
     pub transposed: bool,
     /// The distance between the starts of consecutive columns.
     pub leading: i32,

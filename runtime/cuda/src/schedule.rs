@@ -421,7 +421,7 @@ struct Issue<'a> {
     stream: Stream,
     products: Option<&'a Products>,
     precision: Precision,
-    /// The addresses of the parameters of one launch.
+    /// The addresses of the parameters of one launch. The memory is reused for each launch.
     arguments: Vec<*mut c_void>,
 }
 

@@ -484,7 +484,8 @@ fn every_failure_is_reported_and_leaks_nothing() {
             let called = name.trim_end_matches("_v2").replace("cublasDgemm", "cublasGemm");
             match found {
                 Ok(()) => {
-                    // Errors at the end of a session cannot be reported.
+                    // An error at the end of a session cannot be reported, because `drop` does not
+                    // return a result.
                     let ends = ["cuCtxSetCurrent", "cuStreamSynchronize"];
                     assert!(
                         is_release || ends.contains(name) || can_spare(call),

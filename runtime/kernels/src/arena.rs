@@ -1,4 +1,4 @@
-//! Assigns places in the arena to buffers.
+//! Assigns places in the arena to the buffers of a plan.
 //!
 //! Note [When buffers live]. Each step has a position, its number in the order of execution, with
 //! loops flattened. A scratch buffer is alive from its first use to its last use. If it is used
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// The alignment of every buffer, in bytes.
 pub const ALIGN: usize = 64;
 
-/// The places of all buffers.
+/// The places of all buffers in the arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaLayout {
     /// The offset of each buffer in bytes.
@@ -38,7 +38,7 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Returns whether both buffers are alive at some position.
+    /// Returns whether a position exists at which both buffers are alive.
     pub fn overlaps(&self, other: &Lifetime) -> bool {
         self.first <= other.last && other.first <= self.last
     }
@@ -203,7 +203,7 @@ pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
 /// The positions from the start of a loop to its end.
 struct Span(Lifetime);
 
-/// The uses of a buffer.
+/// The uses of a buffer by the steps of a plan.
 #[derive(Clone)]
 struct Use {
     /// The positions of the steps that use the buffer, in ascending order.
@@ -215,7 +215,7 @@ struct Use {
 struct Trace {
     position: usize,
     uses: Vec<Option<Use>>,
-    /// The loops seen so far. Inner loops come before outer loops.
+    /// The loops that have been walked so far. Inner loops come before the loops that contain them.
     loops: Vec<Span>,
 }
 

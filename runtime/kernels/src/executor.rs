@@ -39,9 +39,9 @@ pub struct Machine {
     resolved: bool,
 }
 
-// SAFETY: the addresses point into memory that the machine owns.
+// SAFETY: the addresses point into memory that the machine itself owns.
 unsafe impl Send for Machine {}
-// SAFETY: a shared reference to a machine only allows reads.
+// SAFETY: a shared reference to a machine can only be used to read.
 unsafe impl Sync for Machine {}
 
 /// The private memory of each worker. It holds the scratch of kernels, and the addresses of buffer
@@ -177,7 +177,7 @@ impl Machine {
     /// these sizes, not for the capacity. The call does not allocate.
     ///
     /// # Errors
-    /// Fails if a size is above the capacity.
+    /// Fails if a size exceeds the capacity.
     pub fn set_sizes(&mut self, sizes: &Sizes) -> Result<(), Fault> {
         if let Some(symbol) = Symbol::ALL
             .into_iter()

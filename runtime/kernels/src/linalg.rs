@@ -1,4 +1,4 @@
-//! Cholesky factors, triangular systems and cumulative sums.
+//! Computes Cholesky factors, solutions of triangular systems, and cumulative sums.
 //!
 //! The parts that take cubic time are computed as matrix products on blocks of `BLOCK` rows. The
 //! other parts are plain loops along rows.
@@ -206,7 +206,7 @@ struct TriangularSystem {
     n: usize,
     /// The number of right-hand sides.
     columns: usize,
-    /// True if the matrix is transposed.
+    /// True if the system is solved for the transposed matrix.
     transposed: bool,
 }
 

@@ -110,7 +110,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Makes the host's bytes of a buffer current.
+    /// Makes the host's bytes of a buffer current. If necessary, copies them from the device.
     ///
     /// # Errors
     /// Fails if the device reports an error.
@@ -136,7 +136,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends the bytes that the host wrote to a buffer.
+    /// Sends those bytes of a buffer that the host wrote after the last transfer.
     unsafe fn send(&mut self, id: BufferId, start: *mut u8) -> Result<(), Fault> {
         let range = self.states[id.index()].unsent.clone();
         if !range.is_empty() {
@@ -275,8 +275,9 @@ fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
-/// Sorts the ranges to be read, and joins neighbours. Call this only if no bytes are unsent: a joined range includes the bytes between two ranges,
-/// and reading these from the device would overwrite what the host wrote there.
+/// Sorts the ranges to be read, and joins neighbouring ranges. Call this only if no bytes are
+/// unsent. A joined range includes the bytes between two ranges, and reading these from the device
+/// would overwrite what the host wrote there.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

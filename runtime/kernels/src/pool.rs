@@ -68,7 +68,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    /// Creates a pool of `threads` threads (at least one), including the caller.
+    /// Creates a pool of `threads` threads, but at least one. The caller of a section counts as one
+    /// of them.
     pub fn new(threads: usize) -> Pool {
         let shared = Arc::new(Shared {
             gate: AtomicU64::new(0),
@@ -109,7 +110,7 @@ impl Pool {
     /// thread is already inside a section of the same pool, it runs all pieces.
     ///
     /// # Panics
-    /// Panics if a piece panics; remaining pieces may then be skipped.
+    /// Panics if a piece panics. Pieces that have not been started may then be skipped.
     pub fn run(&self, count: usize, task: PieceTask<'_>) {
         let (section, worker) = SECTION.get();
         if section == self.address() {

@@ -12,7 +12,8 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A write of at most this many elements is first compared with the current elements: if all are equal, nothing is sent to the device.
+/// A write of at most this number of elements is first compared with the current elements. If all
+/// are equal, nothing is sent to the device.
 const COMPARED: usize = 8;
 
 /// Rows on the host. [`Machine::gather`] fills a port with some of these rows.
@@ -20,7 +21,7 @@ const COMPARED: usize = 8;
 pub struct StampedRows<'a, T> {
     /// A number that identifies the contents of `values`.
     pub stamp: u64,
-    /// All rows, one after another.
+    /// All rows, one after the other.
     pub values: &'a [T],
     /// The number of elements of a row.
     pub width: usize,

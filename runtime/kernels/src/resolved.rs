@@ -10,7 +10,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// The data that is needed to resolve steps.
+/// The data from which steps are resolved.
 pub struct ResolvingContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -24,11 +24,11 @@ pub struct ResolvingContext<'a> {
 
 /// One resolved step.
 pub enum Resolved {
-    /// A kernel.
+    /// A launch of a kernel.
     Launch(ReadyLaunch),
-    /// A library call.
+    /// A call of a library primitive.
     Call(ReadyCall),
-    /// A loop.
+    /// A loop over steps.
     Repeat {
         /// The number of iterations.
         count: i64,
@@ -43,15 +43,15 @@ pub enum Resolved {
 pub struct ReadyLaunch {
     /// The index of the kernel.
     pub kernel: usize,
-    /// One address per buffer slot.
+    /// The address of the buffer in each buffer slot.
     pub buffers: Vec<*mut u8>,
-    /// One number per integer slot.
+    /// The number in each integer slot.
     pub ints: Vec<i64>,
     /// The number of iterations of the outermost axis.
     pub outer: i64,
     /// The number of chunks into which the outermost axis is divided.
     pub chunks: usize,
-    /// The reducing outputs.
+    /// The reducing outputs of the launch.
     pub reduces: Vec<ReadyReduce>,
     /// The number of bytes that the copies of partial reductions take for one chunk.
     pub copy_bytes: usize,

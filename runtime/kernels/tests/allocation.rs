@@ -1,4 +1,4 @@
-//! After its first runs, a machine runs without allocating memory.
+//! A machine does not allocate memory after its first runs.
 #![allow(clippy::unwrap_used)]
 
 mod mock;

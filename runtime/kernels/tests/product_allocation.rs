@@ -1,4 +1,4 @@
-//! Once each thread has computed a matrix product, further products do not allocate memory.
+//! After each thread has computed one matrix product, further products do not allocate memory.
 
 use bnnc_base::dtype::Precision;
 use bnnc_kernels::matmul::matmul;

@@ -94,7 +94,7 @@ fn check(pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) {
     }
 }
 
-/// The memory layout of one operand.
+/// The layout of one operand in memory.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
     Rows,

@@ -1,4 +1,4 @@
-//! The instruction set extensions of this processor.
+//! Finds the instruction set extensions of this processor.
 
 macro_rules! detect {
     ($detect:ident, $name:expr, [$($known:tt),*]) => {

@@ -18,7 +18,7 @@ pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 /// larger image means that the file is damaged.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
-/// The permitted use of a part of memory.
+/// The permitted use of a part of the memory of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// The memory may be executed.

@@ -79,7 +79,7 @@ pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
     Ok(Loaded { functions, memory })
 }
 
-/// One relocation.
+/// One relocation of a section.
 struct Relocation {
     section: object::SectionIndex,
     offset: u64,

@@ -74,7 +74,7 @@ impl Patch {
         })
     }
 
-    /// Returns the number of bytes that the patch changes.
+    /// Returns the number of bytes that the patch writes.
     pub fn width(self) -> usize {
         match self {
             Patch::Nothing => 0,

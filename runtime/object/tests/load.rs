@@ -1,4 +1,5 @@
-//! Objects from Cranelift and from a C compiler are loaded and called. Damaged objects are rejected.
+//! Objects from Cranelift and from a C compiler are loaded, and their functions are called. Damaged
+//! objects are rejected.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::code::{KernelArgs, KernelCode, Object, ObjectKernel};

@@ -1,6 +1,7 @@
 //! The runtime of built executables. It provides `bnnc run` without the compiler.
 //!
-//! `bnnc build` links this library with the objects of a program, or appends the program to the binary `bnnc-runner`.
+//! `bnnc build` either links this library with the objects of a program, or appends the program to
+//! the executable `bnnc-runner`.
 
 mod arguments;
 mod carried;

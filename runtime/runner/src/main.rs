@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-/// The text by which `bnnc build` recognises this executable.
+/// A text in this executable. `bnnc build` recognises the executable by this text.
 #[used]
 static MARK: &str = concat!("\0bnnc-runner ", env!("CARGO_PKG_VERSION"), "\0");
 

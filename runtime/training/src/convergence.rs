@@ -53,7 +53,7 @@ const NOISY: f64 = 0.5;
 
 /// The number of blocks of losses to which a line is fitted, if there are enough losses.
 const BLOCKS: usize = 20;
-/// With fewer blocks of losses than this, no line is fitted.
+/// The minimum number of blocks of losses. With fewer blocks, no line is fitted.
 const FEWEST: usize = 5;
 
 /// The line is fitted to the losses of the last part of the training, which has this fraction of
@@ -74,7 +74,7 @@ pub enum Unfinished {
     Noisy(f64),
 }
 
-/// The size of a training.
+/// The numbers on which the test of convergence depends.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSize {
     /// The number of weights of the model.
@@ -216,7 +216,7 @@ fn median(values: &mut [f64]) -> f64 {
 /// functions of the block.
 struct Line {
     slope: f64,
-    /// The standard error of the slope.
+    /// The standard error of the slope of the line.
     error: f64,
     /// The sum of squared residuals of the fit, and the sum for a fit without the time.
     residual: f64,

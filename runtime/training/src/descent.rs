@@ -1,4 +1,4 @@
-//! Descents by L-BFGS (Liu and Nocedal 1989). Short descents test whether a point is a minimum.
+//! Descents by L-BFGS (Liu and Nocedal 1989). A short descent tests whether a point is a minimum.
 //!
 //! A step goes along the negative gradient, scaled by the curvature along the previous steps. If
 //! necessary, the step is shortened until the value falls in proportion to the length of the step
@@ -60,7 +60,7 @@ pub struct End {
 /// the gradient at the start is not finite. A step does not allocate memory.
 ///
 /// # Errors
-/// Returns the errors of the function.
+/// Fails with any error that the function returns.
 pub fn descend(
     function: &mut ObjectiveFn<'_>,
     start: &[f64],
@@ -234,7 +234,7 @@ impl Pairs {
     }
 }
 
-/// Returns the scalar product.
+/// Returns the scalar product of two vectors.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -34,9 +34,9 @@ const LOSSES: usize = 1 + STEPS_AWAY;
 /// A parameter whose maximum is at an end of its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtEnd {
-    /// The name of the parameter or of its element: `slope`, or `slope[age]`.
+    /// The name of the parameter or of its element, such as `slope` or `slope[age]`.
     pub name: String,
-    /// The end of the range.
+    /// The value at the end of the range.
     pub end: f64,
 }
 

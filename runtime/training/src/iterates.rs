@@ -24,9 +24,10 @@ use taken::{Iterated, Taken};
 pub struct Collected {
     /// The last training. For an ensemble, the average of the trainings of its members.
     pub fitted: TrainingResult,
-    /// The states for predictions. States that the training changes have the shape `[draws, ..]`; the others have a single value.
+    /// The states that predictions use. A state that the training changes has the shape `[draws,
+    /// ..]`. Every other state has a single value.
     pub values: Arc<StateValues>,
-    /// The number of draws in `values`.
+    /// The number of draws of each state in `values`.
     pub draws: usize,
     /// The states from which a later inference block starts: the mean of the iterates, or the first
     /// member.
@@ -60,7 +61,7 @@ pub struct Collected {
 pub struct TrainingSummary {
     /// The seed of the start and of the shuffles. `map` with this seed finds the same point.
     pub seed: u64,
-    /// The loss of the last epoch.
+    /// The mean loss of the last epoch.
     pub loss: f64,
     /// The number of epochs that were run.
     pub epochs: usize,
@@ -193,7 +194,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     })
 }
 
-/// Collects the iterates of a training.
+/// Collects the iterates of a training while it runs.
 struct Collector<'a> {
     swag: &'a Swag,
     /// The number of epochs of the training.

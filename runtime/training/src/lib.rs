@@ -94,7 +94,7 @@ pub struct Task<'a> {
     pub restart: usize,
 }
 
-/// Observes a training after each epoch.
+/// An observer that is called after each epoch of a training.
 pub trait Watch {
     /// Called after each epoch with the machine, which contains the parameters. Epochs are counted
     /// from 1. The method may write inputs of the next step.

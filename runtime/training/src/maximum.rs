@@ -96,7 +96,7 @@ const APART: f64 = 1e-4;
 /// range, and does not settle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
-    /// The name of the parameter: `tau`, or `lambda[age]`.
+    /// The name of the parameter or of its element, such as `tau` or `lambda[age]`.
     pub name: String,
     /// The value of the parameter at the end of the training.
     pub from: f64,
@@ -132,7 +132,7 @@ pub struct Descent {
     /// ends below it.
     #[serde(default)]
     pub saddle: Option<f64>,
-    /// The parameters without a maximum.
+    /// The parameters that do not have a maximum.
     pub runaways: Vec<Runaway>,
     /// The parameters whose maximum is at an end of their range.
     pub at_ends: Vec<AtEnd>,
@@ -521,7 +521,7 @@ fn narrows(surface: &mut Surface, point: &[f64], (at, step): (usize, f64)) -> Re
     Ok(false)
 }
 
-/// Returns a machine that holds the parameters on their declared scale.
+/// Returns a machine that has computed the parameters on their declared scale.
 pub(super) fn declared(
     infer: &InferenceBlock,
     values: &StateValues,

@@ -44,7 +44,7 @@ use std::thread;
 /// The limit is a constant, because the predicted memory must not depend on the number of threads.
 pub const AT_ONCE: usize = 8;
 
-/// One of several trainings.
+/// The seed and the final loss of one of several trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
     /// The seed of the start and of the shuffles.
@@ -77,7 +77,7 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
 /// A function that runs one training of a task. It may also return another result.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
-/// A function like [`One`] that any thread may call.
+/// A function like [`One`] that may be called on any thread.
 pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + Sync + 'a;
 
 /// Returns the largest number of trainings that [`best`] runs at the same time.

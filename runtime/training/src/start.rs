@@ -50,7 +50,7 @@ pub struct Starts<'a> {
 }
 
 impl<'a> Starts<'a> {
-    /// Looks up the start that the options of the inference block name.
+    /// Reads the start that the options of the inference block name.
     ///
     /// # Errors
     /// Fails if a file cannot be read, if its contents do not fit the model, or if the earlier

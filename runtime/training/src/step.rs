@@ -1,4 +1,4 @@
-//! One training step on chosen rows, and the weight of the KL divergence in the step.
+//! One training step on chosen rows. Also computes the weight of the KL divergence in the step.
 
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_abi::ports::PortName;
@@ -36,7 +36,7 @@ pub struct Stepper<'a> {
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
-    /// The number of steps taken.
+    /// The number of steps that have been taken.
     pub count: u64,
     /// A number that is added to the index of a step. The sum selects the random numbers of the
     /// step, so trainings with different numbers have different noise.
@@ -66,7 +66,8 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
 /// The scalar inputs of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// The number of all training rows. The likelihood of the rows in a step is scaled up to this number.
+    /// The number of all training rows. The likelihood of the rows in a step is scaled up to this
+    /// number.
     pub rows: usize,
     /// The learning rate.
     pub rate: f64,
@@ -115,7 +116,7 @@ impl<'a> Stepper<'a> {
         Feed::of_plan((self.infer, plan), rows, dataset, true)
     }
 
-    /// Takes a step on the rows `batch` of `feed`. Returns the loss.
+    /// Takes one step on those rows of `feed` whose indices are in `batch`. Returns the loss.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.

@@ -1,4 +1,4 @@
-//! One training: its steps, epochs, validation and checkpoints.
+//! One training, with its steps, epochs, validation and checkpoints.
 
 use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
@@ -52,17 +52,17 @@ impl Sum {
 /// The progress of a training. It does not include the states in the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
-    /// The number of complete epochs.
+    /// The number of epochs that are complete.
     epoch: usize,
     /// The number of steps that have been taken in the current epoch.
     batch: usize,
-    /// The order of the rows in the current epoch.
+    /// The order in which the current epoch visits the rows.
     order: Vec<u32>,
     /// The sum of losses over the current epoch. `of_piece` is the sum over the current part of the
     /// epoch.
     of_epoch: Sum,
     of_piece: Sum,
-    /// The loss of the last complete epoch.
+    /// The mean loss of the last complete epoch.
     loss: f64,
     history: History,
     /// The windows that select the best parameters, or `None` if the parameters are selected in

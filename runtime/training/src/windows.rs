@@ -17,7 +17,7 @@ const WINDOWS: usize = 20;
 /// error.
 const LEAST: usize = 3;
 
-/// A mean of losses with its standard error.
+/// A mean of losses, and its standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossEstimate {
     /// The mean.
@@ -58,7 +58,7 @@ pub struct LossWindows {
     mean: f64,
     squares: f64,
     count: usize,
-    /// The estimate of the last closed window.
+    /// The estimate for the last window that is complete.
     last: LossEstimate,
     best: Option<Best>,
     /// The parameters at the end of the best window. Their memory is allocated at the start of the
@@ -69,7 +69,7 @@ pub struct LossWindows {
 /// The window with the lowest loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
-    /// The loss of the window.
+    /// The mean loss of the window, with its standard error.
     pub estimate: LossEstimate,
     /// The epoch in which the best window ended, counted from 1.
     pub epoch: usize,
@@ -80,7 +80,7 @@ pub struct Best {
 pub struct Worsened {
     /// The best window, whose parameters were kept.
     pub best: Best,
-    /// The last window.
+    /// The last window of the training.
     pub last: LossEstimate,
 }
 

@@ -19,7 +19,7 @@ macro_rules! handles {
         unsafe impl Sync for $name {}
 
         impl $name {
-            /// The null handle.
+            /// The null value of the handle.
             pub(crate) const NONE: $name = $name(std::ptr::null_mut());
         }
     )*};

@@ -19,9 +19,9 @@ use bnnc_math::scalar::Scalar;
 pub enum Level {
     /// Instructions that every processor has.
     Portable,
-    /// x86-64 with AVX2 and FMA.
+    /// The instructions of x86-64 with AVX2 and FMA.
     Avx2,
-    /// x86-64 with AVX-512 (F, VL, DQ, BW).
+    /// The instructions of x86-64 with AVX-512 (F, VL, DQ, BW).
     Avx512,
 }
 

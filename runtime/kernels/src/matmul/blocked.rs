@@ -31,7 +31,7 @@ pub enum ProductForm {
     Dots,
 }
 
-/// The addresses of the operands of a piece.
+/// The addresses of the operands of a piece of a product.
 pub struct Addresses<T> {
     /// The left operand.
     pub a: *const T,
@@ -135,7 +135,7 @@ fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).map(move |at| (cut(at), cut(at + 1) - cut(at)))
 }
 
-/// The operands and settings of one call.
+/// The operands and settings of one piece of a product.
 struct Piece<'a, T: 'static> {
     kernels: &'a Kernels<T>,
     extents: &'a Extents,

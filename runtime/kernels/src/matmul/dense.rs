@@ -16,14 +16,14 @@ const ENOUGH: usize = 16;
 /// The part of a result that is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputedPart {
-    /// All elements.
+    /// All elements of the result.
     All,
     /// The elements on and above the diagonal. Elements below the diagonal are computed only if
     /// they lie in the same tiles.
     Upper,
 }
 
-/// A product of dense matrices.
+/// A product of two dense matrices.
 pub struct Product<'a, T> {
     /// The sizes and strides. Strides must not be negative.
     pub extents: Extents,
@@ -33,7 +33,7 @@ pub struct Product<'a, T> {
     pub b: &'a [T],
     /// The way in which the product changes the old contents of the result.
     pub update: Update,
-    /// The part of the result that is computed.
+    /// The elements of the result that are computed.
     pub part: ComputedPart,
 }
 
@@ -96,7 +96,7 @@ impl<T: MatmulElement> Product<'_, T> {
         });
     }
 
-    /// Returns the first row and column of each tile.
+    /// Returns the indices of the first row and the first column of each tile.
     fn tiles(&self, side: usize) -> Vec<(usize, usize)> {
         let Extents { m, n, .. } = self.extents;
         let first = |top: usize| match self.part {
@@ -159,7 +159,8 @@ mod tests {
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()
     }
 
-    /// Returns the strides of a row-major or column-major matrix with gaps.
+    /// Returns the strides of a row-major matrix, or of a column-major matrix if `by_columns` is
+    /// true. `gap` elements lie between consecutive rows or columns.
     fn strides([rows, columns]: [usize; 2], by_columns: bool, gap: usize) -> [isize; 2] {
         match by_columns {
             false => [(columns + gap) as isize, 1],

@@ -1,4 +1,4 @@
-//! Batched strided matrix products.
+//! Computes batches of matrix products whose operands have arbitrary strides.
 //!
 //! Note [Pieces of a product]. A product is divided along the batch axes if it has enough items,
 //! and otherwise along the longer side of the result. This division depends only on the sizes of
@@ -113,7 +113,7 @@ impl Batch<'_> {
         self.looped().map(|axis| axis[0] as usize).product()
     }
 
-    /// Returns the offsets of an item in the three operands.
+    /// Returns the offset of a batch item in each of the three operands.
     fn offsets(&self, item: usize) -> [isize; 3] {
         let mut rest = item as i64;
         self.looped().rev().fold([0; 3], |mut sum, [size, strides @ ..]| {
@@ -295,7 +295,7 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
     });
 }
 
-/// Computes `c = c - a b` on this thread.
+/// Computes `c = c - a b` on the calling thread.
 ///
 /// # Safety
 /// The operands must hold all elements that the extents address. `c` must not overlap `a` or `b`.

@@ -17,7 +17,7 @@ use super::vector::{LaneArray, Vector};
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
-/// How a kernel combines its sum with the old contents of the result.
+/// The way in which a kernel combines its result with the old contents of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The product replaces the old contents.
@@ -29,7 +29,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// Updates one element.
+    /// Updates one element of the result.
     ///
     /// # Safety
     /// `to` must be valid for reads and writes.

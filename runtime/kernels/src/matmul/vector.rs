@@ -222,7 +222,7 @@ macro_rules! x86_vector {
 
 #[cfg(target_arch = "x86_64")]
 mod on_x86 {
-    //! The vectors of x86-64.
+    //! The vector types of x86-64.
 
     use super::Vector;
     use std::arch::x86_64 as x86;

@@ -52,7 +52,7 @@ pub(super) static AGREEING_MEMBERS: Code = Code {
               Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
 };
 
-/// There are too few iterates for a posterior.
+/// An error: a training has too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` stopped after {found} iterates, but needs {least}");
     error(&TOO_FEW_ITERATES, FaultyInput::Program, text)
@@ -67,7 +67,7 @@ pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     warning(&ITERATES_ASTRAY, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
 }
 
-/// A warning: the iterates of `swag` do not scatter, because each batch contains all rows.
+/// A warning: each batch contains all rows, so the iterates of `swag` do not scatter.
 pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     let text = format!(
         "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so the iterates do not scatter"
@@ -94,7 +94,7 @@ pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
         .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior")
 }
 
-/// A warning: the learning rate decreases by this factor while iterates are collected.
+/// A warning: the learning rate decreases by the factor `fall` while iterates are collected.
 pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
     let how = match fall < 1e6 {
         true => format!("by a factor of {}", rounded(fall, 4)),

@@ -70,7 +70,7 @@ fn per_row(loss: f64, rows: usize) -> f64 {
     loss / rows.max(1) as f64
 }
 
-/// Formats a number with three digits.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     rounded(value, 3)
 }
@@ -78,7 +78,7 @@ fn short(value: f64) -> String {
 /// The maximum number of parameters that one warning names.
 const LISTED: usize = 3;
 
-/// The training that a warning is about, and options that would improve it.
+/// The training that a warning is about, with options that would improve it.
 #[derive(Clone, Copy)]
 pub struct WarnedTraining<'a> {
     /// The name of the inference block.
@@ -94,14 +94,14 @@ pub struct WarnedTraining<'a> {
 }
 
 impl WarnedTraining<'_> {
-    /// Returns the advice to standardise the data, if they are not standardised yet.
+    /// Returns the advice to standardise the data, or `None` if they are standardised already.
     fn standardise(&self) -> Option<String> {
         (!self.raw.is_empty())
             .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
     }
 }
 
-/// A warning: the loss of a training still falls.
+/// A warning: the loss of a training was still falling at its end.
 pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -229,7 +229,7 @@ pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
         .help("or write the model without the symmetry")
 }
 
-/// A warning: the noise of a training's loss hides whether the loss falls.
+/// A warning: the loss of a training has so much noise that a fall would not be visible.
 pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
     let WarnedTraining { infer, longer, .. } = trained;
     let text = format!(

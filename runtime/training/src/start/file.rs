@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 /// The maximum number of errors that are listed. Further errors are only counted.
 const LINES: usize = 12;
 
-/// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
+/// Returns the states that a file contains. The bijector of a site's support transforms its value
+/// to the unconstrained scale.
 ///
 /// # Errors
 /// Fails if the file cannot be read, if a value lies outside its support, or if a tensor is
@@ -53,7 +54,7 @@ struct Reading<'a> {
     file: &'a StartFile,
     tensors: &'a SafeTensors<'a>,
     values: StateValues,
-    /// The errors found, one line each.
+    /// The errors that were found. Each is one line.
     faults: Vec<String>,
 }
 
@@ -109,7 +110,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads sites by name, on the declared scale.
+    /// Reads all sites by their names. Their values are on the declared scale.
     fn sites(&mut self) {
         let file = self.file;
         for site in &file.sites {
