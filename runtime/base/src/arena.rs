@@ -12,8 +12,8 @@ pub trait Id: Copy {
     fn index(self) -> usize;
 }
 
-/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). It is displayed as a
-/// prefix and the number, such as `%3`.
+/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). The declared type is
+/// displayed as a prefix and the number, such as `%3`.
 #[macro_export]
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident, $prefix:literal) => {

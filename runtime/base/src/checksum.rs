@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes of bytes. It
-/// does not protect against deliberate changes.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes of bytes. The
+/// hash does not protect against deliberate changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 

@@ -4,7 +4,7 @@
 use crate::source::Span;
 use std::path::PathBuf;
 
-/// A kind of problem. It has a stable identifier and a long explanation, which `bnnc explain E0201`
+/// A kind of problem, with a stable identifier and a long explanation, which `bnnc explain E0201`
 /// prints.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
@@ -14,8 +14,8 @@ pub struct Code {
     pub id: &'static str,
     /// The title of the problem, in a few words.
     pub title: &'static str,
-    /// The explanation in Markdown. It describes the meaning, and shows a wrong example and a right
-    /// example.
+    /// The explanation in Markdown. The text describes the meaning, and shows a wrong example and a
+    /// right example.
     pub explain: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub enum Severity {
     Error,
 }
 
-/// The part of the input that is wrong. It determines the exit status.
+/// The part of the input that is wrong, which determines the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultyInput {
     /// The program is wrong. The exit status is 1.
@@ -75,14 +75,14 @@ pub struct Diagnostic {
     pub code: &'static Code,
     /// The severity of the message.
     pub severity: Severity,
-    /// The part of the input that is wrong. It determines the exit status.
+    /// The part of the input that is wrong, which determines the exit status.
     pub fault: FaultyInput,
     /// The mistake, as one sentence without a full stop. The expected value comes before the actual
     /// value.
     pub message: String,
     /// The main place to which the message refers.
     pub at: Place,
-    /// The text that is shown at the main place. It may be empty.
+    /// The text that is shown at the main place, or an empty text.
     pub label: String,
     /// Further places, each with its text.
     pub labels: Vec<Label>,
@@ -202,9 +202,9 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. This is the case if
-    /// `wrong` is the word of another tool for this name, or if it is spelt similarly. Otherwise,
-    /// adds the advice about `wrong`, if the table of other tools' words contains such advice.
+    /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. A name replaces
+    /// `wrong` if `wrong` is another tool's word for it, or is spelt similarly. Otherwise, adds the
+    /// advice about `wrong`, if the table of other tools' words contains such advice.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -230,8 +230,9 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the advice `did you mean ..?` for the most similar of `names`. It is for names that the
-    /// user chose, such as names of columns; the words of other tools do not apply to such names.
+    /// Adds the advice `did you mean ..?` for the most similar of `names`. The names are those that
+    /// the user chose, such as names of columns. The words of other tools do not apply to such
+    /// names.
     pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match crate::nearest::nearest(wrong, names) {
             Some(name) => self.help(format!("did you mean `{name}`?")),

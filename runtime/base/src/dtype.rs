@@ -10,7 +10,7 @@ pub enum DType {
     Real,
     /// An integer. Compiled programs store it as `i32`.
     Int,
-    /// A Boolean, which exists only inside kernels. It is stored as a real number, 0 or 1.
+    /// A Boolean, which exists only inside kernels and is stored as a real number, 0 or 1.
     Bool,
 }
 

@@ -11,7 +11,7 @@ pub enum Fault {
     Bug(String),
     /// The program is valid, but exceeds a limit of bnnc or of the machine. The exit status is 1.
     Limit(ReachedLimit),
-    /// A diagnostic with a code. It is reported like any other diagnostic.
+    /// A diagnostic with a code, which is reported like any other diagnostic.
     Told(Box<Diagnostic>),
 }
 

@@ -3,9 +3,9 @@
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::source::{SourceMap, Span};
 
-/// Replaces characters that would change how a terminal shows a text. These are control characters
-/// except newline and tab, which could move the cursor or change colours, and characters that
-/// change the direction of text. Each becomes one U+FFFD.
+/// Replaces characters that would change how a terminal shows a text. Control characters, except
+/// newline and tab, could move the cursor or change colours. Other characters change the direction
+/// of text. Each of these characters becomes one U+FFFD.
 pub fn visible(text: &str) -> String {
     let is_hidden = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

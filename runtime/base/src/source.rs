@@ -44,7 +44,7 @@ impl Span {
 pub struct Source {
     /// The number by which spans refer to this text.
     pub id: SourceId,
-    /// The name that messages show. It is usually a path.
+    /// The name that messages show, which is usually a path.
     pub name: Arc<str>,
     /// The whole text of the source.
     pub text: Arc<str>,

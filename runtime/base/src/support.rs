@@ -19,8 +19,8 @@ pub enum Support {
     Integers(usize),
 }
 
-/// The maximum distance of the sum of a simplex from one. It allows for the rounding error of a few
-/// thousand elements in single precision.
+/// The maximum distance of the sum of a simplex from one. This distance allows for the rounding
+/// error of a few thousand elements in single precision.
 const SUM: f64 = 1e-4;
 
 impl Support {

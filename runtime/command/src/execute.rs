@@ -1,5 +1,4 @@
-//! Executes a run. It begins with a manifest, and writes the results to the terminal and to a
-//! folder.
+//! Executes a run: begins with a manifest, and writes the results to the terminal and to a folder.
 
 use crate::arguments::Running;
 use crate::memory;
@@ -35,7 +34,7 @@ pub struct Job<'a> {
     pub origin: &'a Origin,
     /// The words of a command that repeats this run. Messages show this command.
     pub command: Vec<String>,
-    /// The warnings that were shown before the run. They become part of the results.
+    /// The warnings that were shown before the run, which become part of the results.
     pub warnings: Vec<Diagnostic>,
     /// The texts to which the places of diagnostics refer. Empty if the program was compiled
     /// elsewhere.

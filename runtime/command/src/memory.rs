@@ -50,8 +50,8 @@ fn of_machine(text: &str) -> Option<u64> {
 ///
 /// A line of `text` has the form `id:controllers:path`. In version 2, the text has a single line
 /// without controllers. In version 1, one of the lines is for memory. In a container, the path may
-/// be the path of the group on the host, which does not exist in the container. In this case, the
-/// limit of `root` is used.
+/// be the path of the group on the host. If the path does not exist in the container, the limit of
+/// `root` is used.
 fn of_groups(text: &str, root: &Path) -> Option<u64> {
     let limit = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -1,5 +1,5 @@
-//! The folder `checkpoint` of a run. It contains the data from which an interrupted run continues
-//! with bit-identical results.
+//! The folder `checkpoint` of a run. The folder contains the data from which an interrupted run
+//! continues with bit-identical results.
 //!
 //! | file | holds |
 //! |---|---|
@@ -59,8 +59,8 @@ struct Folder {
     path: PathBuf,
     /// The checksum of the fingerprint of the run.
     run: Checksum,
-    /// The lock file. It is locked until the last clone of the checkpoint is dropped or the process
-    /// ends.
+    /// The lock file, which is locked until the last clone of the checkpoint is dropped or the
+    /// process ends.
     _lock: File,
 }
 
@@ -428,7 +428,7 @@ fn latest(
         }
         if candidate != path {
             // The state comes from `.chain.old`. The next commit would replace `.chain.old` by the
-            // file at `path`. That file may be damaged, so it is removed.
+            // file at `path`. The file at `path` may be damaged, so it is removed.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));

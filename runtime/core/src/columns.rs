@@ -68,7 +68,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the predictions for the next rows. They must be in original units.
+    /// Adds the predictions for the next rows, which must be in original units.
     pub fn add(&mut self, predictive: &Predictive) {
         for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
             columns.add(said);
@@ -218,8 +218,8 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // The standard deviation computed from its two parts is exact. It replaces the standard
-            // deviation of the draws, which are only finitely many quantiles.
+            // The standard deviation computed from its two parts is exact. The exact value replaces
+            // the standard deviation of the draws, which are only finitely many quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

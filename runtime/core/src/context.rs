@@ -24,8 +24,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// Returns a context with these threads and this seed. It does not show progress, does not
-    /// write a checkpoint, and is not interrupted.
+    /// Returns a context with these threads and this seed. The context does not show progress, does
+    /// not write a checkpoint, and is not interrupted.
     pub fn new(pool: Arc<Pool>, seed: u64) -> Context {
         Context {
             pool,

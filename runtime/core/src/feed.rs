@@ -1,4 +1,4 @@
-//! Rows that are prepared in the precision of a run. They are copied batch by batch into the input
+//! Rows that are prepared in the precision of a run, and copied batch by batch into the input
 //! buffers of a machine.
 
 mod values;
@@ -161,8 +161,8 @@ impl Feed {
         })
     }
 
-    /// Returns a feed for the outputs of a program. Its ports do not have elements yet, but have
-    /// the capacity for `rows` rows.
+    /// Returns a feed for the outputs of a program. The ports of the feed do not have elements yet,
+    /// but have the capacity for `rows` rows.
     pub fn of_columns(columns: &[PreparedColumn], rows: usize, precision: Precision) -> Feed {
         let port = |column: &PreparedColumn| {
             let room = column.width * if column.of_row { rows } else { 1 };

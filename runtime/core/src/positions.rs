@@ -152,9 +152,9 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Returns the place in the data that determines a position. This is the row of an example, or
-    /// the row of an element of a whole column. If the row is not known, it is the whole file.
-    /// Returns `None` if the position does not depend on data.
+    /// Returns the place in the data that determines a position. The place is the row of an
+    /// example, or the row of an element of a whole column. If the row is not known, the place is
+    /// the whole file. Returns `None` if the position does not depend on data.
     fn of(&self, check: &PositionCheck, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer

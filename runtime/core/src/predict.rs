@@ -35,7 +35,7 @@ const BYTES: u64 = 16 << 20;
 /// a few tenths of a second. A user who interrupts the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
 
-/// One output of the prediction program. Its shape is `[draws, rows, ..]`.
+/// One output of the prediction program, of the shape `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct PredictionOutput {
     /// The name of the output's port in the program.
@@ -69,12 +69,12 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
         .collect()
 }
 
-/// The predictions of a block of rows. They are on the model's scale until [`Predictive::undo`]
-/// converts them to original units. Arrays have the shape `[draws, rows]` or `[draws, rows,
-/// elements]`.
+/// The predictions of a block of rows. The predictions are on the model's scale until
+/// [`Predictive::undo`] converts them to original units. Arrays have the shape `[draws, rows]` or
+/// `[draws, rows, elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// The predictions of each output, if the model has several outputs. In this case, `self`
+    /// The predictions of each output, if the model has several outputs. The value `self` then
     /// contains only the joint log likelihood of all outputs.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
@@ -328,8 +328,8 @@ impl Predictor {
     /// Sets the values of the parameters.
     ///
     /// # Errors
-    /// Fails if a value has the wrong size. This can happen if the values come from the folder of
-    /// another run.
+    /// Fails if a value has the wrong size. A wrong size can occur if the values come from the
+    /// folder of another run.
     pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self

@@ -1,4 +1,4 @@
-//! The progress line of an inference run on a terminal. It is refreshed at most ten times per
+//! The progress line of an inference run on a terminal. The line is refreshed at most ten times per
 //! second. Without a terminal, nothing is shown.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

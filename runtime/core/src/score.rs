@@ -1,4 +1,5 @@
-//! Metrics of an inference block on rows whose targets are known. They are updated block by block.
+//! Metrics of an inference block on rows whose targets are known. The metrics are updated block by
+//! block.
 
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
@@ -8,7 +9,7 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The scores of predictions. They are updated with every block of rows.
+/// The scores of predictions, which are updated with every block of rows.
 pub struct Scorer<'a> {
     infer: &'a InferenceBlock,
     /// If the model has several outputs: the scores of their joint log likelihood, and the number
@@ -189,8 +190,8 @@ impl Scores {
     }
 }
 
-/// Returns the observed values in original units. They are a column, or a whole array if all rows
-/// are one example.
+/// Returns the observed values in original units: a column, or a whole array if all rows are one
+/// example.
 ///
 /// # Errors
 /// Fails if a column does not fit the program.

@@ -164,7 +164,7 @@ impl ChainStore {
         store.truncate(records)?;
         match in_memory {
             true => store.memory = Some(store.records(0..records)?),
-            // The records are not kept. They are read only to verify their checksums.
+            // The records are read only to verify their checksums. They are not kept in memory.
             false => store.blocks(0..records, |_| {})?,
         }
         Ok(store)
@@ -240,7 +240,7 @@ impl ChainStore {
     /// process, but not a power failure.
     ///
     /// # Errors
-    /// Fails if a file cannot be written. In this case, the store is unchanged.
+    /// Fails if a file cannot be written. After such a failure, the store is unchanged.
     pub fn flush(&mut self) -> Result<(), Diagnostic> {
         let (layout, len) = (self.layout, self.len);
         match &mut self.file {

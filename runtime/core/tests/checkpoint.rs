@@ -36,7 +36,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// A random walk as a chain. Its next state depends on the whole previous state.
+/// A random walk as a chain, whose next state depends on the whole previous state.
 #[derive(Clone, Copy, Default)]
 struct Walk {
     iteration: usize,
@@ -121,8 +121,8 @@ fn numbers(store: &ChainStore) -> Vec<f64> {
     store.records(0..store.len()).unwrap()
 }
 
-/// Returns the draws of a chain that is never interrupted. They are computed from the definition of
-/// the chain.
+/// Returns the draws of a chain that is never interrupted. The draws are computed from the
+/// definition of the chain.
 fn expected(draws: usize) -> Vec<f64> {
     let mut walk = Walk::default();
     let mut all = Vec::new();
@@ -261,8 +261,8 @@ fn more_draws_continue_where_fewer_ended() {
     );
 }
 
-/// Writes the files that a killed chain leaves behind. These are two saved states, and draws that
-/// were written after each of them.
+/// Writes the files that a killed chain leaves behind. The files are two saved states, and draws
+/// that were written after each state.
 fn killed_late(out: &Path) {
     let plan = Plan {
         killed: 22,
@@ -293,7 +293,7 @@ fn a_damaged_state_falls_back_to_the_one_before() {
         damage(&changed);
     }
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
-    // A state is damaged. It must never replace the intact state before it.
+    // A damaged state must never replace the intact state before it.
     killed_late(&out);
     fs::write(state_of(&out), "").unwrap();
     let plan = Plan {

@@ -52,7 +52,7 @@ fn assert_holds(store: &ChainStore, records: usize) {
     }
 }
 
-/// A number of records. It is several times the number that are buffered before a write.
+/// A number of records that is several times the number that are buffered before a write.
 const MANY: usize = 15_000;
 
 #[test]

@@ -1,5 +1,5 @@
-//! cuBLAS, if it is installed. It contains NVIDIA's kernels for matrix products and triangular
-//! systems. They are used in the full precision of the plan, without TF32.
+//! cuBLAS, if it is installed. cuBLAS contains NVIDIA's kernels for matrix products and triangular
+//! systems. The kernels are used in the full precision of the plan, without TF32.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -165,7 +165,7 @@ impl Blas {
     }
 }
 
-/// A cuBLAS handle. It computes products and triangular systems in one stream.
+/// A cuBLAS handle that computes products and triangular systems in one stream.
 pub struct Products {
     blas: Arc<Blas>,
     handle: Handle,
@@ -222,8 +222,8 @@ impl Products {
     /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The operands must be in the memory of the device. They must have all elements that the
-    /// product accesses.
+    /// The operands must be in the memory of the device, with all elements that the product
+    /// accesses.
     pub unsafe fn multiply(
         &self,
         product: &BatchedProduct,
@@ -261,8 +261,7 @@ impl Products {
     /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The operands must be in the memory of the device. They must have all elements that the
-    /// systems access.
+    /// The operands must be in the memory of the device, with all elements that the systems access.
     pub unsafe fn solve(
         &self,
         system: &System,
@@ -388,7 +387,8 @@ impl Products {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        // SAFETY: the handle was created in `new`. Its owner has waited for the work that uses it.
+        // SAFETY: the handle was created in `new`. The owner of the handle has waited for the work
+        // that uses it.
         let _ = unsafe { (self.blas.destroy)(self.handle) };
     }
 }

@@ -76,8 +76,8 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the graph was instantiated in `new`. Its owner has waited for the work that uses
-        // it.
+        // SAFETY: the graph was instantiated in `new`. The owner of the graph has waited for the
+        // work that uses it.
         let _ = unsafe { (self.device.driver().symbols.graph_exec_destroy)(self.graph) };
     }
 }

@@ -1,4 +1,4 @@
-//! A device in use. It has a context, properties and streams.
+//! A device in use, with its context, its properties and its streams.
 
 use crate::blas::Blas;
 use crate::diagnostics;
@@ -170,7 +170,7 @@ fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, 
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// A stream of a device. It is destroyed when this value is dropped.
+/// A stream of a device, which is destroyed when this value is dropped.
 pub(crate) struct OwnStream {
     device: Arc<Device>,
     /// The driver's handle of the stream.
@@ -210,7 +210,7 @@ impl OwnStream {
     ///
     /// # Safety
     /// `from` must have this number of bytes on the device, and `to` must have this number of bytes
-    /// on the host. Both must stay valid until the stream has finished the copy.
+    /// on the host. Both addresses must stay valid until the stream has finished the copy.
     pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_out;
         // SAFETY: guaranteed by the caller.

@@ -1,4 +1,4 @@
-//! The CUDA driver. Its library is loaded when a program first needs it.
+//! The CUDA driver, whose library is loaded when a program first needs it.
 //!
 //! Note [Driver errors]. Every entry point of the driver returns a status. [`Driver`] converts a
 //! status other than success to a [`Fault`], which has the name of the call, and CUDA's name and
@@ -59,7 +59,7 @@ impl Driver {
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
-        // SAFETY: this call initialises the driver. Its only argument must be 0.
+        // SAFETY: this call initialises the driver. The only argument must be 0.
         driver.check("cuInit", unsafe { (driver.symbols.init)(0) })?;
         Ok(driver)
     }
@@ -108,8 +108,8 @@ impl Driver {
     }
 }
 
-/// The reasons why a library could not be loaded. These are the errors of all paths that were
-/// tried, or the error of an entry point.
+/// The reasons why a library could not be loaded: the errors of all paths that were tried, or the
+/// error of an entry point.
 #[derive(Debug)]
 pub struct NoLibrary(pub Vec<libloading::Error>);
 
@@ -133,8 +133,8 @@ pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the library is NVIDIA's, or a replacement that the user installed. Its initialisation
-    // does not have preconditions.
+    // SAFETY: the library is NVIDIA's, or a replacement that the user installed. The initialisation
+    // of the library does not have preconditions.
     unsafe { Library::new(path) }
 }
 

@@ -1,5 +1,5 @@
-//! Exchanges between host and device. An exchange is a run with the copies before and after it. It
-//! is captured as a single graph.
+//! Exchanges between host and device. An exchange is a run with the copies before and after it. An
+//! exchange is captured as a single graph.
 //!
 //! Note [Exchanges]. A step of a sampler sends a position, runs the plan, and waits for the density
 //! and its gradient. A step of training sends counters, runs the plan, and waits for a loss. All
@@ -81,7 +81,8 @@ impl Exchange {
     ///
     /// # Safety
     /// The ranges must be inside the arena at this address. The page-locked memory must have
-    /// [`Exchange::bytes`] bytes. Both must live until the stream has finished the copies.
+    /// [`Exchange::bytes`] bytes. The arena and this memory must live until the stream has finished
+    /// the copies.
     pub unsafe fn receive(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         let sent = self.sent.iter().map(room).sum();
         laid(&self.wanted, sent).try_for_each(|(range, at)| {

@@ -6,8 +6,8 @@
 //! one block of threads per matrix, and solve for the rows below it, with one thread per row.
 //!
 //! If a matrix is not positive definite, the result is what the primitive specifies, including NaN.
-//! This is guaranteed for two reasons. First, an element of a product depends on only one row of
-//! each operand, even if other rows contain NaN. Second, all other steps are bnnc's own code.
+//! The result is guaranteed for two reasons. First, an element of a product depends on only one row
+//! of each operand, even if other rows contain NaN. Second, all other steps are bnnc's own code.
 //! `trsm` of cuBLAS could solve for the rows below the diagonal, but its documentation does not
 //! guarantee this result. If `trsm` multiplied by the inverse of a block, a NaN at the end of the
 //! block would spread to earlier columns.
@@ -23,8 +23,8 @@ use crate::products::{BatchedProduct, MatrixOperand};
 
 /// A matrix is factored by blocks if it has at least this number of rows. Without blocks, a kernel
 /// with one block of threads makes `n^3 / 3` multiply-adds, 256 at a time, and each takes about 20
-/// ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks. It then
-/// needs eleven launches of about 40 us each. These times are estimates, not measurements.
+/// ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks. Factoring
+/// it takes eleven launches of about 40 us each. These times are estimates, not measurements.
 const FROM: i64 = 256;
 
 /// The matrices that a call of `cholesky` factors.
@@ -36,7 +36,7 @@ pub struct Factor {
     pub n: i32,
 }
 
-/// A column of blocks of a matrix. It begins on the diagonal.
+/// A column of blocks of a matrix, which begins on the diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockColumn {
     /// The index of its first row, which equals the index of its first column.

@@ -28,7 +28,7 @@ const LEFT: usize = 4;
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// The memory on the device for row indices. It contains the indices in `chosen`.
+    /// The memory on the device for row indices. The list `chosen` has its current contents.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }

@@ -69,8 +69,8 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the memory was allocated in `fitting`. Its owner has waited for the work that
-        // uses it.
+        // SAFETY: the memory was allocated in `fitting`. The owner of the memory has waited for the
+        // work that uses it.
         let _ = unsafe { (self.device.driver().symbols.free)(self.address) };
     }
 }
@@ -134,8 +134,8 @@ impl PageLocked {
 impl Drop for PageLocked {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: the memory was allocated in `new`. Its owner has waited for the work that uses
-        // it.
+        // SAFETY: the memory was allocated in `new`. The owner of the memory has waited for the
+        // work that uses it.
         let _ = unsafe { (self.device.driver().symbols.host_free)(self.start.cast()) };
     }
 }

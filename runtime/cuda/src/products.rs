@@ -3,9 +3,9 @@
 //!
 //! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`. The matrices are column-major:
 //! the elements of a column are adjacent, and columns follow at a leading stride. `op` may
-//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). Its memory is then that of
-//! a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, cuBLAS
-//! computes `c = a b`. The stride of an axis with a single element does not matter.
+//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). The memory of `c` is then
+//! that of a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major,
+//! cuBLAS computes `c = a b`. The stride of an axis with a single element does not matter.
 
 /// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute it, because
 /// they are then faster.
@@ -22,7 +22,7 @@ pub struct BatchedProduct {
     pub a: MatrixOperand,
     /// The right operand.
     pub b: MatrixOperand,
-    /// The result. It is never transposed.
+    /// The result, which is never transposed.
     pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,

@@ -1,4 +1,4 @@
-//! The steps of a plan for given sizes. They hold device addresses and grids instead of buffers and
+//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and
 //! counts.
 
 use crate::blas::Products;
@@ -387,7 +387,7 @@ impl LaunchSchedule {
     ///
     /// # Safety
     /// The arena, the scratch memory, the functions and the products must belong to the context of
-    /// the stream. They must live until the stream has finished the operations.
+    /// the stream. All of these must live until the stream has finished the operations.
     pub unsafe fn issue(
         &self,
         device: &Device,

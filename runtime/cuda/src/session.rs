@@ -1,4 +1,4 @@
-//! A session on a device. It consists of a plan, its arena and its schedules.
+//! A session on a device, which consists of a plan, its arena and its schedules.
 //!
 //! Note [Graphs]. The first run for given sizes enqueues every launch. During this run, the driver
 //! and cuBLAS load parts that they load lazily, which is not allowed in a capture. The second run
@@ -47,7 +47,7 @@ pub struct OnDevice {
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. Its fields are declared in the order in which they must be dropped.
+/// An open session. The fields are declared in the order in which they must be dropped.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -328,9 +328,9 @@ impl DeviceSession for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // An exchange that does not fetch results does not wait for the device. It is not replayed
-        // as a graph, because the next step could then overwrite page-locked memory that the device
-        // has not read yet.
+        // An exchange that does not fetch results does not wait for the device. Such an exchange is
+        // not replayed as a graph, because the next step could then overwrite page-locked memory
+        // that the device has not read yet.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {

@@ -18,8 +18,8 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. It is large enough for factoring by blocks, and is not a
-/// multiple of the number of rows of a block.
+/// The number of rows of the matrices. The number is large enough for factoring by blocks, and is
+/// not a multiple of the number of rows of a block.
 const N: usize = 300;
 /// The number of rows of a block.
 const ROWS: usize = 64;
@@ -34,8 +34,8 @@ enum Flaw {
     Entry(usize, usize, f64),
 }
 
-/// The defects that are tested. They are in the first, the last and other rows of blocks. The
-/// values are negative pivots, NaN, and a pivot of zero, which gives infinities.
+/// The defects that are tested. The defects are in the first, the last and other rows of blocks.
+/// The values are negative pivots, NaN, and a pivot of zero, which gives infinities.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),

@@ -208,7 +208,7 @@ fn only_recent_evaluations_are_kept() {
 }
 
 /// If memory cannot be locked for the copies of an evaluation, the evaluation works without a
-/// graph. It does not try to lock memory again.
+/// graph. The evaluation does not try to lock memory again.
 #[test]
 fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     let Some(stub) = Stub::with_blas() else { return };

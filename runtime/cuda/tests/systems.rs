@@ -16,8 +16,8 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. It is so large that cuBLAS solves the systems of a call with
-/// one or two matrices.
+/// The number of rows of the matrices. The number is so large that cuBLAS solves the systems of a
+/// call with one or two matrices.
 const N: usize = 50;
 /// The number of right-hand sides of each matrix.
 const COLUMNS: usize = 3;

@@ -22,7 +22,7 @@ pub struct Dataset {
     pub validation: Rows,
     /// The rows for testing.
     pub test: Rows,
-    /// The out-of-distribution rows (outliers). Their targets are meaningless.
+    /// The out-of-distribution rows (outliers). The targets of outliers are meaningless.
     pub outliers: Rows,
     /// The images of the test rows, or `None` if the program neither rotates images nor shuffles
     /// them to make outliers.
@@ -66,8 +66,8 @@ impl Dataset {
 /// The posterior stores them, so that new rows are prepared in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// One standardisation per input column. It is applied to the value multiplied by the `scale`
-    /// of the data item.
+    /// One standardisation per input column. The standardisation is applied to the value multiplied
+    /// by the `scale` of the data item.
     pub inputs: Vec<Standardisation>,
     /// The names of the input columns, for messages.
     #[serde(default)]

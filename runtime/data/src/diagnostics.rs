@@ -47,7 +47,8 @@ fn fault(code: &'static Code, at: At<'_>, message: impl Into<String>) -> Diagnos
     Diagnostic::data(code, at.path, at.row, at.column, message)
 }
 
-/// Returns the file's name without its folder. It keeps messages short that name a second file.
+/// Returns the file's name without its folder. Messages that name a second file use this name to
+/// stay short.
 fn short(path: &Path) -> String {
     path.file_name().map_or_else(
         || path.display().to_string(),

@@ -1,4 +1,5 @@
-//! Column expressions, such as `log(earn) * male`. They are evaluated over all rows of a table.
+//! Column expressions, such as `log(earn) * male`. An expression is evaluated over all rows of a
+//! table.
 
 use crate::diagnostics::{self, At};
 use crate::standardise::{FittedStandardisation, Standardisation};
@@ -12,8 +13,7 @@ pub(crate) enum Scores<'a> {
     /// Fits a mean and a standard deviation per call to these rows, and appends both to the list in
     /// the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<FittedStandardisation>),
-    /// Applies means and standard deviations that were fitted earlier. They are in the order of
-    /// evaluation.
+    /// Applies means and standard deviations that were fitted earlier, in the order of evaluation.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 

@@ -9,7 +9,7 @@ use crate::split::shuffled;
 use crate::table::ArrayValues;
 use bnnc_abi::data::Outliers;
 
-/// The images of some rows. Their pixels have the values from the file.
+/// The images of some rows, with the pixel values of the file.
 #[derive(Clone, Debug)]
 pub struct Images {
     frame: Frame,
@@ -162,7 +162,7 @@ impl Turn {
     }
 }
 
-/// Returns the sine and the cosine of an angle. They are exact at multiples of 90 degrees.
+/// Returns the sine and the cosine of an angle. Both results are exact at multiples of 90 degrees.
 fn sine_cosine(degrees: f64) -> (f64, f64) {
     let quarters = (degrees / 90.0).round();
     let (sine, cosine) = (degrees - 90.0 * quarters).to_radians().sin_cos();

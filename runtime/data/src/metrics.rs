@@ -83,9 +83,9 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
 }
 
 /// Computes the continuous ranked probability score (CRPS) of sorted draws. The score is the mean
-/// of abs(x_i - y), minus half the mean of abs(x_i - x_j) over the pairs i != j. This is the fair
-/// estimator of Ferro (2014): its expectation does not depend on the number of draws. For sorted
-/// numbers, the sum over pairs equals the sum over i of (2 i - S - 1) x_i.
+/// of abs(x_i - y), minus half the mean of abs(x_i - x_j) over the pairs i != j. The result is the
+/// fair estimator of Ferro (2014), whose expectation does not depend on the number of draws. For
+/// sorted numbers, the sum over pairs equals the sum over i of (2 i - S - 1) x_i.
 pub fn crps(sorted: &[f64], y: f64) -> f64 {
     let count = sorted.len() as f64;
     let error = sorted.iter().map(|x| (x - y).abs()).sum::<f64>() / count;

@@ -124,8 +124,8 @@ impl LoadedData {
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for. Its inputs are those of the training, and it does
-    /// not have splits. It has the target only if the file has it.
+    /// Builds a source of rows to predict for. The source has the inputs of the training, and does
+    /// not have splits. The source has the target only if the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
@@ -408,8 +408,8 @@ fn read_shared(spec: &DataSpec, reading: &Reading) -> Result<Vec<Array>, Faults>
         .collect())
 }
 
-/// Reads the outliers from their file. Their images must have the same sizes as the images of the
-/// data files.
+/// Reads the outliers from their file. The images of outliers must have the same sizes as the
+/// images of the data files.
 fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Option<Table>, Faults> {
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);

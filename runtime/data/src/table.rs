@@ -413,7 +413,8 @@ impl Table {
         self
     }
 
-    /// Appends the rows of `other`. It must have the same columns, but their order may differ.
+    /// Appends the rows of `other`. Both tables must have the same columns, possibly in a different
+    /// order.
     pub fn join(mut self, mut other: Table) -> Result<Table, Faults> {
         let faults = self.disagreements(&other);
         if !faults.is_empty() {

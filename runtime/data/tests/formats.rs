@@ -68,7 +68,7 @@ fn missing_values_are_recorded_where_they_are_allowed() {
     );
     assert_eq!(arrays[0].values, ArrayValues::Real(vec![1.0, 0.0, 0.0, 4.0]));
     assert_eq!(gaps["x"], [1, 2]);
-    // Infinity is not a missing value. It is an error even if missing values are allowed.
+    // Infinity is not a missing value, so it is an error even if missing values are allowed.
     let endless = folder.file("endless", b"x\n1\ninf\n");
     let reading = Reading::within(None).with_gaps();
     assert_eq!(

@@ -8,7 +8,8 @@ use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
 use bnnc_data::{Dataset, LoadedData};
 use folder::{Folder, idx, npy, said, spec};
 
-/// Returns a data item with two training images of two by two pixels. One of the images is also the test image.
+/// Returns a data item with two training images of two by two pixels. One of these images is also
+/// the test image.
 fn images(folder: &Folder) -> DataSpec {
     let pixels = [1, 2, 3, 4, 50, 60, 70, 80];
     let train = [

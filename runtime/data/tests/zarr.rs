@@ -23,7 +23,7 @@ fn labelled(name: &str, labels: &[&str]) -> ZarrDim {
 
 const NO_ATTRIBUTES: [(String, Value); 0] = [];
 
-/// One array of a store. It is read by the rules of Zarr version 2.
+/// One array of a store, read by the rules of Zarr version 2.
 struct Array {
     folder: PathBuf,
     layout: Value,
@@ -49,8 +49,8 @@ impl Array {
         serde_json::from_value(self.layout[key].clone()).unwrap()
     }
 
-    /// Returns the bytes of one element. They are read from the chunk that holds the element;
-    /// chunks are in C order.
+    /// Returns the bytes of one element. The bytes are read from the chunk that holds the element.
+    /// Chunks are in C order.
     fn bytes(&self, index: &[usize], width: usize) -> Vec<u8> {
         let chunks = self.sizes("chunks");
         let place = |(at, size): (&usize, &usize)| (at / size).to_string();

@@ -28,7 +28,7 @@ pub struct ArenaLayout {
     pub bytes: usize,
 }
 
-/// The range of positions at which a buffer is alive. Both ends are included.
+/// The range of positions at which a buffer is alive, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     /// The first position.

@@ -42,8 +42,8 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
 /// which vectors and random numbers are computed.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
-    // Boundaries are rounded down to multiples of `unit`. This moves a boundary by at most an
-    // eighth of a chunk.
+    // Boundaries are rounded down to multiples of `unit`. The rounding moves a boundary by at most
+    // an eighth of a chunk.
     let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
     let cut = |at: usize| match at == chunks {
         true => outer,

@@ -1,5 +1,5 @@
-//! The executor of plans. It allocates memory and resolves the steps once, and can then run the
-//! steps many times.
+//! The executor of plans. The executor allocates memory and resolves the steps once, and can then
+//! run the steps many times.
 
 use crate::arena::{self, ArenaLayout, element_count};
 use crate::chunks;
@@ -44,8 +44,8 @@ unsafe impl Send for Machine {}
 // SAFETY: a shared reference to a machine can only be used to read.
 unsafe impl Sync for Machine {}
 
-/// The private memory of each worker. It holds the scratch of kernels, and the addresses of buffer
-/// slots that differ between chunks.
+/// The private memory of each worker. The memory holds the scratch of kernels, and the addresses of
+/// buffer slots that differ between chunks.
 struct Workers {
     memory: Memory,
     scratch: usize,

@@ -1,5 +1,5 @@
-//! The native part of the runtime. It contains array primitives, matrix products, a thread pool,
-//! and the executor of plans.
+//! The native part of the runtime: array primitives, matrix products, a thread pool, and the
+//! executor of plans.
 
 pub mod arena;
 pub mod arrays;

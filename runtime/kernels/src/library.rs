@@ -5,8 +5,8 @@ use crate::{linalg, matmul};
 use bnnc_abi::primitive::{self, Primitive, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 
-/// A native version of a library primitive. Its arguments are `(pool, precision, buffers, ints)`;
-/// the primitive documents the buffers and integers.
+/// A native version of a library primitive. The arguments are `(pool, precision, buffers, ints)`.
+/// The primitive documents the buffers and integers.
 pub type Native = unsafe fn(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]);
 
 /// All native versions, in the order of [`primitive::ALL`].

@@ -206,7 +206,7 @@ impl Mirror {
         }
     }
 
-    /// Records a change of sizes. After it, the buffers include other bytes of the arena.
+    /// Records a change of sizes. With other sizes, the buffers include other bytes of the arena.
     pub fn resize(&mut self) {
         self.now += 1;
     }

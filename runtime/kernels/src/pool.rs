@@ -1,14 +1,14 @@
 //! A pool of threads for short parallel sections. A section is one call of [`Pool::run`]; its
 //! pieces run on several threads.
 //!
-//! Note [The gate]. The word `gate` controls which workers take part in a section. Its high half is
-//! the generation of the section, and its low half counts the workers inside the section. To open a
-//! section, the caller publishes its job, and then writes a new generation to `gate`. A worker may
-//! enter if the gate is open and its generation is new to the worker. The worker enters by adding
-//! one to the gate. The caller works on pieces too. When all pieces have been started, the caller
-//! closes the gate and waits for the workers inside. A worker that wakes too late finds the gate
-//! closed, and the caller does not wait for it. Opening a section does not allocate memory. It does
-//! not make a system call either, as long as the workers still spin.
+//! Note [The gate]. The word `gate` controls which workers take part in a section. The high half of
+//! `gate` is the generation of the section, and the low half counts the workers inside the section.
+//! To open a section, the caller publishes its job, and then writes a new generation to `gate`. A
+//! worker may enter if the gate is open and its generation is new to the worker. The worker enters
+//! by adding one to the gate. The caller works on pieces too. When all pieces have been started,
+//! the caller closes the gate and waits for the workers inside. A worker that wakes too late finds
+//! the gate closed, and the caller does not wait for it. Opening a section does not allocate
+//! memory. As long as the workers still spin, it does not make a system call either.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// The function that runs a piece. Its arguments are `(worker, piece)`.
+/// The function that runs a piece. The arguments are `(worker, piece)`.
 pub type PieceTask<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// The time that an idle worker spins before it sleeps.

@@ -140,8 +140,8 @@ impl Machine {
     pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
-        // SAFETY: the buffer has this number of elements of this form. It is not written while
-        // `self` is borrowed.
+        // SAFETY: the buffer has this number of elements of this form. The buffer is not written
+        // while `self` is borrowed.
         Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 

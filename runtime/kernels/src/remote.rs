@@ -1,5 +1,5 @@
-//! Methods of a machine whose steps run on a device. They read and write ports through the mirror
-//! of the device's arena.
+//! Methods of a machine whose steps run on a device. These methods read and write ports through the
+//! mirror of the device's arena.
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
@@ -78,8 +78,8 @@ impl Machine {
         }
         let (address, element) = (self.addresses[id.index()], self.element(id));
         values.zip(first..).all(|(value, at)| {
-            // SAFETY: the caller checked that the buffer has these elements. It is not written
-            // while `self` is borrowed.
+            // SAFETY: the caller checked that the buffer has these elements. The buffer is not
+            // written while `self` is borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => {
@@ -110,7 +110,7 @@ impl Machine {
         let (target, source) = (self.span(to, 0, count), other.span(from, 0, count));
         self.mirror_mut().map_or(Ok(false), |mirror| {
             // SAFETY: each span is in the memory of its machine, and neither is written during the
-            // call. Both have the same number of elements of the same form.
+            // call. Both spans have the same number of elements of the same form.
             unsafe { mirror.copy((to, &target), &mut lock(theirs), (from, &source)) }
         })
     }

@@ -1,4 +1,4 @@
-//! Resolved steps. They hold addresses and numbers instead of the buffers and symbolic sizes of a
+//! Resolved steps, which hold addresses and numbers instead of the buffers and symbolic sizes of a
 //! plan.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};

@@ -30,8 +30,8 @@ impl LoadedCode {
             let address = memory
                 .function(symbol)
                 .ok_or_else(|| Fault::limit(&NO_CODE, format!("this object does not define `{symbol}`")))?;
-            // SAFETY: kernels are compiled with this signature. This would not hold for an object
-            // that defines other functions with these names.
+            // SAFETY: kernels are compiled with this signature. The assumption would be wrong for
+            // an object that defines other functions with these names.
             Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
         };
         let functions = object

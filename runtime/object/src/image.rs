@@ -45,7 +45,7 @@ pub(crate) struct Layout {
     pub sections: HashMap<SectionIndex, Placed>,
     /// The offset of the stubs, which follow the code.
     pub stubs: usize,
-    /// The offset of the cells that hold addresses. They follow the constants.
+    /// The offset of the cells that hold addresses. The cells follow the constants.
     pub cells: usize,
     /// The range of the pages that contain code.
     pub code: Range<usize>,

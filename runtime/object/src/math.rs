@@ -1,5 +1,5 @@
-//! Functions to which code generators add calls. These are memory functions. On processors that
-//! lack the instructions, they also include rounding functions and fused multiply-adds.
+//! Functions to which code generators add calls: memory functions and, for processors that lack the
+//! instructions, rounding functions and fused multiply-adds.
 
 use bnnc_abi::symbols::Address;
 use std::ffi::c_void;

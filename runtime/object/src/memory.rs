@@ -1,5 +1,5 @@
-//! The memory of an image. It is written first. After that, some of its pages become executable and
-//! some become read-only.
+//! The memory of an image. The memory is written first. After that, some pages become executable,
+//! and some become read-only.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -11,13 +11,13 @@ pub(crate) struct Open {
     pages: Allocation,
 }
 
-/// Pages whose final protection has been set. They are freed when this value is dropped.
+/// Pages whose final protection has been set. The pages are freed when this value is dropped.
 pub(crate) struct Closed {
     pages: Allocation,
 }
 
 impl Open {
-    /// Allocates `bytes` bytes at a page boundary. They are zero.
+    /// Allocates `bytes` bytes of zeros at a page boundary.
     pub fn new(bytes: usize) -> Result<Open, Fault> {
         let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
         Ok(Open { pages })
@@ -30,8 +30,8 @@ impl Open {
 
     /// Returns all bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the pages belong to this value alone. They are readable and writable, and the
-        // system has set them to zero.
+        // SAFETY: the pages belong to this value alone. The pages are readable and writable, and
+        // the system has set them to zero.
         unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
     }
 

@@ -88,7 +88,7 @@ impl Patch {
         self == Patch::Relative32
     }
 
-    /// Writes an address into `bytes`. Their number must be [`Patch::width`].
+    /// Writes an address into `bytes`, whose length must be [`Patch::width`].
     pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
         let PatchedAddress {
             target,

@@ -70,8 +70,8 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, cla
     let data: String = built.manifest.data.iter().map(data).collect();
     command = command.after_help(format!("Inferences:\n{infers}\nData:\n{data}"));
     let matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
-        // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'". This is wrong
-        // here, because positional values do not exist.
+        // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'". The suggestion is
+        // wrong here, because this command line does not have positional values.
         if error.kind() == ErrorKind::UnknownArgument {
             error.remove(ContextKind::Suggested);
         }

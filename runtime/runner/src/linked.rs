@@ -1,4 +1,5 @@
-//! An executable into which a program was linked. Its entry point calls [`bnnc_run_linked`].
+//! An executable into which a program was linked. The entry point of the executable calls
+//! [`bnnc_run_linked`].
 
 use crate::program;
 use bnnc_abi::artefact::Linked;
@@ -56,8 +57,8 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
         let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
         let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
         rest = others;
-        // SAFETY: the entry point lists the kernels of all objects. They are in the order in which
-        // the objects are loaded.
+        // SAFETY: the entry point lists the kernels of all objects in the order in which the
+        // objects are loaded.
         Ok(Arc::new(unsafe { LoadedCode::linked(object, own) }?))
     };
     program::run(parts.artefact, &executable, words, &mut load)

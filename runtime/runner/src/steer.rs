@@ -103,8 +103,8 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
     refusals.collect()
 }
 
-/// Returns the names of the inference blocks to run. These are the blocks in `only` and all blocks
-/// that they need. If `only` is empty, all blocks are run.
+/// Returns the names of the inference blocks to run. The result has the blocks in `only` and all
+/// blocks that they need. If `only` is empty, all blocks are run.
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));

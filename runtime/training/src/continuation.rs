@@ -1,5 +1,5 @@
-//! A short continuation of a training whose loss has noise. It takes Adam steps on batches of rows.
-//! The learning rate is high again at the start, and decreases to zero.
+//! A short continuation of a training whose loss has noise. The continuation takes Adam steps on
+//! batches of rows. The learning rate is high again at the start, and decreases to zero.
 //!
 //! The noise of a gradient may hide how far the loss could still decrease. A descent on a few fixed
 //! draws of the noise then does not find a lower loss, but steps with fresh noise do. The rate of
@@ -20,8 +20,8 @@ use bnnc_core::rows;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// The maximum number of floating-point operations of all steps together. They take at most about a
-/// tenth of a second.
+/// The maximum number of floating-point operations of all steps together. The steps then take at
+/// most about a tenth of a second.
 pub const OPERATIONS: u64 = 500_000_000;
 
 /// The maximum number of steps.
@@ -34,7 +34,7 @@ pub const FEWEST: usize = 200;
 /// after 3000 steps, they recover a tenth to a third.
 pub const RECOVERED: f64 = 0.2;
 
-/// The learning rate of the first step. It suits parameters whose size is about one.
+/// The learning rate of the first step, which suits parameters whose size is about one.
 const RATE: f64 = 0.01;
 
 /// The decay rates of the mean gradient and of the mean squared gradient (Kingma and Ba 2015). The

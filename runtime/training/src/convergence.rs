@@ -1,19 +1,19 @@
-//! A test of whether a training has converged. It compares the slope of the loss at the end of the
-//! training with the noise of the loss.
+//! A test of whether a training has converged. The test compares the slope of the loss at the end
+//! of the training with the noise of the loss.
 //!
 //! Time is the sum of the learning rates of the steps, because a step with a tenth of the rate
 //! moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
-//! medians of blocks of losses. Its slope predicts how far the loss would fall in another training
-//! of the same length. A decreasing rate also lowers the loss, because the iterates then scatter
-//! less. The part of the loss that is due to scatter is roughly proportional to the square of the
-//! rate and to the number of weights. If the rate decreases, the fit therefore has the rate and its
-//! square as further regressors, and only the slope of the line counts.
+//! medians of blocks of losses. The slope of this line predicts how far the loss would fall in
+//! another training of the same length. A decreasing rate also lowers the loss, because the
+//! iterates then scatter less. The part of the loss that is due to scatter is roughly proportional
+//! to the square of the rate and to the number of weights. If the rate decreases, the fit therefore
+//! has the rate and its square as further regressors, and only the slope of the line counts.
 //!
-//! The constants were chosen on the examples and on 840 trainings for which the best loss is known.
-//! These are trainings of seven models (linear, logistic, Poisson, hierarchical, three networks) by
-//! `map` and `vi`, with 200 to 40,000 steps, three rates, and constant and cosine schedules. The
-//! test does not detect plateaus. It also does not detect trainings under a decreasing rate that
-//! are slightly too short.
+//! The constants were chosen on the examples and on 840 trainings whose best possible loss is
+//! known. The constants are based on trainings of seven models (linear, logistic, Poisson,
+//! hierarchical, three networks) by `map` and `vi`, with 200 to 40,000 steps, three rates, and
+//! constant and cosine schedules. The test does not detect plateaus. The test also does not detect
+//! trainings under a decreasing rate that are slightly too short.
 
 use super::descent::dot;
 use super::history::History;
@@ -22,8 +22,8 @@ use bnnc_abi::manifest::RateSchedule;
 /// A training counts as not converged if the loss could still fall by more than the largest of
 /// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
 /// weight. `laplace` accepts the same fall per weight at a maximum. The third limit is needed
-/// because networks fit their training rows better and better the longer they are trained. It is at
-/// most `MOST_PER_ROW` nats per row.
+/// because networks fit their training rows better and better the longer they are trained. The
+/// third limit is at most `MOST_PER_ROW` nats per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
@@ -79,7 +79,7 @@ pub enum Unfinished {
 pub struct TrainingSize {
     /// The number of weights of the model.
     pub weights: usize,
-    /// The number of parameters that the optimiser moves. This is two per weight for a mean-field
+    /// The number of parameters that the optimiser moves: two per weight for a mean-field
     /// posterior, and many more for a joint family.
     pub moved: usize,
     /// The number of training rows.

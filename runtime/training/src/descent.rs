@@ -228,7 +228,7 @@ impl Pairs {
             self.next = (at + 1) % PAIRS;
             self.count = (self.count + 1).min(PAIRS);
         } else if self.count == PAIRS {
-            // The new pair is dropped. It overwrote the oldest pair, so one pair fewer is left.
+            // The new pair, which overwrote the oldest pair, is dropped. One pair fewer is left.
             self.count -= 1;
         }
     }

@@ -14,10 +14,10 @@ use bnnc_base::support::Support;
 use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
-/// The length of one step on the unconstrained scale. It changes a positive parameter by a factor
-/// of 55, which is `exp(4)`.
+/// The length of one step on the unconstrained scale. Such a step changes a positive parameter by a
+/// factor of 55, which is `exp(4)`.
 const STEP: f64 = 4.0;
-/// The maximum number of steps away from an end. Together, the steps cover distances from 10^-8 of
+/// The maximum number of steps away from an end. All steps together cover distances from 10^-8 of
 /// the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
 /// Two losses count as equal if they differ by less than this number of nats.

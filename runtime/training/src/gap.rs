@@ -1,15 +1,16 @@
 //! Estimates how much the loss of a training could still decrease. This module is for losses with
 //! noise, as in variational inference and with random masks (dropout).
 //!
-//! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function
+//! The loss is a mean over noise. The mean over a few fixed draws of the noise is a smooth function
 //! of the parameters. A descent on this function in double precision continues from the end of the
 //! training (common random numbers; the sample average approximation of Kleywegt, Shapiro and
 //! Homem-de-Mello 2002). The decrease of this function alone is not conclusive, because its minimum
 //! depends on the draws. Instead, a lower and an upper bound of the remaining gain are computed
 //! (Mak, Morton and Wood 1999). The lower bound uses draws that the descent did not use: it is the
 //! decrease of the mean over these draws, minus the error of this mean. The upper bound is the
-//! decrease of the mean over the descent's own draws, if the descent has settled. It is an upper
-//! bound because, on average, the minimum of such a mean is below the loss of the best parameters.
+//! decrease of the mean over the descent's own draws, if the descent has settled. This decrease is
+//! an upper bound because, on average, the minimum of such a mean is below the loss of the best
+//! parameters.
 //!
 //! A network has more weights than there are draws, so a descent that settles overfits the draws.
 //! Shorter descents are therefore tried too. The noise of the gradient may hide the remaining gain,
@@ -17,9 +18,9 @@
 //! do not find a lower loss, but a `continuation` of the training does.
 //!
 //! The test was measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic,
-//! Poisson, hierarchical, a network of 402 weights; ten seeds). It reported all 300 trainings of
-//! 100 to 400 steps. It did not report any of the 100 trainings with the default length or with the
-//! settings of the yacht example.
+//! Poisson, hierarchical, a network of 402 weights; ten seeds). The test reported all 300 trainings
+//! of 100 to 400 steps. The test did not report any of the 100 trainings with the default length or
+//! with the settings of the yacht example.
 
 use super::continuation;
 use super::descent::{descend, numbers as descending};
@@ -46,8 +47,8 @@ const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// Shorter descents than the longest one are tried. Their numbers of losses are the number of the
-/// longest descent, divided by these factors.
+/// Shorter descents than the longest one are tried. A shorter descent computes the number of losses
+/// of the longest descent, divided by one of these factors.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
 /// The ends of the descents are compared with their start on at most this number of further draws,
@@ -55,7 +56,8 @@ const EARLIER: [usize; 3] = [8, 4, 2];
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
-/// The budget of floating-point operations for all descents. They take about a fifth of a second.
+/// The budget of floating-point operations for all descents. The descents then take about a fifth
+/// of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
 /// A difference is significant if it exceeds its standard error by this factor.
@@ -162,8 +164,8 @@ pub fn descent(
 struct Gain {
     mean: f64,
     error: f64,
-    /// The lower confidence limit of the mean gain. It is the larger of two limits, one with a cap
-    /// on large gains and one without.
+    /// The lower confidence limit of the mean gain: the larger of two limits, one with a cap on
+    /// large gains and one without.
     least: f64,
 }
 

@@ -66,7 +66,7 @@ impl History {
         &self.means
     }
 
-    /// Returns the number of epochs that each mean covers. It may be a fraction.
+    /// Returns the number of epochs that each mean covers, which may be a fraction.
     pub fn epochs_each(&self) -> f64 {
         self.width as f64 / self.pieces.max(1) as f64
     }

@@ -39,8 +39,8 @@ pub struct Collected {
     pub members: Vec<Arc<StateValues>>,
     /// The summaries of the trainings.
     pub trainings: Vec<TrainingSummary>,
-    /// The number of iterates, and the number of deviations in the covariance. Both are zero for an
-    /// ensemble.
+    /// The number of iterates, and the number of deviations in the covariance. Both numbers are
+    /// zero for an ensemble.
     pub iterates: (usize, usize),
     /// The estimated ratio of the variances of the Gaussian over iterates to the posterior
     /// variances, or `None` if it was not estimated.

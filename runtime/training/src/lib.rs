@@ -46,9 +46,9 @@ use windows::Worsened;
 pub struct TrainingResult {
     /// The parameters, by the name of their state.
     pub values: Arc<StateValues>,
-    /// The loss: the negative evidence lower bound of all training rows. It is the mean over the
-    /// steps of the last epoch, or over the best window if that mean is lower and its parameters
-    /// are kept.
+    /// The loss: the negative evidence lower bound of all training rows. The loss is the mean over
+    /// the steps of the last epoch, or over the best window if that mean is lower and its
+    /// parameters are kept.
     pub loss: f64,
     /// The losses during the training.
     pub history: History,
@@ -85,10 +85,11 @@ pub struct Task<'a> {
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,
-    /// The name of the training's files in the checkpoint. It consists of the name of the inference
-    /// block and, if there are several trainings, the member or the restart.
+    /// The name of the training's files in the checkpoint. The name consists of the name of the
+    /// inference block and, if there are several trainings, the member or the restart.
     pub name: &'a str,
-    /// The context that all inference blocks share. Its seed determines the shuffles.
+    /// The context that all inference blocks share. The seed of the context determines the
+    /// shuffles.
     pub context: &'a Context,
     /// The index of the restart. Each restart has its own noise.
     pub restart: usize,

@@ -1,4 +1,4 @@
-//! A test of whether a training ended at a maximum. It is for densities without noise.
+//! A test of whether a training ended at a maximum, for densities without noise.
 //!
 //! A descent in double precision over all rows continues from the end of the training. If it finds
 //! a lower loss nearby, the training was too short or ended on a plateau, even if its losses show
@@ -9,12 +9,12 @@
 //! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more.
 //! If this budget is too small, only the slope of the losses is tested.
 //!
-//! The test was measured on 540 trainings by `map` for which the best loss is known. These are
-//! trainings of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights),
-//! with 200 to 20,000 steps, three rates, three schedules, batches of 32 and full batches. Of
-//! these, 239 trainings were too short. The test misses 15 of them (12 are trainings of the network
-//! that ended in other optima). A test of the slope alone misses 79 of them. The other 301
-//! trainings were long enough. The test wrongly reports 2 of these; a test of the slope alone
+//! The test was measured on 540 trainings by `map` whose best possible loss is known. The
+//! measurements are on trainings of five models (linear, logistic, Poisson, hierarchical, a network
+//! of 82 weights), with 200 to 20,000 steps, three rates, three schedules, batches of 32 and full
+//! batches. Of these, 239 trainings were too short. The test misses 15 of them (12 are trainings of
+//! the network that ended in other optima). A test of the slope alone misses 79 of them. The other
+//! 301 trainings were long enough. The test wrongly reports 2 of these; a test of the slope alone
 //! reports 8.
 
 use super::descent::{self, End, descend};
@@ -38,13 +38,13 @@ use std::sync::Arc;
 
 /// The maximum number of losses that a descent computes.
 const MOST: usize = 200;
-/// The minimum number of losses with which a descent gives a result. This is five times the number
-/// of steps after which a descent can settle.
+/// The minimum number of losses with which a descent gives a result. The number is five times the
+/// number of steps after which a descent can settle.
 const FEWEST: usize = 50;
 
-/// The number of floating-point operations that every descent may use. They take about a tenth of a
-/// second. With ten times this number, the descent after a short training of a network would take
-/// two thirds of the time of the training, and such a training never reaches a maximum.
+/// The number of floating-point operations that every descent may use. These operations take about
+/// a tenth of a second. With ten times this number, the descent after a short training of a network
+/// would take two thirds of the time of the training, and such a training never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
 /// The descent after a training may do the work of the training divided by this number.
@@ -85,8 +85,8 @@ const FAR: f64 = 4.0;
 /// is multiplied by `exp(1)`.
 const NARROWER: f64 = 6.0;
 
-/// A test moves one parameter and compares curvatures before and after. It computes them along the
-/// first element of at most this number of other parameters.
+/// A test moves one parameter and compares curvatures before and after. The curvatures are computed
+/// along the first element of at most this number of other parameters.
 const COMPARED: usize = 16;
 /// A curvature at a point is computed from the gradients at this distance on both sides of the
 /// point.
@@ -107,8 +107,8 @@ pub struct Runaway {
     pub is_log: bool,
 }
 
-/// The breadth of draws around a point. It compares their variances with those of a Gaussian
-/// posterior at this point.
+/// The breadth of draws around a point. The breadth compares the variances of the draws with those
+/// of a Gaussian posterior at this point.
 #[derive(Clone, Debug)]
 pub struct Breadth {
     /// The mean over all parameters of the ratio of variances.
@@ -174,8 +174,8 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // In `vi`, a diverging argument is a parameter of the variational family. It does not show that
-    // a parameter of the model diverges.
+    // In `vi`, a diverging argument is a parameter of the variational family. Its divergence does
+    // not show that a parameter of the model diverges.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &mut surface, (&fitted.values, &start), &end)?,
@@ -388,8 +388,8 @@ fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> S
 }
 
 /// Returns `d' H d`, where `d` is a deviation of some arguments from a point, and `H` is the second
-/// derivative of the loss at this point. It is computed from the difference of the gradients on
-/// both sides of the point.
+/// derivative of the loss at this point. The result is computed from the difference of the
+/// gradients on both sides of the point.
 fn curvature(
     surface: &mut Surface,
     centre: &[f64],

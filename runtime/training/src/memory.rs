@@ -5,9 +5,9 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the number of bytes that a task needs. This is the larger of the memory of the trainings
-/// that run at the same time and the memory of the descent after them, plus the results of
-/// trainings that have ended. The arguments are those of [`one`].
+/// Returns the number of bytes that a task needs. The result is the larger of the memory of the
+/// trainings that run at the same time and the memory of the descent after them, plus the results
+/// of trainings that have ended. The arguments are those of [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -23,7 +23,7 @@ pub fn training(
         .saturating_add(results)
 }
 
-/// Returns the number of bytes of `count` trainings that run at the same time. Each of them runs
+/// Returns the number of bytes of `count` trainings that run at the same time. Each training runs
 /// its restarts one after the other. The arguments are those of [`one`].
 pub fn at_a_time(
     (infer, train): (&InferenceBlock, &Train),

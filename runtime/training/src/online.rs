@@ -37,8 +37,8 @@ pub struct Online<'a> {
 }
 
 impl<'a> Online<'a> {
-    /// Creates a learner with the initial values of the states. Its memory is empty, and will hold
-    /// the last `capacity` rows.
+    /// Creates a learner with the initial values of the states. The memory of the learner is empty,
+    /// and will hold the last `capacity` rows.
     ///
     /// # Errors
     /// Fails if the model has columns that all examples share, if `kl_weight` depends on epochs, or if there is too little memory.

@@ -120,7 +120,7 @@ fn moved(infer: &InferenceBlock) -> usize {
 /// A reason why the parameters of a training may be wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
-    /// Some parameters do not have a maximum. They diverge while the loss decreases by this number
+    /// Some parameters do not have a maximum: they diverge while the loss decreases by this number
     /// of nats.
     Unbounded(&'a [Runaway], f64),
     /// Earlier parameters had a lower loss than the last parameters, and were kept.
@@ -135,8 +135,8 @@ pub enum Doubt<'a> {
 }
 
 /// Returns the most serious doubt about a training. Convergence is not tested if the user or the
-/// validation rows stopped the training. It is tested after early stopping if the training should
-/// have reached its optimum.
+/// validation rows stopped the training. After early stopping, convergence is still tested if the
+/// training should have reached its optimum.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is

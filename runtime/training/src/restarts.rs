@@ -7,8 +7,8 @@
 //!
 //! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
 //! not share a training step. The table shows the reason (`cargo bench -p bnnc-tests --bench
-//! restarts`). It gives the microseconds that a step takes per restart on one thread, for a step of
-//! one restart and for a step that advances several restarts in lockstep.
+//! restarts`). The table gives the microseconds that a step takes per restart on one thread, for a
+//! step of one restart and for a step that advances several restarts in lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -63,8 +63,9 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training. This is the mean loss over the last twentieth of the
-/// training. If the parameters of the best window are kept, it is the mean loss of this window.
+/// Returns the loss at the end of a training. The result is the mean loss over the last twentieth
+/// of the training. If the parameters of the best window are kept, it is the mean loss of this
+/// window.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -74,7 +75,7 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     LossEstimate::of(&means[means.len() - last..])
 }
 
-/// A function that runs one training of a task. It may also return another result.
+/// A function that runs one training of a task. The function may also return another result.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that may be called on any thread.
@@ -258,7 +259,8 @@ struct Compared<T> {
     all: Vec<(usize, Restart, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The interrupted training with the lowest index. It is only used if no training is complete.
+    /// The interrupted training with the lowest index. This training is only used if no training is
+    /// complete.
     stopped: Option<(Restart, Numbered<T>)>,
     interrupted: bool,
     /// The failed training with the lowest index, and its error.

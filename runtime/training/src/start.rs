@@ -93,8 +93,8 @@ impl<'a> Starts<'a> {
         self.iterates.as_ref()
     }
 
-    /// Returns the number of different given starts. It is larger than one only if an ensemble is
-    /// continued.
+    /// Returns the number of different given starts. The number is larger than one only if an
+    /// ensemble is continued.
     pub fn count(&self) -> usize {
         self.given.len()
     }

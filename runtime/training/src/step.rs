@@ -13,8 +13,8 @@ use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// The scalars that the host writes before each step. Their ports are looked up once, because a
-/// look-up in each step would take a tenth of the time of a short step.
+/// The scalars that the host writes before each step. The ports of these scalars are looked up
+/// once, because a look-up in each step would take a tenth of the time of a short step.
 const INPUTS: [PortName; 5] = [
     PortName::Iteration,
     PortName::Step,

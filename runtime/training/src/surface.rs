@@ -34,7 +34,7 @@ pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A trained state. Its elements are a range of the arguments.
+/// A trained state, whose elements are a range of the arguments.
 pub struct Argument {
     /// The name of the state.
     pub name: String,

@@ -49,7 +49,7 @@ impl Sum {
     }
 }
 
-/// The progress of a training. It does not include the states in the machine.
+/// The progress of a training, without the states in the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
     /// The number of epochs that are complete.
@@ -114,7 +114,7 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// Prepares a training. It begins at `start`, or at the state of an interrupted run.
+    /// Prepares a training. The training begins at `start`, or at the state of an interrupted run.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: StateValues,
@@ -458,8 +458,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 }
 
-/// Returns the number that is added to the indices of steps. It differs between restarts, so that
-/// each restart has its own noise.
+/// Returns the number that is added to the indices of steps. This number differs between restarts,
+/// so that each restart has its own noise.
 fn noise(task: &Task<'_>) -> i32 {
     match task.restart {
         0 => 0,

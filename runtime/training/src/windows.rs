@@ -1,5 +1,5 @@
-//! Keeps the best parameters of a training. They are selected by the mean loss in windows of equal
-//! length.
+//! Keeps the best parameters of a training. The best parameters are selected by the mean loss in
+//! windows of equal length.
 //!
 //! The loss of one step or one epoch depends on the choice of rows and on draws. The lowest of such
 //! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
@@ -61,8 +61,8 @@ pub struct LossWindows {
     /// The estimate for the last window that is complete.
     last: LossEstimate,
     best: Option<Best>,
-    /// The parameters at the end of the best window. Their memory is allocated at the start of the
-    /// training, because a step must not allocate.
+    /// The parameters at the end of the best window. The memory of these parameters is allocated at
+    /// the start of the training, because a step must not allocate.
     values: StateValues,
 }
 

@@ -176,7 +176,7 @@ pub(super) fn seen(
     }
 }
 
-/// Returns the row numbers. They are positions along an axis that has one element per row.
+/// Returns the row numbers as positions along an axis that has one element per row.
 fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
     match rows.index.iter().position(|row| *row >= size) {
         None => Ok(rows.index.iter().map(|row| *row as i32).collect()),

@@ -45,7 +45,7 @@ macro_rules! entry_points {
         /// The addresses of the entry points. Each name is looked up once.
         pub struct Symbols {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
-            /// The library. It stays loaded, so that the addresses remain valid.
+            /// The library, which stays loaded so that the addresses remain valid.
             _library: Library,
         }
 
@@ -56,7 +56,7 @@ macro_rules! entry_points {
             /// Looks up every entry point.
             ///
             /// # Errors
-            /// Fails if an entry point is missing. In this case, the driver is too old, or the
+            /// Fails if an entry point is missing, because the driver is too old, or because the
             /// library is not a driver.
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {

@@ -1,5 +1,5 @@
-//! The converted products agree with the naive reference implementation of the primitive. They are
-//! computed as the documentation of cuBLAS describes.
+//! The converted products agree with the naive reference implementation of the primitive. The tests
+//! compute these products as the documentation of cuBLAS describes.
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;

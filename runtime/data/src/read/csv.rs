@@ -290,7 +290,7 @@ impl Empty {
     }
 }
 
-/// A column while it grows. Its first cell decides whether it holds numbers or text.
+/// A column while it grows. The first cell decides whether the column holds numbers or text.
 enum Column {
     /// A column that does not have cells yet. The number is the number of rows for which memory
     /// will be reserved.

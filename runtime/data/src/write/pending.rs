@@ -104,8 +104,8 @@ impl Drop for Pending {
     }
 }
 
-/// Returns a name in the same folder: `NAME.PROCESS.EXTENSION`. It contains the process ID, so that
-/// two processes do not write to the same file.
+/// Returns a name in the same folder: `NAME.PROCESS.EXTENSION`. The name contains the process ID,
+/// so that two processes do not write to the same file.
 pub(super) fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.{extension}", std::process::id()));

@@ -2,11 +2,11 @@
 //!
 //! Comments with the settings come first, then the header and the draws. If the sampler adapts, its
 //! step size and inverse metric stand between the draws of the warm-up and the other draws. CmdStan
-//! splits names at dots, so a site such as `hidden.w` is written as `hidden_w`. Its elements are
-//! written as `hidden_w.1.2`, with indices from 1 and in column-major order. Indices in Stan are
-//! integers, so if elements have names, comments list these names. Numbers are written with all
-//! their digits. Only statistics that CmdStan also has are written. Elapsed times are not written,
-//! so that the same draws give the same bytes.
+//! splits names at dots, so a site such as `hidden.w` is written as `hidden_w`. The elements of
+//! this site are written as `hidden_w.1.2`, with indices from 1 and in column-major order. Indices
+//! in Stan are integers, so if elements have names, comments list these names. Numbers are written
+//! with all their digits. Only statistics that CmdStan also has are written. Elapsed times are not
+//! written, so that the same draws give the same bytes.
 
 use crate::diagnostics;
 use crate::write::pending::Pending;

@@ -58,7 +58,7 @@ pub struct ZarrDim {
 }
 
 impl ZarrDim {
-    /// Returns a dimension with a name. Its positions are labelled 0, 1, 2, ...
+    /// Returns a dimension with a name, whose positions are labelled 0, 1, 2, ...
     pub fn named(name: &str, size: usize) -> ZarrDim {
         ZarrDim {
             name: Some(name.to_owned()),
@@ -66,7 +66,7 @@ impl ZarrDim {
         }
     }
 
-    /// Returns a dimension without a name. Its positions are labelled 0, 1, 2, ...
+    /// Returns a dimension without a name, whose positions are labelled 0, 1, 2, ...
     pub fn unnamed(size: usize) -> ZarrDim {
         ZarrDim {
             name: None,
@@ -170,8 +170,8 @@ impl ZarrStore {
         self.group(name, Some(Samples { chains, draws }))
     }
 
-    /// Adds a group of variables that do not depend on the draw, such as `observed_data`. They are
-    /// stored with a single chain.
+    /// Adds a group of variables that do not depend on the draw, such as `observed_data`. Such
+    /// variables are stored with a single chain.
     ///
     /// # Errors
     /// Fails if the folder cannot be written.

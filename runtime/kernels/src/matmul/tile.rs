@@ -1,8 +1,8 @@
 //! The innermost kernels of matrix products. Each computes a tile of the result in registers.
 //!
-//! Note [One order of summation]. An element of the result is a sum over `k`. It is computed by
-//! fused multiply-adds from the first `k` to the last. Long sums are computed in blocks, which are
-//! added in order. The length of a block depends only on `k`. The value of an element therefore
+//! Note [One order of summation]. An element of the result is a sum over `k`. The sum is computed
+//! by fused multiply-adds from the first `k` to the last. Long sums are computed in blocks, which
+//! are added in order. The length of a block depends only on `k`. The value of an element therefore
 //! does not depend on the tile, the piece or the thread that computes it.
 
 #![expect(
@@ -93,7 +93,7 @@ pub struct Kernels<T: 'static> {
     /// Kernels for `tail` columns of one row, indexed by `k` minus one.
     pub sweeps: &'static [TileKernel<T>],
     /// Kernels for operands whose elements are adjacent along `k`, indexed by the number of rows
-    /// minus one. Their vectors lie along `k`.
+    /// minus one. The vectors of these kernels lie along `k`.
     pub dots: &'static [TileKernel<T>],
     /// Transposes a square of [`Kernels::square`] columns while copying it: `(from, column stride,
     /// to, row stride)`.

@@ -1,7 +1,7 @@
 //! Vector types of processors, with the operations that the kernels of matrix products need.
 //!
-//! Every function is inlined into a kernel that is compiled for the instruction set of the vector.
-//! It must not be called from other code.
+//! Every function here is inlined into a kernel that is compiled for the instruction set of the
+//! vector. Other code must not call these functions.
 
 use bnnc_math::approx::{Number, Plain};
 

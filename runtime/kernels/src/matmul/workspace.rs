@@ -43,8 +43,8 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the distance between the starts of two copied rows of `depth` elements. It is an odd
-/// number of cache lines, so that the rows do not compete for the same sets of a cache.
+/// Returns the distance between the starts of two copied rows of `depth` elements. The distance is
+/// an odd number of cache lines, so that the rows do not compete for the same sets of a cache.
 pub fn apart<T>(depth: usize) -> usize {
     ((depth * size_of::<T>()).div_ceil(LINE) | 1) * LINE / size_of::<T>()
 }

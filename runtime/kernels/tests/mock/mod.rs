@@ -97,8 +97,8 @@ pub fn artifact(
     }
 }
 
-/// A kernel that computes `out[i, j] = factor * x[i, j]` over rows. Its integers are the number of
-/// columns and the factor.
+/// A kernel that computes `out[i, j] = factor * x[i, j]` over rows. The integers of the kernel are
+/// the number of columns and the factor.
 pub fn scale() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds two buffers of `f64` and two integers.
@@ -115,8 +115,8 @@ pub fn scale() -> Kernel {
     })
 }
 
-/// A kernel that computes `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows. Its
-/// integer is the number of columns. It also writes to its scratch memory.
+/// A kernel that computes `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows. The
+/// integer of the kernel is the number of columns. The kernel also writes to its scratch memory.
 pub fn sum_and_max() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds three buffers of `f32` and one integer. The scratch memory has at
@@ -141,8 +141,8 @@ pub fn sum_and_max() -> Kernel {
     })
 }
 
-/// A kernel that computes `total += counter`. Its buffers are an integer (the counter) and a real
-/// (the total).
+/// A kernel that computes `total += counter`. The buffers of the kernel are an integer (the
+/// counter) and a real (the total).
 pub fn add_counter() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds an `i32` scalar and an `f64` scalar.

@@ -125,8 +125,8 @@ pub(super) static OTHER_BREADTH: Code = Code {
               or `nuts`.",
 };
 
-/// A warning: the Gaussian over iterates is too broad or too narrow. Its variances, multiplied by
-/// `scale`, are `breadth` times the posterior variances.
+/// A warning: the Gaussian over iterates is too broad or too narrow. The variances of the Gaussian,
+/// multiplied by `scale`, are `breadth` times the posterior variances.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -149,9 +149,9 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the Gaussian over iterates is too narrow in one parameter. Its variance is at most
-/// `breadth` times the posterior variance. `raw` lists the parts of the data that are not
-/// standardised.
+/// A warning: the Gaussian over iterates is too narrow in one parameter. The variance of the
+/// Gaussian there is at most `breadth` times the posterior variance. `raw` lists the parts of the
+/// data that are not standardised.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();
     let text = match factor.is_finite() {

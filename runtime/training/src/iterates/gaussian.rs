@@ -11,8 +11,8 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A lower bound on the variance of an element. It is needed for elements that do not change during
-/// the training.
+/// A lower bound on the variance of an element. Without it, an element that does not change during
+/// the training would have the variance zero.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// The coordinate of the random stream for the noise that is multiplied by the standard deviations.
@@ -20,8 +20,8 @@ const OF_ELEMENTS: u32 = 0;
 /// The coordinate of the random stream for the noise that is multiplied by the deviations.
 const OF_DEVIATIONS: u32 = 1;
 
-/// The moments of iterates, updated one iterate at a time. They take `O((K + 2) D)` numbers for `D`
-/// elements and `K` deviations.
+/// The moments of iterates, updated one iterate at a time. The moments take `O((K + 2) D)` numbers
+/// for `D` elements and `K` deviations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IterateMoments {
     covariance: Covariance,
@@ -215,7 +215,7 @@ mod tests {
         assert!(draw[0].is_finite());
     }
 
-    /// Only the last deviations are stored. Their memory is reused.
+    /// Only the last deviations are stored. The memory of older deviations is reused.
     #[test]
     fn old_deviations_are_dropped() {
         let mut iterates = five(Covariance::LowRank(2));

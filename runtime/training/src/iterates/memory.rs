@@ -38,8 +38,8 @@ pub fn collecting(
     meanwhile + training.max(held)
 }
 
-/// Returns the number of positions that are in memory while iterates are collected. These are the
-/// mean, the sums of squares, the deviations, one iterate or draw, and the stored iterates.
+/// Returns the number of positions that are in memory while iterates are collected. These positions
+/// are the mean, the sums of squares, the deviations, one iterate or draw, and the stored iterates.
 fn summing(swag: &Swag, planned: usize) -> usize {
     let moments = match swag.gaussian.covariance {
         Covariance::LowRank(rank) => rank.min(planned) + 3,

@@ -1,4 +1,4 @@
-//! Collects iterates during a training. It stores the moments of all iterates, or the iterates
+//! Collects the iterates of a training: either the moments of all iterates, or the iterates
 //! themselves.
 
 use super::gaussian::IterateMoments;

@@ -84,8 +84,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the states that a run wrote. They are already on the unconstrained scale, so they are
-    /// not transformed.
+    /// Reads the states that a run wrote. The states are already on the unconstrained scale, so
+    /// they are not transformed.
     fn states(&mut self, infer: &InferenceBlock, run: &str, split: usize) {
         for site in self.file.sites.iter().filter(|site| site.moves) {
             let name = format!("{run}/{}", site.state);
@@ -110,7 +110,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads all sites by their names. Their values are on the declared scale.
+    /// Reads all sites by their names. The values in the file are on the declared scale.
     fn sites(&mut self) {
         let file = self.file;
         for site in &file.sites {

@@ -19,7 +19,7 @@ pub(super) struct Samples {
     pub draws: usize,
 }
 
-/// The metadata of an array. Its chunks have been written before.
+/// The metadata of an array whose chunks have been written.
 #[derive(Debug)]
 pub(super) struct Written {
     pub name: String,
