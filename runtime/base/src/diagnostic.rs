@@ -203,8 +203,9 @@ impl Diagnostic {
     }
 
     /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. A name replaces
-    /// `wrong` if `wrong` is another tool's word for it, or is spelt similarly. Otherwise, adds the
-    /// advice about `wrong`, if the table of other tools' words contains such advice.
+    /// `wrong` if `wrong` is another tool's word for it, or is spelt similarly. If no name replaces
+    /// `wrong`, adds the advice about `wrong` from the table of other tools' words, if the table
+    /// has such advice.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());

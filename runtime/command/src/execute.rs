@@ -228,7 +228,8 @@ pub struct SessionInterrupt {
 }
 
 impl SessionInterrupt {
-    /// Registers the signal handlers. If this fails, Ctrl-C always ends the process.
+    /// Registers the signal handlers. If the handlers cannot be registered, Ctrl-C always ends the
+    /// process.
     pub fn register() -> SessionInterrupt {
         let found = SessionInterrupt {
             raised: Arc::new(AtomicBool::new(false)),

@@ -16,9 +16,9 @@
 //! Every file except the first two begins with a checksum of its identity: the run, the inference
 //! block, the split and the chain. A renamed file is therefore rejected.
 //!
-//! A commit of a chain first writes the draws to the disk. Then it writes the state under a
-//! temporary name, and renames it. Even after a crash, a state exists whose draws are all on disk.
-//! Draws after this state are deleted and drawn again.
+//! A commit of a chain first writes the draws to the disk. The commit then writes the state under a
+//! temporary name, and renames this file. Even after a crash, a state exists whose draws are all on
+//! disk. Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -67,10 +67,11 @@ struct Folder {
 /// The handling of a checkpoint that already exists in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The existing checkpoint is replaced if it belongs to the same run. Otherwise, opening fails.
+    /// The existing checkpoint is replaced if it belongs to the same run. If it belongs to another
+    /// run, opening fails.
     New,
-    /// The existing checkpoint is continued if it belongs to the same run. Otherwise, opening
-    /// fails.
+    /// The existing checkpoint is continued if it belongs to the same run. If it belongs to another
+    /// run, opening fails.
     Resume,
     /// The existing checkpoint is replaced, even if it belongs to another run.
     Overwrite,

@@ -23,10 +23,10 @@ struct OfOutput<'a> {
     /// One column per class, or the columns `mean`, `sd`, `q05`, `q50`, `q95`. A column stays empty
     /// if the model does not have its values.
     reals: Vec<(String, Vec<f64>)>,
-    /// The columns named by [`NAMES`]. The first is the epistemic standard deviation (of the mean
-    /// of the target). The second is the aleatoric standard deviation (of the target given the
-    /// parameters). The other columns are additional results of integrals. A column stays empty if
-    /// the predictions do not have its values.
+    /// The columns named by [`NAMES`]. `sd_epistemic` is the standard deviation of the mean of the
+    /// target. `sd_aleatoric` is the standard deviation of the target given the parameters. The
+    /// other columns are additional results of integrals. A column stays empty if the predictions
+    /// do not have its values.
     parts: [Vec<f64>; 6],
 }
 

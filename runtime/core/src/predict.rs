@@ -46,8 +46,8 @@ pub struct PredictionOutput {
     output: Option<usize>,
 }
 
-/// Returns the outputs that the prediction program of an inference block may have. The first is the
-/// joint log likelihood of all outputs of the model.
+/// Returns the outputs that the prediction program of an inference block may have. The first
+/// prediction output is the joint log likelihood of all outputs of the model.
 pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
         port: part.port().text().to_owned(),
@@ -229,8 +229,8 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
 }
 
 /// Returns the number of predictive draws from `held` stored draws of the parameters. If all
-/// outputs are classes, the number is `held`. Otherwise, it is the smallest multiple of `held` that
-/// is at least `predictive_draws`, so that each stored draw is used equally often.
+/// outputs are classes, the number is `held`. If not, the number is the smallest multiple of `held`
+/// that is at least `predictive_draws`, so that each stored draw is used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);

@@ -1,5 +1,5 @@
-//! An interrupted run resumes with bit-identical results, however it was interrupted. If it cannot
-//! be resumed, the reason is reported.
+//! An interrupted run resumes with bit-identical results, however it was interrupted. If a run
+//! cannot be resumed, the reason is reported.
 
 #![allow(clippy::unwrap_used)]
 

@@ -30,7 +30,7 @@ impl Captured {
     /// Captures the work that `issue` enqueues on the stream. The work is not run.
     ///
     /// # Errors
-    /// Fails if `issue` fails, or if the driver reports an error. In either case, the capture has
+    /// Fails if `issue` fails, or if the driver reports an error. After an error, the capture has
     /// ended.
     pub fn new(
         device: &Arc<Device>,

@@ -56,7 +56,8 @@ struct Attached {
     program: Arc<DeviceProgram>,
     device: Arc<Device>,
     code: Arc<dyn KernelCode>,
-    /// The loaded module. The first session loads it, and later sessions share it.
+    /// The module of the code on the device. The first session loads the module, and later sessions
+    /// share it.
     loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
 

@@ -1,9 +1,9 @@
 //! Keeps the rows of a data set on the device, and gathers batches of these rows by their indices.
 //!
-//! Note [Rows on the device]. The device keeps rows only from their second use on. If it kept them
-//! from the first use on, rows that change before every step would be sent completely each time,
-//! although only one batch of them is used. For each place of the arena, one table of rows is kept
-//! if the device has enough memory.
+//! Note [Rows on the device]. The device keeps rows only from their second use on. If the device
+//! kept rows from their first use on, rows that change before every step would be sent completely
+//! each time, although a step uses only one batch of them. For each place of the arena, one table
+//! of rows is kept if the device has enough memory.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;

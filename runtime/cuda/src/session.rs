@@ -199,8 +199,8 @@ impl CudaSession {
         Ok(address)
     }
 
-    /// Moves the schedule for these sizes to the front of the kept schedules. If it is not kept,
-    /// creates it at the front. Returns whether it was kept before.
+    /// Moves the schedule for these sizes to the front of the kept schedules. If the schedule is
+    /// not kept, creates it at the front. Returns whether it was kept before.
     fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
@@ -229,9 +229,9 @@ impl CudaSession {
         unsafe { self.runs[0].schedule.issue(device, stream, products) }
     }
 
-    /// Moves an exchange to the front of the kept exchanges. If it is not kept, creates it at the
-    /// front. An exchange that was kept before is captured as a graph if possible. See Note
-    /// [Exchanges] in `exchange`.
+    /// Moves an exchange to the front of the kept exchanges. If the exchange is not kept, creates
+    /// it at the front. An exchange that was kept before is captured as a graph if possible. See
+    /// Note [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {

@@ -172,8 +172,8 @@ fn an_evaluation_is_one_launch() {
         }
     }
     assert_eq!(stub.calls(names[0]), captured);
-    // The host wrote bytes to a buffer that the device computes. These bytes are sent before the
-    // run, and the result comes back.
+    // The host wrote bytes to a buffer that the device computes. The host's bytes are sent before
+    // the run, and the result of the run is copied back.
     machine.write_real("total", &[0.25]).unwrap();
     evaluate(&mut machine, 8, 1).unwrap();
     assert_eq!(machine.read_real("total").unwrap(), [3.25]);
@@ -472,8 +472,8 @@ fn every_failure_is_reported_and_leaks_nothing() {
     for (name, count) in names.iter().zip(counts) {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
-        // The first page-locked memory is required by a session. The second is for the graph of an
-        // evaluation, which works without it.
+        // A session requires the first page-locked memory. The second page-locked memory is for the
+        // graph of an evaluation, which works without it.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {

@@ -17,7 +17,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// A list of diagnostics. If it is the error of a `Result`, it is not empty.
+/// A list of diagnostics, which is not empty if it is the error of a `Result`.
 pub type Faults = Vec<Diagnostic>;
 
 /// A place in a data file. Rows and columns count from 1. The number 0 means all rows or all

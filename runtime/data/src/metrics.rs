@@ -177,7 +177,8 @@ pub struct RealScores {
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
-    /// True if the predictive distribution has an infinite variance. `sd` is then infinite, regardless of the draws.
+    /// True if the predictive distribution has an infinite variance. The metric `sd` of such a
+    /// distribution is infinite, regardless of the draws.
     pub infinite_variance: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Standardisation {
 pub struct FittedStandardisation {
     /// The fitted standardisation.
     pub map: Standardisation,
-    /// True if the values are not all equal. If they are equal, the standardisation only subtracts
+    /// True if the values are not all equal. For equal values, the standardisation only subtracts
     /// their mean.
     pub varies: bool,
 }

@@ -293,7 +293,7 @@ pub struct Shard {
     pub jumps: Vec<Jump>,
 }
 
-/// A row of a file from which on row numbers and line numbers have a different offset.
+/// The offset between row numbers and line numbers that applies from one row of a file on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// The index, within the file, of the first row with this offset.

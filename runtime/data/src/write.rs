@@ -24,8 +24,8 @@ pub fn atomically(
     written.map_err(|error| diagnostics::unwritable(path, &error))
 }
 
-/// Writes as [`atomically`] does, but replaces whatever has this name. If it is a link, the link
-/// itself is replaced, not its target.
+/// Writes a file like [`atomically`], but replaces anything that already has its name. An existing
+/// link is replaced, not followed.
 pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -563,8 +563,8 @@ fn a_quote_that_is_never_closed_is_reported() {
         );
         assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
     }
-    // In each of these texts, every quote is closed, or a quote stands inside a cell that does not
-    // begin with a quote.
+    // In each of these texts, every quote is closed, or the only quote stands inside a cell that
+    // does not begin with a quote.
     for text in [
         "x,y\n1,a\n2,\"b\nc\"",
         "x,y\n1,a\n2,\"b\"\n",

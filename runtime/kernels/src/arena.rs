@@ -1,12 +1,12 @@
 //! Assigns places in the arena to the buffers of a plan.
 //!
 //! Note [When buffers live]. Each step has a position, its number in the order of execution, with
-//! loops flattened. A scratch buffer is alive from its first use to its last use. If it is used
-//! inside a `Repeat`, it is alive during the whole loop, because an iteration may read data that
-//! the previous iteration wrote. One case is different: if all uses are inside the loop and the
-//! first use is a reduction, the lifetime is not extended, because the reduction fills the buffer
-//! before any read. Buffers that are not scratch are alive during the whole run. Two buffers share
-//! memory only if no position exists at which both are alive.
+//! loops flattened. A scratch buffer is alive from its first use to its last use. A scratch buffer
+//! that is used inside a `Repeat` is alive during the whole loop, because an iteration may read
+//! data that the previous iteration wrote. One case is different: if all uses are inside the loop
+//! and the first use is a reduction, the lifetime is not extended, because the reduction fills the
+//! buffer before any read. Buffers that are not scratch are alive during the whole run. Two buffers
+//! share memory only if no position exists at which both are alive.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -85,9 +85,9 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena. All buffers that are not scratch are placed one after the other. Then the
-/// scratch buffers are placed, from the largest to the smallest. Each is placed in the first gap
-/// that is large enough during its lifetime.
+/// Plans the arena. All buffers that are not scratch are placed one after the other. After them,
+/// the scratch buffers are placed, from the largest to the smallest. A scratch buffer is placed in
+/// the first gap that is large enough during its lifetime.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);

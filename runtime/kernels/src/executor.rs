@@ -77,8 +77,8 @@ impl Workers {
     }
 }
 
-/// If the code runs on a device, opens a session with an arena on the device. Otherwise, returns
-/// `None`.
+/// Opens a session with an arena on the device, or returns `None` if the code does not run on a
+/// device.
 fn open(
     plan: &Arc<Plan>,
     code: &dyn KernelCode,

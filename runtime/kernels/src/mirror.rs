@@ -2,12 +2,13 @@
 //! bytes, and copies bytes so that both sides agree.
 //!
 //! Note [Which side is newer]. For each buffer, `unsent` is the range that the host wrote after the
-//! last transfer. In this range, only the host's bytes are current. The device's bytes outside
+//! last transfer. Inside `unsent`, only the host's bytes are current. The device's bytes outside
 //! `unsent` are always current. The host's bytes outside `unsent` are current unless the buffer is
-//! stale. Two events make a buffer stale. The first is a run, which may write every buffer except
-//! inputs and constants. The second is a change of sizes, which exposes bytes that were never read
-//! back. Inputs and constants are never stale, because only the host writes them. The exception is
-//! an input or constant into which the device copied rows or the bytes of another machine.
+//! stale. A run makes a buffer stale, because it may write every buffer except inputs and
+//! constants. A change of sizes also makes a buffer stale, because it exposes bytes that were never
+//! read back. Inputs and constants are never stale, because only the host writes them. The
+//! exception is an input or constant into which the device copied rows or the bytes of another
+//! machine.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
@@ -148,8 +149,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends the bytes that the host wrote, and runs the plan. Then makes the host's bytes of the
-    /// wanted buffers current.
+    /// Sends the bytes that the host wrote, and runs the plan. After the run, the host's bytes of
+    /// the wanted buffers are current.
     ///
     /// # Errors
     /// Fails if the device reports an error.

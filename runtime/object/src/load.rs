@@ -32,8 +32,8 @@ impl Loaded {
 }
 
 /// Loads a relocatable ELF object for the processor of this machine. A symbol that the object does
-/// not define is looked up in `symbols`. If it is not there, it is looked up among the rounding and
-/// memory functions that code generators call by their C names.
+/// not define is looked up in `symbols`. A symbol that `symbols` does not contain is looked up
+/// among the rounding and memory functions that code generators call by their C names.
 ///
 /// # Errors
 /// Fails if the bytes are not such an object, or if they have kinds of relocations or sections that

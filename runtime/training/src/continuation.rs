@@ -38,7 +38,8 @@ pub const RECOVERED: f64 = 0.2;
 const RATE: f64 = 0.01;
 
 /// The decay rates of the mean gradient and of the mean squared gradient (Kingma and Ba 2015). The
-/// second mean decays faster than in Adam by default, because the continuation has few steps.
+/// mean squared gradient decays faster than in Adam by default, because the continuation has few
+/// steps.
 const DECAYS: [f64; 2] = [0.9, 0.99];
 
 /// A small number that prevents a division by zero.

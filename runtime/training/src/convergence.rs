@@ -21,9 +21,9 @@ use bnnc_abi::manifest::RateSchedule;
 
 /// A training counts as not converged if the loss could still fall by more than the largest of
 /// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
-/// weight. `laplace` accepts the same fall per weight at a maximum. The third limit is needed
+/// weight. `laplace` accepts the same fall per weight at a maximum. The limit per weight is needed
 /// because networks fit their training rows better and better the longer they are trained. The
-/// third limit is at most `MOST_PER_ROW` nats per row.
+/// limit per weight is at most `MOST_PER_ROW` nats per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;

@@ -40,9 +40,9 @@ use std::ops::Range;
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The longest descent computes at most `MOST` losses, each of which is a mean over the draws. A
-/// small budget reduces the number of draws first, so that `WANTED` losses remain. A budget for
-/// fewer than `FEWEST` losses does not give a result.
+/// The longest descent computes at most `MOST` losses, each of which is a mean over the draws. If
+/// the budget is small, the number of draws is reduced first, so that `WANTED` losses remain. A
+/// budget for fewer than `FEWEST` losses does not give a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;

@@ -25,7 +25,7 @@ pub struct Collected {
     /// The last training. For an ensemble, the average of the trainings of its members.
     pub fitted: TrainingResult,
     /// The states that predictions use. A state that the training changes has the shape `[draws,
-    /// ..]`. Every other state has a single value.
+    /// ..]`. A state that the training does not change has a single value.
     pub values: Arc<StateValues>,
     /// The number of draws of each state in `values`.
     pub draws: usize,

@@ -69,7 +69,8 @@ pub struct TrainingResult {
     /// The rise of the loss, if it was so large that earlier parameters were kept instead of the
     /// last parameters.
     pub worsened: Option<Worsened>,
-    /// All restarts, of which this training is the best. Empty if only one training was run.
+    /// All restarts, including this training, which is the best. Empty if only one training was
+    /// run.
     pub restarts: Vec<Restart>,
     /// The result of a descent from the parameters of the best restart, or `None` without such a
     /// descent. The module `restarts` fills it in.

@@ -25,7 +25,7 @@ pub struct Online<'a> {
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,
-    /// The index of the oldest row if the memory is full. The next row replaces it.
+    /// The index of the oldest row if the memory is full. The next row replaces the oldest row.
     oldest: usize,
     /// The key of the random choice of batches.
     key: u64,

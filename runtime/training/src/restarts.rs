@@ -6,9 +6,10 @@
 //! by a descent.
 //!
 //! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
-//! not share a training step. The table shows the reason (`cargo bench -p bnnc-tests --bench
-//! restarts`). The table gives the microseconds that a step takes per restart on one thread, for a
-//! step of one restart and for a step that advances several restarts in lockstep.
+//! not share a training step. The reason is the time of a step, which the table shows (`cargo bench
+//! -p bnnc-tests --bench restarts`). The table gives the microseconds that a step takes per restart
+//! on one thread, for a step of one restart and for a step that advances several restarts in
+//! lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -23,9 +24,9 @@
 //!
 //! Restarts share neither rows nor weights, so their matrix products stay separate. Lockstep saves
 //! only launches and scalar inputs. Below about 20,000 operations, it saves up to a third of a step
-//! of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which it
-//! saves less than 0.1 s. For the yacht example, two threads with four restarts each would save 7 %
-//! of a step. Larger steps take as long in lockstep as alone, or longer.
+//! of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which
+//! lockstep saves less than 0.1 s. For the yacht example, two threads with four restarts each would
+//! save 7 % of a step. Larger steps take as long in lockstep as alone, or longer.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult, maximum};
@@ -86,8 +87,9 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the maximum number of results of ended trainings that are in memory. Two results are the
-/// best so far, and that of a training that has just ended.
+/// Returns the maximum number of results of ended trainings that are in memory. If there are
+/// several trainings, the number is two: the best result so far, and the result of a training that
+/// has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }

@@ -31,8 +31,8 @@ pub struct EarlierResult {
 pub struct EarlierIterates {
     /// The name of the inference block.
     pub infer: String,
-    /// The states. A trained state has one value per iterate (`[count, ..]`). Every other state has
-    /// a single value.
+    /// The states. A trained state has one value per iterate (`[count, ..]`). A state that is not
+    /// trained has a single value.
     pub values: Arc<StateValues>,
     /// The number of iterates.
     pub count: usize,
@@ -99,8 +99,8 @@ impl<'a> Starts<'a> {
         self.given.len()
     }
 
-    /// Returns whether a state of a member starts from a given value of the right size. Otherwise,
-    /// the state has its default start.
+    /// Returns whether a state of a member starts from a given value of the right size. If not, the
+    /// state has its default start.
     pub fn gives(&self, member: usize, state: &str) -> bool {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
             return false;

@@ -31,8 +31,8 @@ pub struct Stepper<'a> {
     pub machine: Machine,
     /// The port of each scalar in [`INPUTS`], or `None` if the program does not have it.
     inputs: [Option<Port>; INPUTS.len()],
-    /// The ports that the host reads after each step. The first is the loss. Some programs have a
-    /// second, which counts the positions outside their axes that parameters selected.
+    /// The ports that the host reads after each step. The loss is always read. If the program
+    /// counts the positions that parameters selected outside their axes, this count is read too.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,

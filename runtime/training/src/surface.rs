@@ -25,8 +25,8 @@ pub fn sizes(train: &Train, rows: usize) -> Sizes {
     train.sizes(rows).with(Symbol::Batch, batch)
 }
 
-/// Returns how often the loss of all rows can be computed with this number of floating-point
-/// operations.
+/// Returns the number of times that the loss of all rows can be computed with this number of
+/// floating-point operations.
 pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations: u64) -> usize {
     let batch = train.options.batch_of(rows);
     let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
@@ -49,8 +49,9 @@ pub struct Surface {
     machine: Machine,
     feed: Feed,
     loss: Port,
-    /// The port of the index of the noise, or `None` if the program does not have it. The next two
-    /// ports are those of the factors of the likelihood and of the prior.
+    /// The port of the index of the noise, or `None` if the program does not have it. `scale` is
+    /// the port of the factor of the likelihood, and `kl_weight` the port of the factor of the
+    /// prior.
     step: Option<Port>,
     scale: Option<Port>,
     kl_weight: Option<Port>,

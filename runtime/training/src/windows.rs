@@ -3,7 +3,7 @@
 //!
 //! The loss of one step or one epoch depends on the choice of rows and on draws. The lowest of such
 //! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
-//! loss of its iterates, and has a known standard error.
+//! loss of the iterates in this part, and has a known standard error.
 
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;

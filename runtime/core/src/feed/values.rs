@@ -153,8 +153,8 @@ pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Res
     }
 }
 
-/// Rejects an integer level that does not occur in the training rows. For text levels, this check
-/// is made when the rows are read.
+/// Rejects an integer level that does not occur in the training rows. Text levels are checked when
+/// the rows are read.
 pub(super) fn seen(
     values: &[i32],
     binding: &Binding,

@@ -23,9 +23,10 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
 }
 
 /// Returns the arrays of a file, and the number of examples. If a target is named, the number of
-/// examples is the length of the target's first axis. Otherwise, it is the most frequent length of
-/// an array, and the largest of these if several lengths are equally frequent. An array of this
-/// length has one element per example. Arrays that are not read are counted too.
+/// examples is the length of the target's first axis. Without a target, the number of examples is
+/// the most frequent length of an array. If several lengths are equally frequent, the largest of
+/// them is used. An array of this length has one element per example. Arrays that are not read are
+/// counted too.
 fn arrays(
     path: &Path,
     bytes: &[u8],

@@ -33,7 +33,7 @@ const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 
 /// At most [`MOST_READ`] bytes plus [`MOST_READ_RATIO`] times the size of the file are read from a
-/// file. The first term allows for the buffers of page headers, the second term for small pages.
+/// file. `MOST_READ` allows for the buffers of page headers, and `MOST_READ_RATIO` for small pages.
 /// Without a limit, reading the pages of a damaged file may never end.
 const MOST_READ: u64 = 64 << 20;
 const MOST_READ_RATIO: u64 = 64;

@@ -205,8 +205,9 @@ impl Extents {
     }
 
     /// Returns whether to divide a product along `n`. If an operand will be copied, the product is
-    /// divided so that each part of this operand is copied only once, if possible. Otherwise, the
-    /// product is divided along the longer side of the result.
+    /// divided so that each part of this operand is copied only once, if possible. If no operand is
+    /// copied, or if such a division is not possible, the product is divided along the longer side
+    /// of the result.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {

@@ -15,7 +15,7 @@ const LINE: usize = 64;
 /// of the longest vectors.
 const STRIP: usize = 2 * DEPTH;
 /// The number of cache lines for a block of the left operand. The block is copied by rows or by
-/// columns, and each of these is padded by one cache line.
+/// columns, and each copied row or column is padded by one cache line.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
 /// The number of cache lines for a tile of the result. Each row of the tallest tile has two
 /// vectors; the number is rounded up.

@@ -11,8 +11,8 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A lower bound on the variance of an element. Without it, an element that does not change during
-/// the training would have the variance zero.
+/// A lower bound on the variance of an element. Without this bound, an element that does not change
+/// during the training would have the variance zero.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// The coordinate of the random stream for the noise that is multiplied by the standard deviations.
@@ -35,7 +35,7 @@ pub struct IterateMoments {
 }
 
 impl IterateMoments {
-    /// Returns moments of no iterates yet, for this number of elements.
+    /// Returns the moments for this number of elements, before any iterate has been added.
     pub fn new(elements: usize, covariance: Covariance) -> IterateMoments {
         IterateMoments {
             covariance,

@@ -54,7 +54,7 @@ struct Reading<'a> {
     file: &'a StartFile,
     tensors: &'a SafeTensors<'a>,
     values: StateValues,
-    /// The errors that were found. Each is one line.
+    /// The errors that were found, one line for each error.
     faults: Vec<String>,
 }
 
@@ -152,7 +152,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the numbers of a tensor if it has the wanted shape. Otherwise, records an error.
+    /// Returns the numbers of a tensor if it has the wanted shape. If the shape differs, records an
+    /// error.
     fn numbers(&mut self, name: &str, view: &TensorView<'_>, wanted: &Shape) -> Option<Vec<f64>> {
         if view.shape() != wanted.resolve(&Sizes::default()) {
             let found = Shape::fixed(view.shape());
