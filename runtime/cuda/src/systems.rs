@@ -10,8 +10,8 @@
 /// If a call of the primitive has more systems than this, bnnc's kernel solves them, because cuBLAS
 /// needs one call per system.
 const MOST: i64 = 64;
-/// The number of sequential multiply-adds that take as long as one cuBLAS call in a thread of
-/// bnnc's kernel. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
+/// In the time of one cuBLAS call, a thread of bnnc's kernel makes this number of sequential
+/// multiply-adds. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
 /// estimates, not measurements.
 const CALL: i64 = 500;
 

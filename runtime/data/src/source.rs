@@ -1,5 +1,4 @@
-//! Reads the files of a data item. Determines which arrays are inputs, which array is the target,
-//! and the schema.
+//! Reads the files of a data item. Determines the inputs, the target and the schema.
 
 use crate::dataset::{self, Dataset, Preparation};
 use crate::diagnostics::{self, Faults};

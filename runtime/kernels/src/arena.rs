@@ -85,9 +85,9 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena. All buffers that are not scratch are placed one after the other. After them,
-/// the scratch buffers are placed, from the largest to the smallest. A scratch buffer is placed in
-/// the first gap that is large enough during its lifetime.
+/// Plans the arena. All buffers that are not scratch are placed one after the other. The scratch
+/// buffers are placed after all other buffers, from the largest to the smallest. A scratch buffer
+/// is placed in the first gap that is large enough during its lifetime.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -142,8 +142,8 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Returns the number of bytes for the copies of partial reductions. The launch whose copies take
-/// the most bytes determines this number.
+/// Returns the number of bytes for the copies of partial reductions. This is the largest number
+/// that the copies of a single launch need.
 fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     let of = |step: &PlanStep| match step {
         PlanStep::Launch(launch) => {
@@ -162,8 +162,8 @@ pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     bytes.fold(0, usize::saturating_add)
 }
 
-/// Returns the lifetime of each buffer, or `None` for a buffer that no step uses. See Note [When
-/// buffers live].
+/// Returns the lifetime of each buffer. The result is `None` for a buffer that no step uses. See
+/// Note [When buffers live].
 pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
     let mut trace = Trace {
         position: 0,

@@ -1,5 +1,5 @@
-//! The memory of an image. The memory is written first. After that, some pages become executable,
-//! and some become read-only.
+//! The memory of an image. The memory is written first. When it is complete, some pages become
+//! executable, and some become read-only.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;

@@ -116,7 +116,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
         [] => names.iter().map(|name| (*name).to_owned()).collect(),
         only => only.iter().cloned().collect(),
     };
-    // In this order, an inference block comes before the blocks that it needs.
+    // In reverse order, an inference block comes before the blocks that it needs.
     for infer in manifest.infers.iter().rev() {
         if chosen.contains(&infer.name) {
             chosen.extend(infer.needs().into_iter().map(str::to_owned));

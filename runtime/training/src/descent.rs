@@ -215,8 +215,8 @@ impl Pairs {
         }
     }
 
-    /// Stores the pair of the step between two consecutive points and the gradient change, if its
-    /// curvature is positive.
+    /// Stores a pair if its curvature is positive. The pair is the step between two consecutive
+    /// points, and the change of the gradient along this step.
     fn remember(&mut self, from: &At, to: &At) {
         let at = self.next;
         subtract(&to.point, &from.point, &mut self.steps[at]);

@@ -8,9 +8,9 @@ const MOST: usize = 2048;
 
 /// The mean losses of consecutive parts of a training. All of these parts have the same length.
 ///
-/// At first, a part is an epoch or a fraction of it. When `MOST` parts are stored and another
-/// follows, neighbouring parts are merged in pairs. The memory therefore does not depend on the
-/// length of the training.
+/// At first, each part is one epoch or a fraction of an epoch. When `MOST` parts are stored and
+/// another follows, neighbouring parts are merged in pairs. The memory therefore does not depend on
+/// the length of the training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     means: Vec<f64>,

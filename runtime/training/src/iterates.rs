@@ -235,7 +235,7 @@ impl Watch for Collector<'_> {
 }
 
 /// Returns the posterior from the iterates of an earlier inference block, without a new training.
-/// States that the training does not change have their values from that block.
+/// States that the training does not change have the values of the earlier block.
 ///
 /// # Errors
 /// Fails if the two inference blocks have different states, which is a bug.

@@ -160,8 +160,8 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         Some(Descent {
             saddle: Some(fall), ..
         }) => return Some(Doubt::Saddle(*fall)),
-        // At its minimum, the loss cannot decrease further. Noise of the loss does then not mean
-        // that the training is unfinished.
+        // If the loss is at its minimum, it cannot decrease further. Noise of such a loss does not
+        // mean that the training is unfinished.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }

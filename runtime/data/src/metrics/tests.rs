@@ -52,8 +52,8 @@ fn quantiles_are_those_of_numpy() {
 #[test]
 fn crps_matches_hand_computation() {
     // The mean distance from y is (|1-2| + |3-2| + |6-2|) / 3 = 2. The mean distance over the three
-    // pairs is (|1-3| + |1-6| + |3-6|) / 3 = 10/3. The score is the first mean minus half the
-    // second.
+    // pairs is (|1-3| + |1-6| + |3-6|) / 3 = 10/3. The score is the mean distance from y minus half
+    // the mean distance over pairs.
     near(crps(&[1.0, 3.0, 6.0], 2.0), 2.0 - 10.0 / 3.0 / 2.0, 1e-15);
     near(crps(&[1.0], 3.0), 2.0, 0.0);
 }

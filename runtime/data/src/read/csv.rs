@@ -30,8 +30,8 @@ const TRUTH: &[(&str, i64)] = &[
 /// Reading stops after this number of errors.
 const MOST_FAULTS: usize = 10;
 
-/// If a column has more empty cells than this, one diagnostic reports all of them. If it has fewer
-/// or equally many, each empty cell has its own diagnostic.
+/// If a column has more empty cells than this, one diagnostic reports all of them. If a column has
+/// at most this number of empty cells, each of the cells has its own diagnostic.
 const FEW_EMPTY: usize = 3;
 
 /// Marks for missing values. In a column of numbers, a mark is an error. In the first cell of a
