@@ -52,7 +52,7 @@ pub enum CallError {
     },
     /// An operand, an argument or a result of a wrong type.
     Type {
-        /// The text after "expected" with the type, such as "argument 1 of `f` to be real[3]".
+        /// The text after "expected" with the type, such as `argument 1 of f to be real[3]`.
         expected: String,
         /// The actual type.
         found: Type,

@@ -27,12 +27,11 @@ pub const PREDICTIVE_STEP: i32 = -1;
 /// The maximum number of rows per call of the prediction program.
 pub const ROWS: usize = 256;
 
-/// The maximum memory of the prediction program, in bytes. If a call with all draws needs more
-/// memory, each call computes fewer draws.
+/// The maximum memory of the prediction program, in bytes. If a call with all draws needs more memory, each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The maximum number of scalar operations in one call of the prediction program. This number takes
-/// a few tenths of a second. A user who interrupts the run waits for at most one call.
+/// The maximum number of scalar operations in one call of the prediction program. This number takes a few tenths of a second. A user who interrupts
+/// the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
 
 /// One output of the prediction program, of the shape `[draws, rows, ..]`.
@@ -41,13 +40,13 @@ pub struct PredictionOutput {
     /// The name of the output's port in the program.
     pub port: String,
     part: Part,
-    /// The index of the model's output to which this prediction output belongs. `None` if the model
-    /// has a single output, or if this prediction output is for all outputs together.
+    /// The index of the model's output to which this prediction output belongs. `None` if the model has a single output, or if this prediction output
+    /// is for all outputs together.
     output: Option<usize>,
 }
 
-/// Returns the outputs that the prediction program of an inference block may have. The first
-/// prediction output is the joint log likelihood of all outputs of the model.
+/// Returns the outputs that the prediction program of an inference block may have. The first prediction output is the joint log likelihood of all
+/// outputs of the model.
 pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
         port: part.port().text().to_owned(),
@@ -69,13 +68,11 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
         .collect()
 }
 
-/// The predictions of a block of rows. The predictions are on the model's scale until
-/// [`Predictive::undo`] converts them to original units. Arrays have the shape `[draws, rows]` or
-/// `[draws, rows, elements]`.
+/// The predictions of a block of rows. The predictions are on the model's scale until [`Predictive::undo`] converts them to original units. Arrays
+/// have the shape `[draws, rows]` or `[draws, rows, elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// The predictions of each output, if the model has several outputs. The value `self` then
-    /// contains only the joint log likelihood of all outputs.
+    /// The predictions of each output, if the model has several outputs. The value `self` then contains only the joint log likelihood of all outputs.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
@@ -89,33 +86,27 @@ pub struct Predictive {
     pub draw: Vec<f64>,
     /// The probabilities of the classes. Empty if the output is not a class.
     pub probabilities: Vec<f64>,
-    /// The epistemic standard deviation of each row: the standard deviation of the target's mean.
-    /// Empty if it must be computed from the draws.
+    /// The epistemic standard deviation of each row: the standard deviation of the target's mean. Empty if it must be computed from the draws.
     pub epistemic: Vec<f64>,
-    /// The aleatoric standard deviation of each row: the standard deviation of the target given the
-    /// parameters. Empty if it must be computed from the draws.
+    /// The aleatoric standard deviation of each row: the standard deviation of the target given the parameters. Empty if it must be computed from the
+    /// draws.
     pub aleatoric: Vec<f64>,
-    /// The exact quantiles of the target for each row, at the [`PROBABILITIES`]. Empty if they must
-    /// be computed from the draws.
+    /// The exact quantiles of the target for each row, at the [`PROBABILITIES`]. Empty if they must be computed from the draws.
     pub quantiles: [Vec<f64>; 3],
     /// Additional results of predictions that integrate over weights.
     pub integrated: IntegralResults,
 }
 
-/// Additional results of predictions that integrate over weights. All are empty for other
-/// predictions.
+/// Additional results of predictions that integrate over weights. All are empty for other predictions.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
-    /// For each element, the numerical error of its mean. For classes, the largest error of the
-    /// probabilities of each row.
+    /// For each element, the numerical error of its mean. For classes, the largest error of the probabilities of each row.
     pub error: Vec<f64>,
-    /// The log density of the target of each row, or the log probability of the true class. Empty
-    /// if targets are unknown.
+    /// The log density of the target of each row, or the log probability of the true class. Empty if targets are unknown.
     pub log_density: Vec<f64>,
     /// The numerical error of the log density.
     pub log_density_error: Vec<f64>,
-    /// The predictive distribution function at the target, for each element. Empty for classes, and
-    /// if targets are unknown.
+    /// The predictive distribution function at the target, for each element. Empty for classes, and if targets are unknown.
     pub cdf: Vec<f64>,
 }
 
@@ -131,8 +122,7 @@ impl Predictive {
         }
     }
 
-    /// Returns mutable references to the predictions of each output of the model, in the order of
-    /// the outputs.
+    /// Returns mutable references to the predictions of each output of the model, in the order of the outputs.
     pub fn each_mut(&mut self) -> &mut [Predictive] {
         match self.outputs.is_empty() {
             true => std::slice::from_mut(self),
@@ -140,8 +130,7 @@ impl Predictive {
         }
     }
 
-    /// Converts means, draws and quantiles of a standardised target to its original units. Classes
-    /// are not converted, because they do not have units.
+    /// Converts means, draws and quantiles of a standardised target to its original units. Classes are not converted, because they do not have units.
     pub fn undo(&mut self, infer: &InferenceBlock, preparation: &Preparation) {
         for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
             said.undo_one(output, units(infer, output, preparation));
@@ -175,8 +164,8 @@ impl Predictive {
         }
     }
 
-    /// Copies `count` draws of an output of the program. The first of these draws becomes draw
-    /// `draw` of the block. An output that the program does not have is skipped.
+    /// Copies `count` draws of an output of the program. The first of these draws becomes draw `draw` of the block. An output that the program does
+    /// not have is skipped.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.
@@ -209,8 +198,7 @@ impl Predictive {
     }
 }
 
-/// Returns the standardisation of an output. Only the target of the data may be standardised; other
-/// outputs have the identity.
+/// Returns the standardisation of an output. Only the target of the data may be standardised; other outputs have the identity.
 pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation) -> Standardisation {
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
@@ -228,9 +216,8 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws from `held` stored draws of the parameters. If all
-/// outputs are classes, the number is `held`. If not, the number is the smallest multiple of `held`
-/// that is at least `predictive_draws`, so that each stored draw is used equally often.
+/// Returns the number of predictive draws from `held` stored draws of the parameters. If all outputs are classes, the number is `held`. If not, the
+/// number is the smallest multiple of `held` that is at least `predictive_draws`, so that each stored draw is used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -271,9 +258,8 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, targets may be
-    /// unknown: the values of outputs are replaced by placeholders, except outputs on which other
-    /// outputs depend.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, targets may be unknown: the values of outputs are replaced by
+    /// placeholders, except outputs on which other outputs depend.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -328,8 +314,7 @@ impl Predictor {
     /// Sets the values of the parameters.
     ///
     /// # Errors
-    /// Fails if a value has the wrong size. A wrong size can occur if the values come from the
-    /// folder of another run.
+    /// Fails if a value has the wrong size. A wrong size can occur if the values come from the folder of another run.
     pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -387,8 +372,7 @@ impl Predictor {
         Ok(sum / self.feed.rows as f64)
     }
 
-    /// Computes only the joint log likelihood of all outputs. The result is passed to `take` in
-    /// blocks of rows, in order.
+    /// Computes only the joint log likelihood of all outputs. The result is passed to `take` in blocks of rows, in order.
     ///
     /// # Errors
     /// Fails if the machine has a bug, or if the user interrupts the run.
@@ -396,8 +380,7 @@ impl Predictor {
         self.until_stopped(1, take)
     }
 
-    /// Computes all predictive quantities. The result is passed to `take` in blocks of rows, in
-    /// order.
+    /// Computes all predictive quantities. The result is passed to `take` in blocks of rows, in order.
     ///
     /// # Errors
     /// Fails if the machine has a bug, or if the user interrupts the run.
@@ -405,8 +388,7 @@ impl Predictor {
         self.until_stopped(self.said.len(), take)
     }
 
-    /// Computes the first `count` outputs of the program for all rows. Stops early if the user
-    /// interrupts the run.
+    /// Computes the first `count` outputs of the program for all rows. Stops early if the user interrupts the run.
     fn until_stopped(
         &mut self,
         count: usize,
@@ -423,8 +405,7 @@ impl Predictor {
         })
     }
 
-    /// Runs the program for all rows and draws. After each call, passes the machine and the index
-    /// of the first row to `take`.
+    /// Runs the program for all rows and draws. After each call, passes the machine and the index of the first row to `take`.
     ///
     /// # Errors
     /// Fails if the machine has a bug, or if `take` returns an error.
@@ -441,8 +422,8 @@ impl Predictor {
         Ok(())
     }
 
-    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each
-    /// call of the program, and stops if it returns an error.
+    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each call of the program, and stops if it returns an
+    /// error.
     fn each<E: From<Fault>>(
         &mut self,
         count: usize,
@@ -493,8 +474,8 @@ impl Predictor {
     }
 }
 
-/// Returns the sizes of one call of the prediction program. The number of draws is halved until a
-/// call stays within the limits of memory and operations.
+/// Returns the sizes of one call of the prediction program. The number of draws is halved until a call stays within the limits of memory and
+/// operations.
 pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
     let halves = std::iter::successors(Some(draws.max(1)), |draws| {

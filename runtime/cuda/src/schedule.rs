@@ -1,5 +1,4 @@
-//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and
-//! counts.
+//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and counts.
 
 use crate::blas::Products;
 use crate::device::Device;
@@ -19,8 +18,7 @@ use bnnc_base::shape::Sizes;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The number of bytes of shared memory that every kernel may use. For more, the driver must be
-/// called first.
+/// The number of bytes of shared memory that every kernel may use. For more, the driver must be called first.
 const SHARED_BYTES: u32 = 48 << 10;
 /// The maximum number of blocks along each axis of a grid.
 const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
@@ -37,8 +35,7 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves triangular systems. The addresses are those of the matrices and of the right-hand
-    /// sides, which the solutions overwrite.
+    /// Solves triangular systems. The addresses are those of the matrices and of the right-hand sides, which the solutions overwrite.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -86,8 +83,7 @@ pub struct LaunchSchedule {
     precision: Precision,
 }
 
-/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so
-/// the largest need counts.
+/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so the largest need counts.
 pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]), sizes: &Sizes) -> usize {
     let of = |work: &LaunchSequence, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &PlanStep| match step {
@@ -170,8 +166,7 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
-/// Cholesky factors to compute, with the address of the matrices and the numbers of elements of the
-/// operands.
+/// Cholesky factors to compute, with the address of the matrices and the numbers of elements of the operands.
 struct Factored<'a> {
     factor: &'a Factor,
     l: u64,
@@ -182,8 +177,7 @@ impl Resolver<'_> {
     /// Resolves the steps of the plan for given sizes.
     ///
     /// # Errors
-    /// Fails if a call does not have an implementation, or if a launch exceeds a limit of the
-    /// device.
+    /// Fails if a call does not have an implementation, or if a launch exceeds a limit of the device.
     pub fn schedule(&self, sizes: &Sizes) -> Result<LaunchSchedule, Fault> {
         Ok(LaunchSchedule {
             ops: self.steps(&self.plan.steps, sizes)?,
@@ -356,8 +350,7 @@ impl Resolver<'_> {
         Ok(Some(sizes.map(|size| size as u32)))
     }
 
-    /// Returns the number of bytes of dynamic shared memory of a launch. Allows the function to use
-    /// them if they exceed the default limit.
+    /// Returns the number of bytes of dynamic shared memory of a launch. Allows the function to use them if they exceed the default limit.
     fn shared(&self, entry: &KernelEntry, function: Function, bound: LaunchValues<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
@@ -386,8 +379,8 @@ impl LaunchSchedule {
     /// Fails if the driver or cuBLAS reports an error.
     ///
     /// # Safety
-    /// The arena, the scratch memory, the functions and the products must belong to the context of
-    /// the stream. All of these must live until the stream has finished the operations.
+    /// The arena, the scratch memory, the functions and the products must belong to the context of the stream. All of these must live until the
+    /// stream has finished the operations.
     pub unsafe fn issue(
         &self,
         device: &Device,
@@ -476,8 +469,8 @@ impl Issue<'_> {
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();
         self.arguments.extend(ready.parameters.iter().map(address));
         let ([x, y, z], [width, height, depth]) = (ready.grid, ready.block);
-        // SAFETY: the caller guarantees that the addresses are valid. Each argument points to 64
-        // bits, which the driver reads before the call returns.
+        // SAFETY: the caller guarantees that the addresses are valid. Each argument points to 64 bits, which the driver reads before the call
+        // returns.
         let status = unsafe {
             (self.device.driver().symbols.launch)(
                 ready.function,

@@ -12,7 +12,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_training::history::{History, ValidationCurve};
 use bnnc_training::iterates::{Collected, TrainingSummary, moved};
 use bnnc_training::start::Starts;
-use bnnc_training::{Task, TrainingResult, maximum, restarts, train};
+use bnnc_training::{Task, TrainingResult, maximum, restarts, spread, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -106,7 +106,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
             let seed = task.context.seed;
             let mut collected = together(task.infer, ensemble, found, interrupted, seed);
             if collected.members.len() > 1 && !interrupted {
-                collected.agreement = maximum::agreement(task, &collected.members)?;
+                collected.agreement = spread::agreement(task, &collected.members)?;
             }
             Ok(collected)
         }

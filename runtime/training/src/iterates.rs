@@ -6,7 +6,7 @@ pub mod taken;
 
 use crate::restarts;
 use crate::start::{self, Starts};
-use crate::{Task, TrainingResult, Watch, maximum, train};
+use crate::{Task, TrainingResult, Watch, spread, train};
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::fault::Fault;
@@ -173,7 +173,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         Covariance::Diagonal | Covariance::LowRank(_)
     );
     let breadth = match is_gaussian && !fitted.interrupted {
-        true => maximum::breadth(task, &mean, (&values, draws))?,
+        true => spread::breadth(task, &mean, (&values, draws))?,
         false => None,
     };
     Ok(Collected {

@@ -21,6 +21,7 @@ pub mod online;
 pub mod report;
 pub mod restarts;
 mod saddle;
+pub mod spread;
 pub mod start;
 pub mod step;
 pub mod surface;

@@ -13,8 +13,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X + 0.0), example(0.0 + X), example(0.0 - X)],
     },
     Rule {
-        // Multiplying or dividing by one changes nothing. Multiplying or dividing by
-        // minus one is a negation.
+        // Multiplying or dividing by one changes nothing. Multiplying or dividing by minus one is a negation.
         name: "mul-one",
         cases: || {
             vec![
@@ -45,15 +44,14 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(-(-X))],
     },
     Rule {
-        // Adding a negated value becomes a subtraction, and subtracting a negated value
-        // becomes an addition.
+        // Adding a negated value becomes a subtraction, and subtracting a negated value becomes an addition.
         name: "add-of-neg",
         cases: || vec![equal(X + -Y, X - Y), equal(X - -Y, X + Y)],
         examples: || vec![example(X + -Y), example(-X + Y), example(X - -Y)],
     },
     Rule {
-        // If both factors are negated, the negations cancel. If one factor is negated and
-        // the other factor is a constant, the constant is negated instead.
+        // If both factors are negated, the negations cancel. If one factor is negated and the other factor is a constant, the constant is negated
+        // instead.
         name: "mul-of-neg",
         cases: || vec![equal(-X * -Y, X * Y), equal(-X * A, X * -A)],
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],

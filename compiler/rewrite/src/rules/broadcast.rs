@@ -31,8 +31,7 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // An elementwise operation on repeated operands becomes the repetition of one smaller
-        // operation.
+        // An elementwise operation on repeated operands becomes the repetition of one smaller operation.
         name: "elementwise-of-broadcast",
         cases: || vec![elementwise(computed_once, "the rule is for every op")],
         examples: || {

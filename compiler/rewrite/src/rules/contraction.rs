@@ -7,8 +7,7 @@ use crate::term::{broadcast, contract, example, lettered, repeat, size, transpos
 /// The rules for contractions, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // If an operand of a contraction is repeated, the array before its repetition is contracted
-        // instead.
+        // If an operand of a contraction is repeated, the array before its repetition is contracted instead.
         name: "contract-of-broadcast",
         cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
@@ -19,8 +18,7 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // If an operand of a contraction is permuted, the letters of this operand are permuted
-        // instead.
+        // If an operand of a contraction is permuted, the letters of this operand are permuted instead.
         name: "contract-of-transpose",
         cases: || {
             let (left, right) = (
@@ -41,9 +39,8 @@ const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
 /// Returns the case in which the operand `at` is repeated. `own` are the letters of this operand.
 ///
-/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter
-/// too, the letter stays there. If only the result has the letter, the result is repeated along its
-/// axis. If neither has the letter, the contraction sums over it, which is a multiplication by the
+/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
+/// has the letter, the result is repeated along its axis. If neither has the letter, the contraction sums over it, which is a multiplication by the
 /// size of the axis.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);
@@ -55,7 +52,6 @@ fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     };
     let product = lettered(X, Y, product) * size(at, own.places_of(lost.without(RESULT)));
     let case = equal(pattern, repeat(product, RESULT.places_of(result)));
-    // If the repeated operand is a scalar, the rule does not apply, because no letter of the
-    // operand would be left.
+    // If the repeated operand is a scalar, the rule does not apply, because no letter of the operand would be left.
     case.when(|known| !known.p().is_empty())
 }

@@ -17,8 +17,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X * power(number(2.0), 3.0))],
     },
     Rule {
-        // If the condition of a selection is known, or if both branches are equal, the
-        // selection becomes one of its branches.
+        // If the condition of a selection is known, or if both branches are equal, the selection becomes one of its branches.
         name: "select-of-constant",
         cases: || {
             vec![

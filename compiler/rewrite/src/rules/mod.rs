@@ -1,7 +1,7 @@
 //! The rewrite rules, in the order in which they are tried at each node.
 //!
-//! To add a rule, add an entry to one of the lists. An entry has cases and examples. Each case is a
-//! pattern with its replacement. The tests run the examples.
+//! To add a rule, add an entry to one of the lists. An entry has cases and examples. Each case is a pattern with its replacement. The tests run the
+//! examples.
 
 pub mod arithmetic;
 pub mod broadcast;

@@ -11,8 +11,7 @@ use bnnc_graph::ops::transpose::TRANSPOSE;
 /// The rules for permutations and reshapes, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // Two consecutive permutations of axes become one permutation. If they undo each
-        // other, both disappear.
+        // Two consecutive permutations of axes become one permutation. If they undo each other, both disappear.
         name: "transpose-of-transpose",
         cases: || vec![equal(transpose(transpose(X, P), Q), transpose(X, P.at(Q)))],
         examples: || {

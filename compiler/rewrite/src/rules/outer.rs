@@ -1,12 +1,10 @@
 //! Rules that compute sums of outer products without computing the outer products.
 //!
-//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product,
-//! as large as the matrix. Often, only a smaller value is needed: the sum of the squared gradients
-//! over the rows, or the product of the gradient with another outer product. The rules decompose
-//! such a sum into all its factors, and give each axis of a factor a letter. The factors are then
-//! contracted in pairs. Each step contracts the pair of factors for which the number of elements
-//! grows the least. The growth is the size of the contraction minus the sizes of the two factors. A
-//! sum of outer products is expanded into the products of all pairs of terms.
+//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as the matrix. Often, only a smaller value
+//! is needed: the sum of the squared gradients over the rows, or the product of the gradient with another outer product. The rules decompose such a
+//! sum into all its factors, and give each axis of a factor a letter. The factors are then contracted in pairs. Each step contracts the pair of
+//! factors for which the number of elements grows the least. The growth is the size of the contraction minus the sizes of the two factors. A sum of
+//! outer products is expanded into the products of all pairs of terms.
 
 mod product;
 
@@ -34,8 +32,7 @@ const SEARCH: &str = "the number of factors differs from sum to sum, and the bes
 /// The rules for outer products, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // If a sum runs over a product that contains an outer product, the factors are contracted
-        // instead.
+        // If a sum runs over a product that contains an outer product, the factors are contracted instead.
         name: "sum-of-outer-product",
         cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum, SEARCH)],
         examples: || {
@@ -47,8 +44,7 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // If an operand of a contraction is an outer product, the factors of this operand are
-        // contracted instead.
+        // If an operand of a contraction is an outer product, the factors of this operand are contracted instead.
         name: "contract-of-outer-product",
         cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors, SEARCH)],
         examples: || {
@@ -94,15 +90,13 @@ fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// Returns `count` consecutive letters that start with `first`. Returns `None` if the letters would
-/// go beyond `z`.
+/// Returns `count` consecutive letters that start with `first`. Returns `None` if the letters would go beyond `z`.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
     (letters.len() == count).then_some(letters)
 }
 
-/// Splits `value` into a sum of products, each of which contains an outer product. Returns `None`
-/// if `value` does not contain an outer product.
+/// Splits `value` into a sum of products, each of which contains an outer product. Returns `None` if `value` does not contain an outer product.
 pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
     Apart::of(builder, &[value]).taken(value, letters)
 }
@@ -118,8 +112,7 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Finds the values that may contain outer products. The candidates are `values` and all values
-    /// from which they are computed.
+    /// Finds the values that may contain outer products. The candidates are `values` and all values from which they are computed.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -170,8 +163,7 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// Returns the products of all pairs of a left and a right product. Returns `None` if the result
-/// would have more products than [`MANY`].
+/// Returns the products of all pairs of a left and a right product. Returns `None` if the result would have more products than [`MANY`].
 fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<LetteredProduct>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
@@ -179,8 +171,8 @@ fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<Letter
 /// Finds the products of which a value is the sum. The axes of the value have the given letters.
 pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
-/// Splits a negation, a sum, a difference or a permutation into products. `part` finds the products
-/// in the operands. The outer `None` means that `value` is another kind of op.
+/// Splits a negation, a sum, a difference or a permutation into products. `part` finds the products in the operands. The outer `None` means that
+/// `value` is another kind of op.
 pub fn of_linear(
     builder: &Builder,
     value: Value,
@@ -204,9 +196,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds to `outer` every value in which [`Apart::taken`] may find an outer product. The search
-/// covers a value and all values from which it is computed. `seen` holds the values that were
-/// already examined.
+/// Adds to `outer` every value in which [`Apart::taken`] may find an outer product. The search covers a value and all values from which it is
+/// computed. `seen` holds the values that were already examined.
 fn find_outer(
     builder: &Builder,
     value: Value,
@@ -246,8 +237,7 @@ fn find_outer(
     is_one
 }
 
-/// Returns the result of [`taken_apart`]. If the value contains no outer product, the value itself
-/// is the only factor.
+/// Returns the result of [`taken_apart`]. If the value contains no outer product, the value itself is the only factor.
 pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
     taken_apart(builder, value, letters).unwrap_or_else(|| vec![factor(builder, value, letters)])
 }
@@ -271,8 +261,7 @@ fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bo
     alone(&labels.left, &labels.right, args[0]) && alone(&labels.right, &labels.left, args[1])
 }
 
-/// Returns a tensor as a product of one factor. A constant becomes a coefficient. A broadcast loses
-/// the letters of the repeated axes.
+/// Returns a tensor as a product of one factor. A constant becomes a coefficient. A broadcast loses the letters of the repeated axes.
 fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct {
     if let Some(number) = constant_of(builder, value) {
         return LetteredProduct {
@@ -290,8 +279,7 @@ fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct 
     LetteredProduct::of(value, letters)
 }
 
-/// Returns the letters of a permutation's operand. `letters` are the letters of the permutation's
-/// result.
+/// Returns the letters of a permutation's operand. `letters` are the letters of the permutation's result.
 pub fn permuted(axes: &[i64], letters: &[char]) -> Vec<char> {
     let mut inner = letters.to_vec();
     for (at, axis) in axes.iter().enumerate() {
@@ -316,8 +304,8 @@ pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<Lett
         .collect()
 }
 
-/// Contracts each of some products to the letters `result`, and returns their sum. Returns `None`
-/// if an axis of the result has a letter that no factor has.
+/// Contracts each of some products to the letters `result`, and returns their sum. Returns `None` if an axis of the result has a letter that no
+/// factor has.
 pub fn put_together(
     builder: &mut Builder,
     terms: &[LetteredProduct],
@@ -336,8 +324,7 @@ pub fn put_together(
     sum
 }
 
-/// Contracts a product to the letters `result`. Returns `None` if one of these letters occurs in no
-/// factor.
+/// Contracts a product to the letters `result`. Returns `None` if one of these letters occurs in no factor.
 pub fn contracted(
     builder: &mut Builder,
     product: &LetteredProduct,
@@ -397,8 +384,7 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// Returns the pair of factors whose contraction grows the least: the size of the contraction minus
-/// the sizes of the two factors is smallest.
+/// Returns the pair of factors whose contraction grows the least: the size of the contraction minus the sizes of the two factors is smallest.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;
@@ -414,8 +400,7 @@ fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSize
     best
 }
 
-/// Returns the letters of the contraction of two factors. These are the letters of the two factors
-/// that the result or another factor needs.
+/// Returns the letters of the contraction of two factors. These are the letters of the two factors that the result or another factor needs.
 fn left_over(factors: &[(Value, Vec<char>)], pair: [usize; 2], result: &[char]) -> Vec<char> {
     let others = || (0..factors.len()).filter(|at| !pair.contains(at));
     let is_needed =

@@ -1,5 +1,4 @@
-//! Rules that make sums smaller. Some rules sum the source of a broadcast instead of the
-//! broadcast. Other rules move common factors out of sums.
+//! Rules that make sums smaller. Some rules sum the source of a broadcast instead of the broadcast. Other rules move common factors out of sums.
 
 use crate::rule::{Rule, equal};
 use crate::term::{A, P, Q, ROW, X, Y};

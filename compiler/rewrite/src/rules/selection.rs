@@ -1,12 +1,10 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a
-//! weight. A reshape has merged the axes of this gradient. A literal computation would keep the
-//! whole gradient of every row in memory. Instead, the index is split into one index along each
-//! axis of the weight. The separate indices are moved into the computation of the gradient: through
-//! elementwise ops, broadcasts and sums, into the operands of a product. Each operand of the
-//! product has only one of the axes. If an index reaches any other op, the value of this op is
-//! stored, and its elements are picked from memory.
+//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a weight. A reshape has merged the axes of this
+//! gradient. A literal computation would keep the whole gradient of every row in memory. Instead, the index is split into one index along each axis
+//! of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops, broadcasts and sums, into the
+//! operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the value of this op is stored, and
+//! its elements are picked from memory.
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -28,8 +26,7 @@ const THROUGH: &str = "a selection is moved through any number of operations at 
 
 /// The rules for selections, in the order in which they are tried.
 pub static RULES: &[Rule] = &[Rule {
-    // Elements that are selected from a product with merged axes become products of elements that
-    // are selected from its factors.
+    // Elements that are selected from a product with merged axes become products of elements that are selected from its factors.
     name: "selection-of-product",
     cases: || vec![computed(gathered(), picked_product, THROUGH)],
     examples: || {
@@ -101,8 +98,7 @@ fn of_summed_products(b: &mut Builder, x: Value, y: Value, index: Value) -> Valu
 
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// Creates an example: a function of two matrices and a selection. The result is the sum over the
-/// selected elements.
+/// Creates an example: a function of two matrices and a selection. The result is the sum over the selected elements.
 fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Function {
     let mut builder = Builder::new("example");
     let ty = Type::real(Shape::fixed(&[2, 3]));
@@ -115,8 +111,8 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns whether a selection from a value can be replaced by selections from smaller operands.
-/// `seen` holds the values for which this is not possible.
+/// Returns whether a selection from a value can be replaced by selections from smaller operands. `seen` holds the values for which this is not
+/// possible.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;
@@ -147,8 +143,8 @@ fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
 /// The results of earlier picks.
 type Known = HashMap<(Value, Places), Value>;
 
-/// For each axis of a tensor, the positions that are picked along it, or `None` if the axis is not
-/// picked. The positions with index `k` along all picked axes together select one element.
+/// For each axis of a tensor, the positions that are picked along it, or `None` if the axis is not picked. The positions with index `k` along all
+/// picked axes together select one element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Places(Vec<Option<Value>>);
 
@@ -159,8 +155,7 @@ impl Places {
         Places(places)
     }
 
-    /// Picks elements of `value`. The result has the axes that are not picked, followed by the
-    /// picked axis.
+    /// Picks elements of `value`. The result has the axes that are not picked, followed by the picked axis.
     fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
         // A pick along a single axis reads the tensor from memory. An outer product must never be stored, so it is not picked in this way.
         let count = self.0.iter().flatten().count();
@@ -217,8 +212,7 @@ impl Places {
         self.pick_in_memory(builder, value)
     }
 
-    /// Returns the shape after picking. The shape has the axes that are not picked, followed by the
-    /// picked axis if any axis is picked.
+    /// Returns the shape after picking. The shape has the axes that are not picked, followed by the picked axis if any axis is picked.
     fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
         let dims = builder.ty(value).dims();
         let kept = self.kept().into_iter().map(|axis| dims[axis]);
@@ -346,8 +340,8 @@ impl Places {
         builder.contract(left.0, right.0, &picked.to_string())
     }
 
-    /// Returns the positions in `inner`, a tensor with the elements of `outer` in another shape.
-    /// Returns `None` if only some of the axes that the reshape merges are picked.
+    /// Returns the positions in `inner`, a tensor with the elements of `outer` in another shape. Returns `None` if only some of the axes that the
+    /// reshape merges are picked.
     fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
         let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
         let mut places = vec![None; to.len()];
@@ -380,8 +374,7 @@ impl Places {
 
 type Run = std::ops::Range<usize>;
 
-/// Splits the axes of two shapes into runs of consecutive axes. Corresponding runs have the same
-/// number of elements.
+/// Splits the axes of two shapes into runs of consecutive axes. Corresponding runs have the same number of elements.
 fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     let mut found = Vec::new();
     let (mut outer, mut inner) = (0, 0);
@@ -425,8 +418,7 @@ fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     index
 }
 
-/// Splits positions along a merged axis into positions along the axes that were merged. Axes of
-/// size one have `None`.
+/// Splits positions along a merged axis into positions along the axes that were merged. Axes of size one have `None`.
 fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Value>> {
     let mut places = vec![None; sizes.len()];
     let last = (0..sizes.len()).find(|at| sizes[*at] > 1);
@@ -444,9 +436,8 @@ fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Val
     places
 }
 
-/// Returns the floor of `index / divisor`. The result is exact, although reals may have only 24
-/// bits. Each of the two steps divides the remainder of the previous step. After both steps, the
-/// quotient is off by at most one, and this error is corrected.
+/// Returns the floor of `index / divisor`. The result is exact, although reals may have only 24 bits. Each of the two steps divides the remainder of
+/// the previous step. After both steps, the quotient is off by at most one, and this error is corrected.
 fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
     let mut quotient = builder.like(0.0, index);
     let mut rest = index;

@@ -97,6 +97,8 @@ macro_rules! versions {
     ($($(#[$meta:meta])* $name:ident $arch:ident;)*) => {$(
         $(#[$meta])*
         ///
+        /// # Safety
+        ///
         /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply. The processor must have
         /// the instructions of this version.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
