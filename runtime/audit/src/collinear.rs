@@ -1,8 +1,10 @@
 //! Checks for coefficients that the data cannot distinguish, because columns of the linear part of a model are linearly dependent.
 
 use super::orthogonal::dot;
-use super::{COLUMNS, Column, columns_of, relation};
+use super::scales::is_independent;
+use super::{COLUMNS, Column, columns_of, inflation, relation};
 use crate::diagnostics::data::{self as codes, ColumnTerm};
+use crate::diagnostics::scales;
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock};
@@ -309,7 +311,25 @@ impl<'a> Columns<'a> {
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
         }
+        if found.is_empty() && !is_layer && self.infer.maximises_bound() {
+            found.extend(self.correlated(coefficients, &values));
+        }
         found
+    }
+
+    /// Returns the warning about the coefficient whose standard deviation a variational family with independent elements makes too small by the
+    /// largest factor. The mean of a column is left out, because `E0650` is about means.
+    fn correlated(&self, coefficients: &[Coefficient<'_>], values: &[Vec<f64>]) -> Option<Diagnostic> {
+        let first = usize::from(coefficients[0].is_intercept);
+        let columns = inflation::residuals(&values[first..], &values[..first]);
+        let is_candidate = |at: usize| is_independent(self.infer, coefficients[first + at].name);
+        let found = inflation::largest(&columns, &is_candidate)?;
+        let term = |at: usize| self.term(&coefficients[first + at]);
+        Some(scales::correlated(
+            &term(found.column),
+            &term(found.partner),
+            found.factor,
+        ))
     }
 
     /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column of zeros is ignored, because its weight

@@ -35,4 +35,5 @@ pub static CODES: &[&Code] = &[
     &results::WORSE_THAN_CENTRE,
     &data::OUT_OF_REACH,
     &results::COLLAPSED,
+    &scales::CORRELATED,
 ];

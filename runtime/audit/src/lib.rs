@@ -9,6 +9,7 @@ mod columns;
 mod constant;
 pub mod diagnostics;
 mod found;
+mod inflation;
 mod leak;
 mod neighbours;
 mod order;

@@ -112,12 +112,11 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
     if infer.sampling().is_some() {
         return None;
     }
-    let is_independent = |site: &str| {
-        let report = infer.reports.iter().find(|report| report.name == site);
-        report.is_some_and(|report| report.has_deviation && !report.is_point)
-    };
     infer.bindings.iter().find_map(|binding| {
-        let intercept = binding.intercept.as_deref().filter(|site| is_independent(site))?;
+        let intercept = binding
+            .intercept
+            .as_deref()
+            .filter(|site| is_independent(infer, site))?;
         let scales = of_binding(binding, dataset);
         let ratio = |scale: &Scale| scale.mean.abs() / scale.sd;
         let farthest = scales.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
@@ -125,6 +124,12 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
             diagnostics::scales::far_from_zero(&infer.data, &farthest.name, intercept, ratio(farthest))
         })
     })
+}
+
+/// Returns whether the elements of a parameter are independent of each other and of all other parameters in the approximate posterior.
+pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
+    let report = infer.reports.iter().find(|report| report.name == site);
+    report.is_some_and(|report| report.has_deviation && !report.is_point)
 }
 
 /// Returns the scales of those real inputs that vary.

@@ -24,6 +24,14 @@ fn off_centre() -> String {
     csv(&[("x", each(80, |row| x[row] + 10.0)), ("y", y)])
 }
 
+/// Returns a table with two inputs whose correlation is about 0.98.
+fn correlated() -> String {
+    let (a, e, noise) = (normal(4, 80), normal(5, 80), normal(6, 80));
+    let b = each(80, |row| a[row] + 0.2 * e[row]);
+    let y = each(80, |row| 1.0 + a[row] - b[row] + 0.5 * noise[row]);
+    csv(&[("a", a), ("b", b), ("y", y)])
+}
+
 /// Returns a table of rows in named groups. The name of one group is `mark`, which could be a mark
 /// for missing values.
 fn marked(mark: &str) -> String {
@@ -215,6 +223,21 @@ mistakes! {
         }
         infer fit = vi(Q, d)";
 
+    independent_families_for_correlated_inputs: ["E0674"], [("d.csv", correlated())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(a: real, b: real) -> y: real {
+          k ~ Normal(0, 20)
+          p ~ Normal(0, 5)
+          q ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(k + p * a + q * b, sigma)
+        }
+        posterior Q of M {
+          k, p, q ~ Normal()
+          sigma ~ LogNormal()
+        }
+        infer fit = vi(Q, d)";
+
     a_mark_for_missing_values_as_a_group: ["E0559"], [("d.csv", marked("?"))], "
         data d = csv(\"d.csv\")
         model M(g: index(J)) -> y: real {
@@ -288,7 +311,7 @@ fn sound_densities_raise_no_warning() {
         let (status, text) = crate::Folder::of(&[("d.csv", data)], program).bnnc(&["run", "program.bnn"]);
         assert_eq!(status, Some(0), "{text}");
         for code in [
-            "E0273", "E0274", "E0271", "E0647", "E0648", "E0649", "E0650", "E0290",
+            "E0273", "E0274", "E0271", "E0647", "E0648", "E0649", "E0650", "E0674", "E0290",
         ] {
             assert!(!text.contains(code), "{text}");
         }

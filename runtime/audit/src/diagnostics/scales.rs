@@ -1,5 +1,6 @@
 //! Diagnostics about the scales of columns.
 
+use super::data::ColumnTerm;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::warning;
@@ -45,6 +46,34 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         ))
         .help(standardise(data))
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
+}
+
+pub(super) static CORRELATED: Code = Code {
+    id: "E0674",
+    title: "a factorised family ignores the correlation of coefficients",
+    explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
+              family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
+              too small. The number in the message is the square root of the variance inflation factor of the column. It holds \
+              for a Normal likelihood and wide priors; narrow priors reduce it. The means are not affected.\n\n\
+              Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
+              Right: one family for the coefficients, `p, q ~ FullRankNormal()`; or `nuts`.",
+};
+
+/// Returns the warning that the column of a coefficient is correlated with another column, and that the variational family makes the standard
+/// deviation of the coefficient up to `factor` times too small.
+pub fn correlated(column: &ColumnTerm, other: &ColumnTerm, factor: f64) -> Diagnostic {
+    let text = format!(
+        "`vi` treats the coefficients of `{}` and `{}` as independent, but the columns are correlated",
+        column.text, other.text
+    );
+    warning(&CORRELATED, text)
+        .note(format!(
+            "the standard deviation of the coefficient of `{}` is up to {} times too small",
+            column.text,
+            short(factor)
+        ))
+        .help("give the coefficients one family: `p, q ~ FullRankNormal()`")
+        .help("or use `nuts`")
 }
 
 /// Returns the warning that the smallest and the largest standard deviation among the inputs of a data item are very different.
