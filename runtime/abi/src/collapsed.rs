@@ -167,11 +167,11 @@ options! {
         weights: Option<usize> { "", from(0), Phase::Run };
         /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to those that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// Restricts the integration to the incoming weights of this number of hidden units in the first layer after the weights: the most
-        /// influential units or, with `compat`, the first units. 0 does not restrict it.
+        /// The number of hidden units whose incoming weights may be integrated over; 0 allows all units. The units are in the first layer after the
+        /// weights. bnnc chooses the most influential units or, with `compat`, the first units.
         units: usize { "0", from(0), Phase::Run };
-        /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are most influential on
-        /// average over the training rows.
+        /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows. With `fixed`, bnnc chooses the weights
+        /// that are most influential on average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its values at the iterates, or, with `moments`, `m - sqrt(3) s` to `m + sqrt(3) s`, where `m` and `s`
         /// are the mean and the standard deviation of these values.
@@ -187,8 +187,8 @@ options! {
         /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
         compat: Compat { "none", Compat::KIND, Phase::Run };
-        /// The constant that `compat = published` adds to the density of a target before it is normalised, in the units of the model; the authors do
-        /// not publish their value.
+        /// The constant that `compat = published` adds to the density of a target before the density is normalised, in the units of the model. The
+        /// authors do not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The function from a class's logit to its probability: the `exact` sigmoid, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };

@@ -20,7 +20,7 @@ options! {
     pub struct DropoutOptions {
         /// The probability that an input of a layer is dropped.
         rate: f64 { "0.1", OptionKind::Real(0.0, 1.0), Phase::Compile };
-        /// The layers whose inputs are dropped; without names, all layers whose inputs are hidden values, not data.
+        /// The layers whose inputs are dropped. If no names are given: all layers whose inputs are hidden values, not data.
         layers: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
     }
 }

@@ -53,7 +53,8 @@ options! {
         every: Option<usize> { "", from(1), Phase::Run };
         /// The number of iterates to keep, counted from the last one; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
-        /// An earlier inference block whose results are the iterates, instead of a training: the iterates of `collapsed` or of `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
+        /// An earlier inference block that provides the iterates, so that no training is needed. Its results may be the iterates of `collapsed` or of
+        /// `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
     }
 }

@@ -21,7 +21,7 @@ options! {
     pub struct ViOptions {
         /// Weight samples per step for the likelihood.
         samples: usize { "1", from(1), Phase::Compile };
-        /// Monte Carlo draws per step for a KL divergence without a closed form; 0 uses the weight samples of the likelihood.
+        /// Monte Carlo draws per step for a KL divergence without a closed form. With 0, the KL divergence uses the weight samples of the likelihood.
         draws: usize { "0", from(0), Phase::Compile, &["n_draws", "n_samples", "num_draws", "num_samples"] };
         /// The estimator of the KL divergence: `auto` uses the closed form if there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
@@ -31,7 +31,8 @@ options! {
         /// How the means over noise in a factorised KL divergence are computed: `law` draws each mean directly from the distribution of the mean if
         /// this distribution is known, so that the time does not depend on `draws`; `sums` averages over `draws` draws of the noise.
         statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
-        /// The order of the Taylor series that replaces the parts of a KL divergence that do not factorise (biased; checked against its radius of convergence); 0 uses no series.
+        /// The order of a Taylor series for those parts of a KL divergence that do not factorise; 0 uses no series. The series is biased; bnnc checks
+        /// its radius of convergence.
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
         /// Layers or parameters with local reparameterisation: the outputs of the layer are drawn for each row, instead of the weights.
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
@@ -42,7 +43,8 @@ options! {
         integrate: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The order of the Taylor series that replaces a logistic log likelihood under `integrate` (biased).
         series: usize { "4", OptionKind::Int(2, 64), Phase::Compile };
-        /// Fractions of weights to remove by signal-to-noise ratio for the pruning table, such as `[0, 0.5, 0.95]`.
+        /// Fractions of weights for the pruning table, such as `[0, 0.5, 0.95]`. For each fraction, the weights with the lowest signal-to-noise
+        /// ratios are set to zero.
         prune: Vec<f64> { "", OptionKind::Fractions, Phase::Compile };
     }
 }

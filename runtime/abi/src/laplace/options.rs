@@ -34,8 +34,8 @@ options! {
     /// Options of `laplace`.
     pub struct GaussianOptions {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
-        /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation or under the exact
-        /// `marginal`, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
+        /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation, its exact `marginal`
+        /// variance, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
         /// the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
@@ -47,7 +47,7 @@ options! {
         /// likelihood, uses `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
         /// `bridge_normalised` are the Laplace bridge, and `monte_carlo` draws the network outputs.
         link: Link { "glm", Link::KIND, Phase::Compile };
-        /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
+        /// The factor on the precision of the prior. It is a number, or it is tuned: by the `marginal_likelihood`, or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
         /// The weights that share a factor: all weights (`scalar`) or the weights of one parameter (`layer`). With `diagonal`, each weight has its
         /// own factor.

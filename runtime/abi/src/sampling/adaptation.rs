@@ -18,8 +18,8 @@ options! {
         /// The metric that the warm-up adapts. `diagonal`, and `dense` with correlations, are estimated from positions and, in `nuts` and `hmc`, also
         /// from gradients. `windowed` and `windowed_dense` are estimated from positions only, in the windows of Stan. `unit` is the identity and is
         /// not adapted. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A
-        /// `dense` metric is diagonal until a window of the warm-up has two draws for each dimension; a warm-up of 1000 iterations has such a window
-        /// in up to 230 dimensions.
+        /// `dense` metric stays diagonal until a window of the warm-up has at least two draws per dimension. With a warm-up of 1000 iterations, this
+        /// happens only for models of at most 230 dimensions.
         metric: MetricKind { "automatic", MetricKind::KIND, Phase::Run };
     }
 }

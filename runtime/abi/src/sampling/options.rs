@@ -25,21 +25,21 @@ options! {
         temperature: f64 { "1", POSITIVE, Phase::Run };
         /// The start of the chains: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
-        /// The largest distance of a chain's first position from the start in each unconstrained coordinate; without a value, it is 2, or 0 if there
-        /// is a `start`.
+        /// The largest distance, in each unconstrained coordinate, between the first position of a chain and the start. Without a value, the distance
+        /// is at most 2, or 0 if there is a `start`.
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters to diagnose element by element; the table lists only these. Without names, parameters of layers and parameters with more than
-        /// 64 elements are diagnosed by their norms, together with some predictions; all others are diagnosed element by element.
+        /// Parameters to diagnose element by element; the table lists only these. If no names are given, parameters of layers and parameters with
+        /// more than 64 elements are diagnosed by their norms, together with some predictions; all other parameters are diagnosed element by element.
         report: DiagnosedQuantities { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if `predictive_draws` times the number of rows is at most 8 million), `always`, or `never`;
-        /// not available for a tempered posterior. They use all draws or, if draws times rows (or times parameters) exceed 8 million, as many evenly
-        /// spaced draws as stay within this limit, but at least `predictive_draws`.
+        /// not available for a tempered posterior. The estimates use all draws, unless draws times rows, or draws times parameters, exceed 8 million.
+        /// In this case they use evenly spaced draws: as many as this limit allows, but at least `predictive_draws`.
         leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
         store: DrawStorage { "memory", DrawStorage::KIND, Phase::Run };
-        /// Parameters in the non-centred parameterisation: the chains move `(value - loc) / scale`.
+        /// Parameters in the non-centred parameterisation: the chains sample `(value - loc) / scale` instead of the value.
         noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The width of reals.
         precision: Precision { "f64", OptionKind::Word(PRECISIONS), Phase::Compile };

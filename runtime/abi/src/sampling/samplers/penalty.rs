@@ -21,20 +21,20 @@ options! {
     /// Options of the penalty method.
     #[derive(Copy)]
     pub struct Penalty {
-        /// Rows per batch, over all files of the data; 0 takes all rows, which is exact.
+        /// Rows per batch, over all files of the data. With 0, a batch has all rows, and the method is exact.
         batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
-        /// Batches per iteration, from which the variance of the loss difference is estimated.
+        /// Batches per iteration. The variance of the loss difference is estimated from these batches.
         batches: usize { "10", from(1), Phase::Run };
-        /// The rows that the likelihood of a batch represents: with `data` all rows, which gives the ordinary posterior; with `batch` only its own
-        /// rows, which gives a tempered posterior, whose log likelihood is multiplied by batch / rows.
+        /// Which rows the likelihood of a batch stands for. `data`: all rows; this gives the ordinary posterior. `batch`: only the rows of the batch;
+        /// this gives a tempered posterior (the log likelihood is multiplied by batch / rows).
         loss: Loss { "batch", Loss::KIND, Phase::Run };
-        /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with a variance estimated from
-        /// the other batches.
+        /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch. With `single`, the other batches
+        /// are used to estimate the variance.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
         /// The correction for the noise of the loss difference: `plain` (subtracts half of its variance), `corrected` (also corrects for the noise of
         /// the estimated variance) or `naive` (no correction).
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
-        /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
+        /// The proposal: `random_walk(step)` or `mala(step)`. The gradient of `mala` is computed on a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
         /// Rows of the batch from which the gradient of the proposal is computed; 0 takes the value of `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };

@@ -21,7 +21,8 @@ options! {
     pub struct SgldOptions {
         /// Rows per gradient; 0 takes all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
-        /// The step size; stable below 2 divided by the largest curvature of the negative log density, which grows with the number of rows.
+        /// The step size. The chain is stable if the step size is below 2 divided by the largest curvature of the negative log density. This
+        /// curvature grows with the number of rows.
         step_size: f64 { "1e-5", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
         /// The step size over the run: `constant`, `polynomial(b, gamma)` (`step_size * (1 + t / b)^-gamma` in iteration `t`), or
         /// `cyclical(cycles, exploration)` (falls from `step_size` to zero along a cosine in each cycle; the first fraction `exploration` of each
