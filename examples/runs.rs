@@ -1,4 +1,4 @@
-//! Compiles and runs the programs of the examples, and parses the command line of the executables that draw figures.
+//! Compiles and runs the programs of the examples, and parses the command line of the executables that plot figures.
 
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
@@ -19,11 +19,11 @@ pub struct Wish {
     pub program: &'static str,
     /// Text that is appended to the program.
     pub more: String,
-    /// Texts of the program, each with its replacement.
+    /// Pairs of a text in the program and its replacement.
     pub replaced: Vec<(String, String)>,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The inference blocks to run; empty for all.
+    /// The inference blocks to run. If the list is empty, all blocks run.
     pub only: Vec<String>,
     /// Settings of options, `INFER.OPTION=VALUE`.
     pub settings: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Done {
     pub context: Context,
 }
 
-/// Draws the figure that the words of the command line select, with the options of `--set` and `--data`. Writes the figure to the file that `--svg`
+/// Creates a figure with `draw`, from the words on the command line and the options `--set` and `--data`. Writes the figure to the file that `--svg`
 /// names.
 pub fn show(draw: impl FnOnce(&[&str], Wish) -> Result<String, String>) -> ExitCode {
     let shown = arguments().and_then(|(words, wish, svg)| {
@@ -153,7 +153,7 @@ impl Done {
     /// Returns all draws of a scalar parameter on the reals, chain after chain.
     ///
     /// # Errors
-    /// There is no such site.
+    /// The posterior does not have this site.
     pub fn draws(&self, infer: &str, site: &str) -> Result<Vec<f64>, String> {
         Ok(self.columns(infer, site)?.swap_remove(0))
     }
@@ -161,7 +161,7 @@ impl Done {
     /// Returns all draws of each element of a site, chain after chain.
     ///
     /// # Errors
-    /// There is no such site, or it is empty.
+    /// The posterior does not have this site, or the site is empty.
     pub fn columns(&self, infer: &str, site: &str) -> Result<Vec<Vec<f64>>, String> {
         let (_, outcome) = self.infer(infer)?;
         let sampled = outcome.splits.last().and_then(|split| split.found.sampled());

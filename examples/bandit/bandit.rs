@@ -1,8 +1,8 @@
 //! Thompson sampling on a contextual bandit, against greedy agents: `cargo run --release --example bandit`.
 //!
-//! The task of Blundell et al. (2015, section 5.3), with mushrooms that the program generates. Eating an edible mushroom gives the reward 5, and
-//! eating a poisonous one gives 5 or -35 with equal probability. Leaving a mushroom gives 0. Options: `--plays N`, `--steps N` for the training steps
-//! after each play, `--seed N`, and `--svg FILE` to write a figure.
+//! The task is that of Blundell et al. (2015, section 5.3), but the program generates the mushrooms. Eating an edible mushroom gives the reward 5,
+//! and eating a poisonous one gives 5 or -35 with equal probability. Leaving a mushroom gives 0. Options: `--plays N`, `--steps N` for the training
+//! steps after each play, `--seed N`, and `--svg FILE` to write a figure.
 
 mod mushrooms;
 mod play;

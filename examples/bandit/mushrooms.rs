@@ -8,8 +8,9 @@ pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9,
 /// The number of columns of a mushroom: one for each value of each attribute.
 pub const COLUMNS: usize = 117;
 
-/// For each attribute, the probability of a value that is usual for the kind of mushroom. Half of the values are usual for edible mushrooms, and half
-/// for poisonous ones. The smell is most informative, then the spores, the gills and the population. No attribute is certain.
+/// For each attribute, the probability of a value that is usual for the kind of mushroom. Half of the values are usual for edible mushrooms, and the
+/// other half for poisonous mushrooms. The most informative attributes are, in this order, the smell, the spores, the gills and the population. No
+/// attribute alone shows with certainty whether a mushroom is poisonous.
 const USUAL: [f64; 22] = [
     0.85, 0.85, 0.85, 0.85, 0.99, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85,
     0.85, 0.85, 0.85, 0.85, 0.85,
@@ -18,7 +19,7 @@ const USUAL: [f64; 22] = [
 /// The reward of an edible mushroom.
 const FOOD: f64 = 5.0;
 
-/// The reward of a poisonous mushroom with probability one half; otherwise its reward is `FOOD`.
+/// A poisonous mushroom has this reward with probability one half, and otherwise the reward `FOOD`.
 const POISON: f64 = -35.0;
 
 /// A mushroom.
@@ -37,7 +38,8 @@ impl Mushroom {
         if eat { self.eaten } else { 0.0 }
     }
 
-    /// Returns the regret of an action: the expected reward of an agent that knows whether the mushroom is poisonous, minus that of the action.
+    /// Returns the regret of an action: the expected reward of the best action, minus the expected reward of this action. The best action depends on
+    /// whether the mushroom is poisonous.
     pub fn regret(&self, eat: bool) -> f64 {
         match (self.is_poisonous, eat) {
             (false, false) => FOOD,
@@ -86,7 +88,7 @@ impl Forest {
         }
     }
 
-    /// Returns the value of an attribute: usually one of the values that are usual for the kind, otherwise one of the other values.
+    /// Returns the value of an attribute. With probability `USUAL`, it is a value that is usual for this kind of mushroom, otherwise another value.
     fn value(&self, play: usize, at: usize, is_poisonous: bool) -> usize {
         let draw = |part: usize| {
             let element = (2 * at + part) as u64;

@@ -43,7 +43,8 @@ pub struct Settings {
     pub steps: usize,
 }
 
-/// Compiles `mushrooms.bnn`. The data file that the program names does not exist, because the plays are generated; its columns are given here.
+/// Compiles `mushrooms.bnn`. The data file of this program does not exist, because the plays are generated; this function gives the columns of the
+/// file.
 ///
 /// # Errors
 /// The diagnostics of the program, as text.
@@ -150,7 +151,7 @@ impl<'a> Agent<'a> {
             return Ok(draw(1) < 0.5);
         }
         let mut expected = Vec::new();
-        // One new draw of the weights for each play. Both actions use the same draw.
+        // The weights are drawn once for each play. Both actions use the same draw.
         let rows = rows(&ACTIONS.map(|eat| (mushroom, eat)), None);
         self.network
             .predict(&rows, play..play + 1, |_, block| expected.clone_from(&block.mean))?;

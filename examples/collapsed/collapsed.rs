@@ -1,9 +1,10 @@
 //! The gain of collapsed inference: `cargo run --release --example collapsed -- line 100 --svg line.svg`.
 //!
-//! `line TRIALS` computes the KL divergence of predictive distributions of Bayesian linear regression, estimated from a few draws, from the true one.
-//! `sigmoid TRIALS` computes the errors of means of a sigmoid. `cubic SEEDS` runs `cubic.bnn`, a network on twenty rows, and plots predictive bands
-//! from 2000 draws, from ten draws, and from the same ten draws collapsed. `tables NAME ..` runs the `collapsed.bnn` of yacht, energy and concrete
-//! (all without a name) over their standard splits. Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
+//! `line TRIALS` estimates predictive distributions of Bayesian linear regression from a few draws, and computes the KL divergences between these
+//! estimates and the true predictive distribution. `sigmoid TRIALS` computes the errors of estimated means of a sigmoid. `cubic SEEDS` runs
+//! `cubic.bnn`, a network on twenty rows, and plots predictive bands of three methods: 2000 draws, ten draws, and collapsed inference on the same ten
+//! draws. `tables NAME ..` runs `collapsed.bnn` over the standard splits of the named data sets; without a name, it runs yacht, energy and concrete.
+//! Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
 
 mod cubic;
 #[path = "../laplace/figure.rs"]
@@ -37,7 +38,7 @@ enum Extent {
     Moments,
 }
 
-/// Returns the term of a slope times a weight that is uniform over the box of its draws.
+/// Returns the term `slope * weight`. The weight has a uniform distribution over the box of its draws.
 fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) -> UniformTerm {
     let (lower, upper) = match extent {
         Extent::Range => (

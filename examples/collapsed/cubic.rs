@@ -35,7 +35,7 @@ const WAYS: [(Way, &str); 5] = [
     (Way::Collapsed(1, Extent::Range), "one weight collapsed"),
 ];
 
-/// Indices of the methods in the figure, besides the long run.
+/// Indices of the methods that the figure shows in addition to the long run.
 const DRAWN: [usize; 3] = [0, 1, 4];
 
 /// The draws of all chains, separately for each element of the parameters.
@@ -137,8 +137,8 @@ impl Exact {
         }
     }
 
-    /// Returns the KL divergence of the long run from a mixture of distributions, and their 1-Wasserstein distance, by the trapezoidal rule on the
-    /// grid.
+    /// Compares the prediction of the long run with a mixture of distributions. Returns the KL divergence of the long run from the mixture, and their
+    /// 1-Wasserstein distance, by the trapezoidal rule on the grid.
     fn distances(&self, laws: &[Law]) -> (f64, f64) {
         let count = laws.len() as f64;
         let points = (self.first..).zip(&self.density).filter(|(_, p)| **p > 1e-12);
@@ -182,7 +182,8 @@ fn subset(seed: usize, chains: usize, draws: usize) -> Vec<usize> {
     chosen
 }
 
-/// The mean KL divergence and the mean Wasserstein distance, over `x` inside the range of the data and over `x` outside of it.
+/// The mean KL divergence and the mean Wasserstein distance. Each has two means: over the `x` inside the range of the data, and over the `x` outside
+/// this range.
 type Distances = [[f64; 2]; 2];
 
 fn distances(draws: &Draws, exact: &[Exact], way: Way, chosen: &[usize]) -> Distances {
@@ -253,7 +254,7 @@ fn panel(title: &str, x: &[f64], bands: &[(f64, f64)], rows: &[(f64, f64)]) -> P
     plot
 }
 
-/// Draws the bands of the first subset, and prints the table over all subsets.
+/// Plots the bands of the first subset, and prints the table over all subsets.
 ///
 /// # Errors
 /// The diagnostics, as text.

@@ -1,5 +1,4 @@
-//! Bayesian linear regression: the KL divergence between the true predictive distribution and predictive distributions from a few draws of the
-//! posterior.
+//! Bayesian linear regression: the KL divergence between the true predictive distribution and estimates of it from a few draws of the posterior.
 //!
 //! The noise has standard deviation 1. The posterior of the weights is `Normal(0, S)`. Its mean does not affect the KL divergences. `S` is the
 //! inverse of the covariance `C` of the inputs, as for a posterior from many rows. The inputs of a trial are drawn from `Normal(0, C)` and scaled so
@@ -54,7 +53,8 @@ struct Trial {
 }
 
 impl Regime {
-    /// Returns `v` times a power of the covariance of the inputs: `1/2` for inputs, `-1/2` for draws of weights. The covariance has two eigenspaces.
+    /// Returns `v` times a power of the covariance of the inputs. The power is `1/2` for inputs and `-1/2` for draws of weights. The covariance has
+    /// two eigenspaces.
     fn root(&self, mut v: Vec<f64>, power: f64) -> Vec<f64> {
         let size = self.dimension as f64;
         let along = (1.0 + (size - 1.0) * self.correlation).powf(power);
@@ -160,8 +160,8 @@ fn divergence(
         .sum::<f64>()
 }
 
-/// Returns the KL divergence for each trial: of the true distribution from the predicted one or, with triangular noise, of the predicted one from the
-/// true one.
+/// Returns one KL divergence for each trial: that of the true distribution from the predicted distribution. With triangular noise, it is that of the
+/// predicted distribution from the true distribution.
 fn divergences(regime: Regime, way: Way, count: usize, trials: &[Trial]) -> Vec<f64> {
     let of = |trial: &Trial| {
         let (density, ends) = trial.predictive(way, count, regime.noise);
@@ -258,7 +258,7 @@ fn plot(found: &Found, is_first: bool) -> Plot {
     plot
 }
 
-/// Prints the KL divergences of all regimes, and draws those for uncorrelated inputs.
+/// Prints the KL divergences of all regimes, and plots those for uncorrelated inputs.
 ///
 /// # Errors
 /// None.

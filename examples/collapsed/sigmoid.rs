@@ -1,4 +1,4 @@
-//! The mean of the sigmoid of a normal weight, estimated from the box of a few draws, and by the mean over the draws.
+//! Two estimates of the mean of the sigmoid of a normal weight: from the box of a few draws, and by the mean over these draws.
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
@@ -99,7 +99,7 @@ fn plot((mean, sd): (f64, f64), errors: &[Vec<Vec<f64>>; 3], is_first: bool) -> 
     plot
 }
 
-/// Prints and draws the errors for all distributions of the weight.
+/// Prints and plots the errors for all distributions of the weight.
 ///
 /// # Errors
 /// None.

@@ -25,12 +25,12 @@ const INFERS: [(&str, &str); 9] = [
     ("mean_field", "mean-field VI"),
 ];
 
-/// The inference blocks in the figure.
+/// The inference blocks that the figure shows.
 const DRAWN: [&str; 3] = ["gaussian", "snapshots", "last"];
 
 const SIZE: (f64, f64) = (400.0, 280.0);
 
-/// Returns a metric of an inference run for each split; empty if the block was not run.
+/// Returns a metric of an inference run for each split. If the inference block was not run, the list is empty.
 fn metric(done: &Done, infer: &str, name: &str) -> Vec<f64> {
     let Ok((_, outcome)) = done.infer(infer) else {
         return Vec::new();
@@ -97,7 +97,7 @@ fn plot(title: &str, done: &Done, is_first: bool) -> Plot {
     plot
 }
 
-/// Prints the tables with these names, or all tables, and draws the differences from SGD on each split.
+/// Prints the tables with these names (all tables if there are no names), and plots the differences from SGD on each split.
 ///
 /// # Errors
 /// The diagnostics, as text.

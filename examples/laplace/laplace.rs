@@ -1,8 +1,9 @@
 //! The figures and tables of Laplace approximations: `cargo run --release --example laplace -- toy --svg toy.svg`.
 //!
-//! `toy SEEDS` compares predictive bands between two clusters. `sizes TABLE KIND SPLITS` computes the log likelihood of `wine` or `kin8nm` for each
-//! size of the subnetwork, on the first SPLITS `standard` or `gap` splits. `turned` runs `digits/turned.bnn` and reports metrics of rotated digits.
-//! Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
+//! `toy SEEDS` compares the predictive bands of several methods in the gap between two clusters. `sizes TABLE KIND SPLITS` computes the log
+//! likelihood for each size of the subnetwork. TABLE is `wine` or `kin8nm`, KIND is `standard` or `gap`, and SPLITS is the number of splits. `turned`
+//! runs `digits/turned.bnn` and reports metrics of rotated digits. Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for
+//! `bnnc run`.
 
 mod figure;
 #[allow(dead_code, reason = "draws are of samplers")]

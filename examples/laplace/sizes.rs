@@ -33,7 +33,7 @@ struct Found {
     curves: Vec<(&'static str, Curve)>,
 }
 
-/// Sizes of the subnetwork with the log likelihoods of each split. The last size is that of all weights.
+/// Pairs of a subnetwork size and the log likelihoods of each split. The last size is the number of all weights.
 type Curve = Vec<(usize, Vec<f64>)>;
 
 /// Returns the name of the inference block of a subnetwork.
@@ -116,7 +116,7 @@ fn network(
                 ..wanted.clone()
             }
             .run()?;
-            // This counts the weights of the approximation, without the noise level.
+            // The count includes the weights of the approximation, but not the noise level.
             found.parameters = done.infer("diagonal")?.0.cost.variational_parameters;
         }
         for (score, sizes) in found.curves.iter_mut().take(SCORES.len()) {
@@ -212,7 +212,7 @@ fn table(found: &[Found]) {
     }
 }
 
-/// Prints and draws the log likelihoods of four networks on the first splits of a table.
+/// Prints and plots the log likelihoods of four networks on the first splits of a table.
 ///
 /// # Errors
 /// The diagnostics, as text.

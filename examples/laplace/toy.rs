@@ -1,5 +1,5 @@
-//! Two clusters: predictive bands for several subsets of random weights, and the ratio of the uncertainty between the clusters to that at the
-//! clusters.
+//! Data in two clusters: predictive bands for several subsets of random weights, and the uncertainty between the clusters relative to the uncertainty
+//! at the clusters.
 
 use crate::figure;
 use crate::runs::{Done, Wish};
@@ -24,7 +24,7 @@ const PANELS: [(&str, &str); 13] = [
     ("last", "last layer"),
 ];
 
-/// The rows of the table: the share of the weights, and the inference block of each score.
+/// The rows of the table: the fraction of the weights that are random, and one inference block per score.
 const TABLE: [(&str, [&str; 3]); 3] = [
     ("50 %", ["half", "half_marginal", "half_random"]),
     ("3 %", ["three", "three_marginal", "three_random"]),
@@ -86,8 +86,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Returns the median and the largest epistemic standard deviation between the clusters, both relative to the median at the clusters. A ratio of two
-/// zeros is NaN.
+/// Returns two ratios: the median and the largest epistemic standard deviation between the clusters, each divided by the median at the clusters. A
+/// ratio of two zeros is NaN.
 fn ratios(band: &Band, x: &[f64]) -> [f64; 2] {
     let within = |(low, high): (f64, f64)| {
         let inside = x
@@ -149,8 +149,8 @@ type Ratios = Vec<(&'static str, Vec<[f64; 2]>)>;
 
 /// Prints the medians over the seeds.
 fn table(ratios: &Ratios, seeds: usize) {
-    // The median excludes seeds without a ratio, and the table shows the number of the others. A seed has no ratio if its weights do not affect the
-    // outputs at the data, or if too few weights affect the outputs at all.
+    // The median excludes seeds without a ratio, and the table shows the number of seeds with a ratio. A seed has no ratio if its weights do not
+    // affect the outputs at the data, or if too few weights affect the outputs at all.
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
         let medians = [0, 1].map(|which| {
@@ -187,7 +187,7 @@ fn table(ratios: &Ratios, seeds: usize) {
     }
 }
 
-/// Draws the bands of the first seed for which every inference run has its full number of weights, and prints the table over all seeds.
+/// Plots the bands of the first seed for which every inference run has its full number of weights. Prints the table over all seeds.
 ///
 /// # Errors
 /// The diagnostics, as text.

@@ -4,7 +4,7 @@ use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// The inference blocks in the figure, with their titles. The table has all blocks.
+/// The inference blocks that the figure shows, with their titles. The table shows all blocks.
 const DRAWN: [(&str, &str); 7] = [
     ("mode", "maximum"),
     ("diagonal", "diagonal"),
@@ -17,7 +17,7 @@ const DRAWN: [(&str, &str); 7] = [
 
 const SIZE: (f64, f64) = (460.0, 320.0);
 
-/// The metrics in the figure, with their titles.
+/// The metrics that the figure shows, with their titles.
 const METRICS: [(&str, &str); 4] = [
     ("log_likelihood", "log likelihood"),
     ("accuracy", "accuracy"),
@@ -121,7 +121,7 @@ fn table(done: &Done) -> Result<(), String> {
     Ok(())
 }
 
-/// Draws and prints metrics for each angle, and for each share of rejected predictions.
+/// Plots and prints metrics for each angle, and for each fraction of rejected predictions.
 ///
 /// # Errors
 /// The diagnostics, as text.

@@ -7,13 +7,13 @@ use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 /// The number of bins, which have equal widths.
 const BINS: usize = 10;
 
-/// Bins with a smaller fraction of the rows are too noisy to be drawn.
+/// Bins with a smaller fraction of the rows are too noisy to be plotted.
 const LEAST: f64 = 0.01;
 
 /// The CSS classes of the curves, in order.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
-/// Returns the mean confidence, the accuracy and the fraction of the rows of each bin that is not empty.
+/// For each bin that is not empty, returns the mean confidence, the accuracy, and the fraction of all rows that the bin contains.
 fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let (infer, outcome) = done.infer(name)?;
     let target = infer.only_output().map_or("", |output| infer.column(output));
@@ -43,7 +43,7 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
         .collect())
 }
 
-/// Draws the reliability of these inference runs of `digits.bnn`, with one curve for each.
+/// Plots the reliability of these inference runs of `digits.bnn`, with one curve for each run.
 ///
 /// # Errors
 /// The diagnostics, as text.

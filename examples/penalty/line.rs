@@ -1,4 +1,5 @@
-//! A straight line that is fitted to batches of two rows: predictive bands of the line, and the spread of the draws as a function of the step size.
+//! Two figures of a straight line that is fitted to batches of two rows: its predictive bands, and the spread of the draws as a function of the step
+//! size.
 
 use crate::runs::{Done, Wish};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
@@ -75,7 +76,7 @@ fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
     found
 }
 
-/// Draws the bands of the line without a penalty, with the penalty, and from the exact posterior.
+/// Plots three bands of the line: without a penalty, with the penalty, and from the exact posterior.
 ///
 /// # Errors
 /// The diagnostics, as text.
@@ -122,7 +123,8 @@ pub fn bands(wish: Wish) -> Result<String, String> {
     Ok(plot.render())
 }
 
-/// Draws the spread of the draws as a function of the step size, for stochastic gradients without an acceptance step and for the penalty method.
+/// Plots the spread of the draws as a function of the step size, for two methods: stochastic gradients without an acceptance step, and the penalty
+/// method.
 ///
 /// # Errors
 /// The diagnostics, as text.

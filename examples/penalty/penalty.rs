@@ -1,9 +1,9 @@
 //! The figures of the penalty method: `cargo run --release --example penalty -- line --svg line.svg`.
 //!
-//! `line` draws the posterior of a straight line from batches of two rows, and `steps` how two samplers depend on their step size. `wave INFER EXACT`
-//! draws the predictive bands of two inference runs of `wave.bnn`, and `reliability INFER ..` the share of its targets inside their intervals.
-//! `digits INFER ..` draws the accuracy of the classes of `digits.bnn`. Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE`
-//! as for `bnnc run`.
+//! `line` plots the posterior of a straight line from batches of two rows. `steps` plots the effect of the step size on two samplers.
+//! `wave INFER EXACT` plots the predictive bands of two inference runs of `wave.bnn`. `reliability INFER ..` plots the fraction of targets of
+//! `wave.bnn` that lie inside their predictive intervals. `digits INFER ..` plots the accuracy of the classes of `digits.bnn`. Options: `--svg FILE`,
+//! and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
 
 mod classes;
 mod line;

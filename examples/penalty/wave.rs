@@ -23,7 +23,7 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
     found.ok_or_else(|| format!("`{name}` predicts no number"))
 }
 
-/// Draws the 90 % band of one inference run, and the limits of the band of another run.
+/// Plots the 90 % band of one inference run, and the limits of the band of another run.
 ///
 /// # Errors
 /// The diagnostics, as text.
@@ -61,7 +61,7 @@ pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
     Ok(plot.render())
 }
 
-/// Draws the share of test targets inside central intervals against the nominal level of the intervals.
+/// Plots the fraction of test targets inside central intervals against the nominal level of the intervals.
 ///
 /// # Errors
 /// The diagnostics, as text.
