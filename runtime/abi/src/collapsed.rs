@@ -162,8 +162,8 @@ options! {
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
-        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value: all weights for a real
-        /// output, one weight per class for classes.
+        /// The number of weights to integrate over per row and output, most influential first; 0 means all weights. Without a value: all weights for
+        /// a real output, one weight per class for classes.
         weights: Option<usize> { "", from(0), Phase::Run };
         /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to those that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
@@ -192,8 +192,8 @@ options! {
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The function from a class's logit to its probability: the `exact` sigmoid, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
-        /// Draws from the box per iterate, for integrals without an exact form and for rows whose box has too many pieces. Without a value: 10 if the
-        /// integral has no exact form, otherwise 1000.
+        /// The number of draws from the box per iterate. Draws are used for integrals without an exact form, and for rows whose box has too many
+        /// pieces. Without a value: 10 if the integral has no exact form, otherwise 1000.
         draws: Option<usize> { "", from(1), Phase::Run, &["n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
     }
 }

@@ -47,9 +47,9 @@ pub struct Swag {
 options! {
     /// Options that select the iterates of a training.
     pub struct IterateOptions {
-        /// Epochs before the first iterate is taken; without a value, half of all epochs.
+        /// Epochs before the first iterate is taken. Without a value, this is half of all epochs.
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
-        /// Epochs between iterates; without a value, the smallest number that leaves at most 100 iterates.
+        /// Epochs between iterates. Without a value, this is the smallest number that gives at most 100 iterates.
         every: Option<usize> { "", from(1), Phase::Run };
         /// The number of iterates to keep, counted from the last one; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };

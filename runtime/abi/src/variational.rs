@@ -23,7 +23,8 @@ options! {
         samples: usize { "1", from(1), Phase::Compile };
         /// Monte Carlo draws per step for a KL divergence without a closed form. With 0, the KL divergence uses the weight samples of the likelihood.
         draws: usize { "0", from(0), Phase::Compile, &["n_draws", "n_samples", "num_draws", "num_samples"] };
-        /// The estimator of the KL divergence: `auto` uses the closed form if there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
+        /// The estimator of the KL divergence: `auto` uses the closed form if it exists, and otherwise the same as `monte_carlo`; `monte_carlo` uses
+        /// the best estimate by draws; `direct` uses the plain mean over draws.
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
         /// The weight of the KL divergence in the batches of an epoch: `exact` (in proportion to the rows of each batch), `graves` (the same in every
         /// batch) or `blundell` (half of it in the first batch, and half of the remainder in each further batch).

@@ -23,7 +23,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// The number of epochs of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
-    doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. Without a value, `steps` sets the length; with `start` there is no search.",
+    doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. Without a value, `steps` sets the length; if there is a `start` and neither option is set, there is no search.",
     kind: from(0),
     default: "",
     phase: Phase::Run,
@@ -39,7 +39,8 @@ options! {
         /// the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
-        /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
+        /// matrix of this rank), `functional` (a kernel over all training rows), or `functional(rows)` (a kernel over this number of rows, chosen at
+        /// random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: CurvatureKind { "ggn", CurvatureKind::KIND, Phase::Compile };
@@ -52,11 +53,11 @@ options! {
         /// The weights that share a factor: all weights (`scalar`) or the weights of one parameter (`layer`). With `diagonal`, each weight has its
         /// own factor.
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, this applies only to `subnetwork`.
+        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, this is true only for `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
-        /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
+        /// During the search for the maximum, tunes the factors on the prior precision, and a learned noise, by the marginal likelihood.
         online: bool { "false", OptionKind::Bool, Phase::Compile };
-        /// The divisor of the log likelihood: 1 gives the posterior, a larger number a tempered one.
+        /// The divisor of the log likelihood: 1 gives the posterior, any other number gives a tempered posterior.
         temperature: f64 { "1", POSITIVE, Phase::Run };
     }
 }

@@ -114,23 +114,24 @@ pub struct Pruning {
 options! {
     /// Options of the methods that train.
     pub struct Training {
-        /// Passes over the training rows; without a value, `steps` gives the length.
+        /// Passes over the training rows. Without a value, `steps` sets the length of the training.
         epochs: Option<usize> { "", from(1), Phase::Run,
             &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
         /// Optimiser steps; the training continues to the end of the epoch in which it reaches this number.
         steps: usize { "20000", from(1), Phase::Run };
         /// Trainings from different random starts; the one with the lowest loss is kept.
         restarts: usize { "1", few(), Phase::Run };
-        /// Rows per step; 0 takes all rows.
+        /// Rows per step; 0 means all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The optimiser and its arguments.
         optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
-        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then to zero along a cosine); `cosine` (to zero along
-        /// a cosine); `linear` (to zero linearly); or `step(fraction, factor)` (multiplied by `factor` after this fraction of the epochs).
+        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then falls to zero along a cosine); `cosine` (falls to
+        /// zero along a cosine); `linear` (falls to zero linearly); or `step(fraction, factor)` (multiplied by `factor` after this fraction of the
+        /// epochs).
         schedule: RateSchedule { "cooldown", RateSchedule::KIND, Phase::Run };
-        /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
+        /// Stop after this many epochs without improvement on the validation rows. With 0, the training never stops early.
         patience: usize { "0", from(0), Phase::Run };
-        /// Posterior draws that predictions average over.
+        /// The number of posterior draws over which predictions average.
         predictive_draws: usize { "100", OptionKind::Int(1, DRAWS), Phase::Run };
         /// The start of the optimiser: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };

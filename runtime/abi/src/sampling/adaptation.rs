@@ -10,13 +10,13 @@ options! {
     /// The adaptation of step size and metric during the warm-up.
     #[derive(Copy)]
     pub struct Adaptation {
-        /// The mean acceptance rate to which the step size is adapted.
+        /// The step size is adapted until the mean acceptance rate has this value.
         target_acceptance: f64 { "0.8", OptionKind::Real(0.0, 1.0), Phase::Run,
             &["adapt_delta", "delta", "target_accept", "target_accept_prob"] };
         /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
-        /// The metric that the warm-up adapts. `diagonal`, and `dense` with correlations, are estimated from positions and, in `nuts` and `hmc`, also
-        /// from gradients. `windowed` and `windowed_dense` are estimated from positions only, in the windows of Stan. `unit` is the identity and is
+        /// The metric that the warm-up adapts. `diagonal` and `dense` (with correlations) are estimated from positions; `nuts` and `hmc` use
+        /// gradients too. `windowed` and `windowed_dense` are estimated from positions only, in the windows of Stan. `unit` is the identity and is
         /// not adapted. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A
         /// `dense` metric stays diagonal until a window of the warm-up has at least two draws per dimension. With a warm-up of 1000 iterations, this
         /// happens only for models of at most 230 dimensions.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 options! {
     /// Options of every sampler.
     pub struct ChainOptions {
-        /// Independent chains.
+        /// The number of independent chains.
         chains: usize { "4", few(), Phase::Run, &["n_chains", "num_chains"] };
         /// Iterations of each chain before draws are kept. During these iterations, `nuts`, `hmc`, `mala` and `random_walk` adapt the step size and
         /// the metric.
@@ -21,14 +21,14 @@ options! {
             &["iter", "iterations", "max_iter", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
         /// Iterations per kept draw.
         thin: usize { "1", OptionKind::Int(1, PER_DRAW), Phase::Run };
-        /// The divisor of the log likelihood: 1 gives the posterior, a larger number a tempered one.
+        /// The divisor of the log likelihood: 1 gives the posterior, any other number gives a tempered posterior.
         temperature: f64 { "1", POSITIVE, Phase::Run };
         /// The start of the chains: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
         /// The largest distance, in each unconstrained coordinate, between the first position of a chain and the start. Without a value, the distance
         /// is at most 2, or 0 if there is a `start`.
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
-        /// Posterior draws that predictions average over, evenly spaced over all chains.
+        /// The number of posterior draws over which predictions average. The draws are evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
         /// Parameters to diagnose element by element; the table lists only these. If no names are given, parameters of layers and parameters with
         /// more than 64 elements are diagnosed by their norms, together with some predictions; all other parameters are diagnosed element by element.
@@ -37,7 +37,7 @@ options! {
         /// not available for a tempered posterior. The estimates use all draws, unless draws times rows, or draws times parameters, exceed 8 million.
         /// In this case they use evenly spaced draws: as many as this limit allows, but at least `predictive_draws`.
         leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
-        /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
+        /// Where draws are kept until the end of the run: in `memory`, or only on `disk`. Draws on disk are read one parameter at a time.
         store: DrawStorage { "memory", DrawStorage::KIND, Phase::Run };
         /// Parameters in the non-centred parameterisation: the chains sample `(value - loc) / scale` instead of the value.
         noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };

@@ -36,7 +36,7 @@ options! {
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
         /// The proposal: `random_walk(step)` or `mala(step)`. The gradient of `mala` is computed on a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
-        /// Rows of the batch from which the gradient of the proposal is computed; 0 takes the value of `batch`.
+        /// Rows of the batch on which the gradient of the proposal is computed; 0 means the value of `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };
         /// Allows a row to be in a batch more than once.
         replacement: bool { "false", OptionKind::Bool, Phase::Run };

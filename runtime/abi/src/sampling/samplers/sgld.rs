@@ -19,7 +19,7 @@ options! {
     /// Options of stochastic-gradient Langevin dynamics.
     #[derive(Copy)]
     pub struct SgldOptions {
-        /// Rows per gradient; 0 takes all rows.
+        /// Rows per gradient; 0 means all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The step size. The chain is stable if the step size is below 2 divided by the largest curvature of the negative log density. This
         /// curvature grows with the number of rows.
