@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The record of `collapsed`.
 pub(crate) const RECORD: MethodDef = MethodDef {
     name: "collapsed",
-    doc: "The iterates of gradient descent, where some weights are integrated exactly over a box that spans their iterates.",
+    doc: "The iterates of gradient descent; some weights are integrated exactly over a box that contains their values at all iterates.",
     options: listed![Training { schedule = "constant", precision = "f64" }, IterateOptions, CollapsedOptions],
     takes: Takes::ModelOrFixed,
     finds: Finds::Collapsed,
@@ -179,8 +179,8 @@ options! {
         /// The noise of a Normal likelihood: `normal`, or replaced by `triangular` noise.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
-        /// (2.2970, the radius at which the triangle is closest to the Normal in mean square). Without a value, it is `variance`, or 2.45 with
-        /// `compat`.
+        /// (2.2970, the radius at which the triangle is closest to the Normal in mean square). Without a value, the radius is `variance`, or 2.45
+        /// with `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
         /// The weight of a Normal in a mixture with the triangular noise, so that every observation has a positive density.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The record of `dropout`.
 pub(crate) const RECORD: MethodDef = MethodDef {
     name: "dropout",
-    doc: "The maximum of the posterior density under random masks on the inputs of layers; predictions draw such masks too.",
+    doc: "The maximum of the posterior density under random masks on the inputs of layers; predictions use random masks too.",
     options: listed![Training, DropoutOptions],
     takes: Takes::Model,
     finds: Finds::Masked,

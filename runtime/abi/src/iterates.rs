@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The record of `ensemble`.
 pub(crate) const ENSEMBLE: MethodDef = MethodDef {
     name: "ensemble",
-    doc: "Several maxima of the posterior density, from different starts; predictions average over them.",
+    doc: "Several maxima of the posterior density, from different starts; predictions average over these maxima.",
     options: listed![Training, EnsembleOptions],
     takes: Takes::ModelOrFixed,
     finds: Finds::Ensemble,
@@ -47,14 +47,14 @@ pub struct Swag {
 options! {
     /// Options that select the iterates of a training.
     pub struct IterateOptions {
-        /// Epochs before the first iterate is taken. Without a value, this is half of all epochs.
+        /// Epochs before the first iterate is taken. Without a value, the number is half of all epochs.
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
-        /// Epochs between iterates. Without a value, this is the smallest number that gives at most 100 iterates.
+        /// Epochs between iterates. Without a value, bnnc uses the smallest number that gives at most 100 iterates.
         every: Option<usize> { "", from(1), Phase::Run };
         /// The number of iterates to keep, counted from the last one; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
-        /// An earlier inference block that provides the iterates, so that no training is needed. Its results may be the iterates of `collapsed` or of
-        /// `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
+        /// An earlier inference block that provides the iterates, so that no training is needed. The results of this block may be the iterates of
+        /// `collapsed` or of `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
     }
 }

@@ -48,12 +48,12 @@ options! {
         /// likelihood, uses `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
         /// `bridge_normalised` are the Laplace bridge, and `monte_carlo` draws the network outputs.
         link: Link { "glm", Link::KIND, Phase::Compile };
-        /// The factor on the precision of the prior. It is a number, or it is tuned: by the `marginal_likelihood`, or on the `validation` rows.
+        /// The factor on the precision of the prior: a number, or a factor that is tuned by the `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
         /// The weights that share a factor: all weights (`scalar`) or the weights of one parameter (`layer`). With `diagonal`, each weight has its
         /// own factor.
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, this is true only for `subnetwork`.
+        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, the option is true only for `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
         /// During the search for the maximum, tunes the factors on the prior precision, and a learned noise, by the marginal likelihood.
         online: bool { "false", OptionKind::Bool, Phase::Compile };

@@ -35,7 +35,7 @@ options! {
         report: DiagnosedQuantities { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if `predictive_draws` times the number of rows is at most 8 million), `always`, or `never`;
         /// not available for a tempered posterior. The estimates use all draws, unless draws times rows, or draws times parameters, exceed 8 million.
-        /// In this case they use evenly spaced draws: as many as this limit allows, but at least `predictive_draws`.
+        /// In this case, the estimates use evenly spaced draws: as many as this limit allows, but at least `predictive_draws`.
         leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
         /// Where draws are kept until the end of the run: in `memory`, or only on `disk`. Draws on disk are read one parameter at a time.
         store: DrawStorage { "memory", DrawStorage::KIND, Phase::Run };
