@@ -83,7 +83,7 @@ fn arguments() -> Result<(Vec<String>, Wish, Option<String>), String> {
 /// Parses a number on the command line.
 ///
 /// # Errors
-/// The word is not a non-negative integer.
+/// Fails if the word is not a non-negative integer.
 pub fn count(word: &str) -> Result<usize, String> {
     word.parse().map_err(|_| format!("`{word}` is no number"))
 }
@@ -92,7 +92,7 @@ impl Wish {
     /// Compiles the program and runs it.
     ///
     /// # Errors
-    /// The diagnostics, as text.
+    /// Returns the diagnostics as text.
     pub fn run(&self) -> Result<Done, String> {
         let options = CompileOptions {
             settings: self.settings.clone(),
@@ -143,7 +143,7 @@ impl Done {
     /// Returns an inference block with its outcome.
     ///
     /// # Errors
-    /// No inference block has this name.
+    /// Fails if no inference block has this name.
     pub fn infer(&self, name: &str) -> Result<(&InferenceBlock, &InferenceOutcome), String> {
         let infer = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
@@ -153,7 +153,7 @@ impl Done {
     /// Returns all draws of a scalar parameter on the reals, chain after chain.
     ///
     /// # Errors
-    /// The posterior does not have this site.
+    /// Fails if the posterior does not have this site.
     pub fn draws(&self, infer: &str, site: &str) -> Result<Vec<f64>, String> {
         Ok(self.columns(infer, site)?.swap_remove(0))
     }
@@ -161,7 +161,7 @@ impl Done {
     /// Returns all draws of each element of a site, chain after chain.
     ///
     /// # Errors
-    /// The posterior does not have this site, or the site is empty.
+    /// Fails if the posterior does not have this site, or if the site is empty.
     pub fn columns(&self, infer: &str, site: &str) -> Result<Vec<Vec<f64>>, String> {
         let (_, outcome) = self.infer(infer)?;
         let sampled = outcome.splits.last().and_then(|split| split.found.sampled());

@@ -47,7 +47,7 @@ pub struct Settings {
 /// file.
 ///
 /// # Errors
-/// The diagnostics of the program, as text.
+/// Returns the diagnostics of the program as text.
 pub fn compiled(seed: u64) -> Result<Manifest, String> {
     let options = CompileOptions {
         seed,
@@ -94,7 +94,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
 /// Returns the cumulative regret of a policy after each play.
 ///
 /// # Errors
-/// A limit of the machine.
+/// Fails if the run reaches a limit of the machine.
 pub fn regrets(
     manifest: &Manifest,
     policy: Policy,

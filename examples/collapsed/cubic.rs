@@ -257,7 +257,7 @@ fn panel(title: &str, x: &[f64], bands: &[(f64, f64)], rows: &[(f64, f64)]) -> P
 /// Plots the bands of the first subset, and prints the table over all subsets.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let done = Wish {
         program: "collapsed/cubic.bnn",

@@ -261,7 +261,7 @@ fn plot(found: &Found, is_first: bool) -> Plot {
 /// Prints the KL divergences of all regimes, and plots those for uncorrelated inputs.
 ///
 /// # Errors
-/// None.
+/// This function does not fail.
 pub fn picture(trials: usize) -> Result<String, String> {
     let normal = ObservationNoise::Normal { sd: 1.0 };
     let triangular = ObservationNoise::Triangular {

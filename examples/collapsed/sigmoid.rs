@@ -102,7 +102,7 @@ fn plot((mean, sd): (f64, f64), errors: &[Vec<Vec<f64>>; 3], is_first: bool) -> 
 /// Prints and plots the errors for all distributions of the weight.
 ///
 /// # Errors
-/// None.
+/// This function does not fail.
 pub fn picture(trials: usize) -> Result<String, String> {
     let all = WEIGHTS.map(|weight| (weight, errors(weight, trials)));
     println!("mean absolute error of E sigma(weight), {trials} trials");

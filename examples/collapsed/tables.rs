@@ -100,7 +100,7 @@ fn plot(title: &str, done: &Done, is_first: bool) -> Plot {
 /// Prints the tables with these names (all tables if there are no names), and plots the differences from SGD on each split.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn picture(wish: &Wish, names: &[&str]) -> Result<String, String> {
     if let Some(name) = names
         .iter()

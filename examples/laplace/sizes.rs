@@ -215,7 +215,7 @@ fn table(found: &[Found]) {
 /// Prints and plots the log likelihoods of four networks on the first splits of a table.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn picture(wish: Wish, table: &str, kind: &str, splits: usize) -> Result<String, String> {
     let (program, gap) = match table {
         "wine" => ("wine/subnetwork.bnn", "data/splits_gap.json"),

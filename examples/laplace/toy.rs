@@ -190,7 +190,7 @@ fn table(ratios: &Ratios, seeds: usize) {
 /// Plots the bands of the first seed for which every inference run has its full number of weights. Prints the table over all seeds.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let x = grid();
     let mut ratios: Ratios = ["full", "diagonal", "last"]

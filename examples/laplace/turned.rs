@@ -124,7 +124,7 @@ fn table(done: &Done) -> Result<(), String> {
 /// Plots and prints metrics for each angle, and for each fraction of rejected predictions.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn picture(wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "digits/turned.bnn",

@@ -46,7 +46,7 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
 /// Plots the reliability of these inference runs of `digits.bnn`, with one curve for each run.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/digits.bnn",

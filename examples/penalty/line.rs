@@ -79,7 +79,7 @@ fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
 /// Plots three bands of the line: without a penalty, with the penalty, and from the exact posterior.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn bands(wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/penalty.bnn",
@@ -127,7 +127,7 @@ pub fn bands(wish: Wish) -> Result<String, String> {
 /// method.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn steps(wish: Wish) -> Result<String, String> {
     let powers: Vec<f64> = (0..=10).map(|at| f64::from(at) / 2.0 - 6.0).collect();
     let curves = [

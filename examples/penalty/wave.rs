@@ -26,7 +26,7 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
 /// Plots the 90 % band of one inference run, and the limits of the band of another run.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
     let done = run(&[name, exact], wish)?;
     let (infer, outcome) = done.infer(name)?;
@@ -64,7 +64,7 @@ pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
 /// Plots the fraction of test targets inside central intervals against the nominal level of the intervals.
 ///
 /// # Errors
-/// The diagnostics, as text.
+/// Returns the diagnostics as text.
 pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = run(infers, wish)?;
     let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
