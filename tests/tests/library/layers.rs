@@ -66,7 +66,18 @@ fn layer_norms_run() {
     );
 }
 
-/// The input of the convolution is an image of twelve elements, which are the units of a layer.
+#[test]
+fn norms_of_one_example_run() {
+    let network = "h = Dense(12)\n g = GroupNorm(2)\n f = FilterResponseNorm()\n n = LayerNorm(positions = false)\n k = Dense(1)
+           output = k(flatten(n(f(g(reshape(h(x), 4, 1, 3))))))[0]";
+    fit(
+        network,
+        "h.*, g.*, f.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-3)",
+    );
+}
+
+/// The image consists of twelve units of a layer.
 #[test]
 fn convolutions_run() {
     let network = "h = Dense(12)\n c = Conv(2, 2, 3, stride = 2, padding = 1)\n k = Dense(1)

@@ -5,6 +5,7 @@ mod counts;
 mod joint;
 mod layers;
 mod moments;
+mod norm;
 mod paths;
 mod probe;
 mod quadrature;
