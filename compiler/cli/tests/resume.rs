@@ -642,3 +642,33 @@ fn strict_runs_fail_where_chains_warn() {
     let words = ["run", program.to_str().unwrap(), "--only", "found", "--strict"];
     assert_eq!(run(words).status, 0, "training has no chains");
 }
+
+/// Running means are part of the checkpoint and of the saved parameters. Predictions from the folder are those of the run.
+#[test]
+fn interrupted_trainings_keep_their_running_means() {
+    let workshop = workshop("means");
+    let program = "data rows = csv(\"rows.csv\") { target = y }\nmodel Line(x: real[D]) -> y: real {\n  hidden = Dense(6)\n  norm = BatchNorm()\n  \
+                   out = Dense(1)\n  y ~ Normal(out(flatten(tanh(norm(reshape(hidden(x), 6, 1, 1)))))[0], 0.3)\n}\n\
+                   infer found = map(Line, rows) { epochs = 20000, batch = 10 }\n";
+    fs::write(workshop.join("line.bnn"), program).unwrap();
+    let whole = workshop.join("whole");
+    let clock = Instant::now();
+    finish(&workshop, "--out", &whole);
+    let time = clock.elapsed();
+    let expected = numbers(&whole);
+    let out = workshop.join("parts");
+    let child = start(&workshop, "--out", &out);
+    wait_for(&out, "found-0.fit");
+    assert!(kill_after(child, time.mul_f64(0.1)), "the run was killed");
+    finish(&workshop, "--resume", &out);
+    assert_same(&expected, &out, "killed while it trained");
+    let rows = workshop.join("rows.csv");
+    let predicted = run([
+        "predict".as_ref(),
+        whole.as_os_str(),
+        "--data".as_ref(),
+        rows.as_os_str(),
+    ]);
+    assert_eq!(predicted.status, 0, "{}", predicted.stderr);
+    assert!(predicted.stdout.lines().count() > 40, "{}", predicted.stdout);
+}

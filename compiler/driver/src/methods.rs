@@ -72,8 +72,13 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns the reason why predictions are not means over draws of all parameters, or `None` if
-    /// they are such means. The reason is the predicate of a sentence whose subject is the method.
+    /// Returns whether the method updates running means in its training steps, and predicts with the stored values.
+    fn keeps_running_means(&self) -> bool {
+        false
+    }
+
+    /// Returns the reason why predictions are not means over draws of all parameters; `None` if they are such means. The reason is the predicate of a
+    /// sentence about the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }

@@ -27,8 +27,9 @@ pub struct Model {
     pub outputs: Vec<Input>,
     /// The random sites, in order of declaration.
     pub sites: Vec<Site>,
-    /// The named deterministic quantities of the model, in order. Each quantity is a node of
-    /// `function`.
+    /// The running means over rows, in order. Each is one `running_mean` node, whose attribute `name` is its path.
+    pub running: Vec<RunningMean>,
+    /// The deterministic quantities that the model names, in order. Each is a node of `function`.
     pub derived: Vec<(Arc<str>, Value)>,
 }
 
@@ -56,6 +57,19 @@ pub struct Site {
     pub support: Support,
     /// True if every example has its own value.
     pub local: bool,
+}
+
+/// A mean over the rows of a training step, of which the trained model stores an average over the steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunningMean {
+    /// The path of the mean: `norm.mean`.
+    pub name: Arc<str>,
+    /// The type of the mean, which is that of its operand for one example.
+    pub ty: Type,
+    /// The weight of a new mean in the stored average.
+    pub momentum: f64,
+    /// The stored value before the first step.
+    pub start: f64,
 }
 
 /// The approximation of one site, or of several sites that share a joint family.

@@ -77,7 +77,9 @@ pub enum BuiltinRule {
     Repeat,
     /// `reshape(x, n, ..)`: keeps the elements in row-major order and changes the dims.
     Reshape,
-    /// `stop_gradient(x)`: returns `x` with the same type.
+    /// `running_mean(x, momentum, start)`: the mean of `x` over the rows of a training step, and a stored average of these means elsewhere.
+    RunningMean,
+    /// `stop_gradient(x)`: keeps the value and the type.
     Same(Op),
     /// `eye(n)`: the identity matrix.
     Eye,
@@ -284,6 +286,12 @@ pub static ALL: &[Builtin] = &[
         "An array of these dims with the elements of `x` in row-major order.",
         &["x", "dims"],
         BuiltinRule::Reshape,
+    ),
+    f(
+        "running_mean",
+        "The mean of `x` over the rows of a training step, and a running average of these means elsewhere; see [Running means](#running-means).",
+        &["x", "momentum", "start"],
+        BuiltinRule::RunningMean,
     ),
     scalar(&ops::sigmoid::SIGMOID, "`1 / (1 + exp(-x))`."),
     scalar(&ops::sign::SIGN, "-1, 0 or 1."),

@@ -73,6 +73,7 @@ pub static CODES: &[&Code] = &[
     &types::NOT_CONSTANT,
     &types::WINDOW,
     &types::RESHAPE,
+    &types::UNNAMED_MEAN,
     &statements::WRONG_PLACE,
     &statements::NO_RETURN,
     &statements::AFTER_RETURN,

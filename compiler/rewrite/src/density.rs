@@ -19,7 +19,7 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use bnnc_graph::verify::function_attrs;
-use split::Split;
+use split::{Means, Split};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -46,7 +46,10 @@ pub struct Densities {
     pub log_likelihood: Function,
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
-    /// The predictive quantities of every output that a single observation covers as a whole.
+    /// Like `row_log_likelihood`, but each running mean is the mean over the rows that are computed together. The operand of each mean is another
+    /// result, `NAME/mean`. `None` if the model has no running means.
+    pub training_row: Option<Function>,
+    /// The predictive quantities of every output that a single observation covers completely.
     pub predictions: Vec<Prediction>,
     /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output
     /// that one observation covers. The results have the same names as in [`Prediction::function`].
@@ -82,7 +85,11 @@ impl StageFunctions for Densities {
             &self.derived,
         ];
         let predictions = self.predictions.iter().map(|said| &said.function);
-        whole.into_iter().chain(predictions).collect()
+        whole
+            .into_iter()
+            .chain(&self.training_row)
+            .chain(predictions)
+            .collect()
     }
 }
 
@@ -121,7 +128,10 @@ pub struct SitePrior {
 /// random quantities inside loops cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
-    let densities = Split::new(model).densities(model);
+    let mut densities = Split::new(model, Means::Stored).densities(model);
+    if !model.running.is_empty() {
+        densities.training_row = Some(Split::new(model, Means::OfRows).training_row());
+    }
     let names: HashSet<&str> = model
         .inputs
         .iter()

@@ -50,6 +50,7 @@ pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterio
         log_prior: of_groups(&densities.log_prior),
         likelihood_arguments: of_groups(&densities.likelihood_arguments),
         row_log_likelihood: of_groups(&densities.row_log_likelihood),
+        training_row: densities.training_row.as_ref().map(of_groups),
         predictions: predictions.collect(),
         derived: of_groups(&densities.derived),
         ..densities

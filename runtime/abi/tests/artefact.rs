@@ -89,6 +89,7 @@ fn train(seed: u64) -> Train {
         step: artifact(seed),
         gradient: Some(artifact(seed)),
         has_noise: false,
+        joins_rows: false,
         options: Training {
             epochs: Some(10),
             batch: 5,

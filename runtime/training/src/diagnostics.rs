@@ -12,6 +12,7 @@ pub static CODES: &[&Code] = &[
     &losses::NOT_CONVERGED,
     &losses::WORSENED,
     &losses::RESTARTS_DIFFER,
+    &losses::SINGLE_ROW,
     &losses::UNBOUNDED_DENSITY,
     &iterates::STILL_ITERATES,
     &iterates::OTHER_BREADTH,

@@ -52,6 +52,10 @@ impl<'a> Online<'a> {
                 "spreads its KL divergence over the batches of an epoch, but arriving rows have no epochs";
             return Err(losses::no_stream(&infer.name, why).into());
         }
+        if training(infer)?.joins_rows {
+            let why = "normalises the rows of a step together, so rows cannot arrive one by one";
+            return Err(losses::no_stream(&infer.name, why).into());
+        }
         let capacity = capacity.max(1);
         let start = states::start(&infer.states, context.seed, &HashMap::new());
         Ok(Online {

@@ -4,6 +4,7 @@ use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
 use super::{Task, TrainingResult, Watch};
 use crate::convergence::material;
+use crate::diagnostics::losses::single_row;
 use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
 use bnnc_base::fault::Fault;
@@ -132,6 +133,10 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
         let train = training(infer)?;
         let options = &train.options;
+        let batch = options.batch_of(rows);
+        if train.joins_rows && (batch == 1 || rows % batch == 1) {
+            return Err(single_row(&infer.name, rows, batch).into());
+        }
         let mut stepper = Stepper::new(infer, rows, &start, context)?;
         drop(start);
         stepper.noise = noise(task);
@@ -152,7 +157,6 @@ impl<'a, 'w> Trainer<'a, 'w> {
             }
             false => None,
         };
-        let batch = options.batch_of(rows);
         let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
         // The weight of the KL divergence may differ between the batches of an epoch. Losses are
         // then comparable only between whole epochs.

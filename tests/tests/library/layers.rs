@@ -77,6 +77,16 @@ fn norms_of_one_example_run() {
     );
 }
 
+#[test]
+fn batch_norms_run() {
+    let network = "h = Dense(12)\n n = BatchNorm()\n k = Dense(1)\n output = k(flatten(relu(n(reshape(h(x), 4, 1, 3)))))[0]";
+    fit(
+        network,
+        "h.*, n.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-3), samples = 2",
+    );
+}
+
 /// The image consists of twelve units of a layer.
 #[test]
 fn convolutions_run() {

@@ -28,6 +28,10 @@ impl Method for Trains {
         true
     }
 
+    fn keeps_running_means(&self) -> bool {
+        true
+    }
+
     fn without_draws(&self, method: &MethodDef) -> Option<&'static str> {
         method
             .finds_point()
@@ -99,6 +103,7 @@ impl Compilation<'_> {
             step,
             gradient,
             has_noise: objective.has_noise,
+            joins_rows: !elaborated.model.running.is_empty(),
             options,
             rate: elaborated.optimiser.rate,
             vi: elaborated.vi.clone(),

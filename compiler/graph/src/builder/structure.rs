@@ -157,6 +157,8 @@ constructors! {
     /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are the same at all positions.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
         [Attr::Function(function), Attr::Int(count as i64)];
+    /// The mean over the rows of a training step, stored as `name`.
+    running_mean(x: Value, name: &str) = ops::running_mean::RUNNING_MEAN, [x], [Attr::name(name)];
     /// A draw of a distribution at a site.
     sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];

@@ -52,6 +52,7 @@ pub mod pow;
 pub mod reduce_max;
 pub mod reduce_sum;
 pub mod reshape;
+pub mod running_mean;
 pub mod sample;
 pub mod scan;
 pub mod scatter_add;
@@ -125,6 +126,7 @@ pub static ALL: &[&OpDef] = &[
     &reduce_max::REDUCE_MAX,
     &reduce_sum::REDUCE_SUM,
     &reshape::RESHAPE,
+    &running_mean::RUNNING_MEAN,
     &sample::SAMPLE,
     &scan::SCAN,
     &scatter_add::SCATTER_ADD,

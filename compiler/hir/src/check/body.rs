@@ -129,6 +129,8 @@ pub struct Checker<'a> {
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
+    /// The position of the value of the current assignment, if it is in a layer or in a model and outside a `for`.
+    pub named_call: Option<Span>,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -170,6 +172,7 @@ impl<'a> Checker<'a> {
             uses: HashMap::new(),
             needs: Needs::new(),
             depth: 0,
+            named_call: None,
             diagnostics: Vec::new(),
         }
     }

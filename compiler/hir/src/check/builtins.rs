@@ -201,6 +201,9 @@ impl Checker<'_> {
                 Some(real(vec![dims[0].clone(), dims[0].clone()]))
             }
             (BuiltinRule::Noise(_), values) => self.noise(builtin, values, span),
+            (BuiltinRule::RunningMean, [x, momentum, start]) => {
+                self.running_mean([x, momentum, start], builtin, span)
+            }
             (BuiltinRule::Same(_), [x]) => self
                 .array(x, None, builtin)
                 .map(|(elem, dims)| Ty::Tensor(elem, dims)),
@@ -217,6 +220,22 @@ impl Checker<'_> {
             // The caller has already checked the number of arguments.
             _ => None,
         }
+    }
+
+    fn running_mean(
+        &mut self,
+        [x, momentum, start]: [&TypedExpr; 3],
+        builtin: &'static Builtin,
+        span: Span,
+    ) -> Option<Ty> {
+        if self.named_call != Some(span) {
+            self.report(report::unnamed_mean(span, builtin.name));
+            return None;
+        }
+        let unit = Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new());
+        self.expect(momentum, &unit);
+        self.expect(start, &Ty::real());
+        self.array(x, None, builtin).map(|(_, dims)| real(dims))
     }
 
     pub(super) fn wrong(&mut self, value: &TypedExpr, expected: &str) -> Option<Ty> {

@@ -121,10 +121,13 @@ impl Checker<'_> {
         if makes && in_for {
             self.report(report_model::site_in_for(value.span, "a layer"));
         }
+        let is_once = matches!(self.place, BodyKind::Layer | BodyKind::Model) && !in_for;
+        self.named_call = is_once.then(|| strip(value).span);
         let (value, made) = match makes {
             true => self.layers(value),
             false => (self.expr(value, Want::Any), None),
         };
+        self.named_call = None;
         let Some((name, span)) = name else {
             let at = targets.first().map_or(value.span, |target| target.span);
             return self.bad_target(at, "one new name");

@@ -138,6 +138,7 @@ impl<'a> Elaborator<'a> {
             match stmt {
                 TypedStmt::Let(local, value) => {
                     let path = frame.path_of(&frame.locals[*local].name);
+                    self.assigned.clone_from(&path);
                     let datum = self.expr(value, frame)?.at_path(&path);
                     if let Datum::Tensor(value) = datum {
                         self.builder.label(value, &path);
@@ -167,6 +168,12 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<Datum> {
         if let Some(reduced) = self.reduce_array(builtin, args, frame, span)? {
             return Ok(reduced);
+        }
+        if builtin.rule == BuiltinRule::RunningMean {
+            // The arguments may contain calls of layers, which assign names of their own.
+            let name = self.assigned.clone();
+            let args = self.exprs(args, frame)?;
+            return self.running_mean(&name, &args, span);
         }
         let args = self.exprs(args, frame)?;
         self.apply_builtin(builtin, args, span)
@@ -243,6 +250,9 @@ impl<'a> Elaborator<'a> {
                 let x = self.real(&args[0], span)?;
                 let shape = self.static_shape(&args[1..], span)?;
                 self.apply(Operation::reshape(x, &shape), span)?
+            }
+            BuiltinRule::RunningMean => {
+                return Err(limit(span, "a running mean has no name here".to_owned()));
             }
         };
         Ok(Datum::Tensor(result))

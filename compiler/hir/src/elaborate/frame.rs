@@ -97,6 +97,12 @@ pub struct Elaborator<'a> {
     /// The values of sites by path. A layer that is called twice finds its weights here, so both
     /// calls share them.
     pub site_values: HashMap<String, Value>,
+    /// The running means of the model so far.
+    pub running: Vec<bnnc_graph::model::RunningMean>,
+    /// The path of the last assigned name, which is the name of a running mean.
+    pub assigned: String,
+    /// The number of enclosing ranges whose body is elaborated once for all positions.
+    pub ranges_open: usize,
     /// The observations so far.
     pub observed: Vec<Value>,
     /// The ranges of output elements that already have a distribution.
@@ -129,6 +135,9 @@ impl<'a> Elaborator<'a> {
             noise: None,
             sites: Vec::new(),
             site_values: HashMap::new(),
+            running: Vec::new(),
+            assigned: String::new(),
+            ranges_open: 0,
             observed: Vec::new(),
             observed_ranges: Vec::new(),
             depth: 0,

@@ -18,4 +18,5 @@ pub mod open;
 pub mod optimiser;
 pub mod posterior;
 pub mod repeat;
+pub mod running;
 mod start;

@@ -41,7 +41,10 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
         .iter()
         .filter_map(|stmt| named(stmt, item, &frame))
         .collect();
-    let sites = std::mem::take(&mut elaborator.sites);
+    let (sites, running) = (
+        std::mem::take(&mut elaborator.sites),
+        std::mem::take(&mut elaborator.running),
+    );
     let results = elaborator.observed.clone().into_iter().enumerate();
     let results = results
         .map(|(at, value)| (format!("observed{at}").into(), value))
@@ -54,6 +57,7 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
         inputs,
         outputs,
         sites,
+        running,
         derived,
     })
 }
@@ -143,6 +147,7 @@ impl<'a> Elaborator<'a> {
         frame: &mut Frame<'a>,
     ) -> Elaborated<()> {
         let path = frame.path_of(&frame.locals[local].name);
+        self.assigned.clone_from(&path);
         let datum = self.expr(value, frame)?.at_path(&path);
         if let Datum::Tensor(value) = datum {
             self.builder.label(value, &path);

@@ -178,7 +178,9 @@ impl<'a> Elaborator<'a> {
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
         }
+        self.ranges_open += 1;
         let results = body(self, &mut inner);
+        self.ranges_open -= 1;
         let function = std::mem::replace(&mut self.builder, outer);
         self.ranges = outer_ranges;
         self.forms.set_values(outer_forms);

@@ -30,7 +30,16 @@ struct Random {
     value: Option<Value>,
 }
 
-/// The deterministic part of a model: sites are parameters, and random nodes are recorded.
+/// The value of a running mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// The stored mean, which is a parameter.
+    Stored,
+    /// The mean over the rows that are computed together.
+    OfRows,
+}
+
+/// The deterministic part of a model, in which sites are parameters and random nodes are recorded.
 pub(super) struct Split {
     builder: Builder,
     priors: Vec<Random>,
@@ -39,10 +48,12 @@ pub(super) struct Split {
     looped: Vec<Value>,
     outputs: Vec<(Arc<str>, Value)>,
     derived: Vec<(Arc<str>, Value)>,
+    /// The operands of the running means, by the name of the mean.
+    running: Vec<(Arc<str>, Value)>,
 }
 
 impl Split {
-    pub(super) fn new(model: &Model) -> Split {
+    pub(super) fn new(model: &Model, means: Means) -> Split {
         let mut builder = Builder::new(&model.name);
         let sites: Vec<(Arc<str>, Value)> = model
             .sites
@@ -54,6 +65,11 @@ impl Split {
             .collect();
         let mut scope = Scope::default();
         scope.extend(sites);
+        if means == Means::Stored {
+            for mean in &model.running {
+                scope.set(&mean.name, builder.param(&mean.name, mean.ty.clone()));
+            }
+        }
         let params = nodes::params_of(&mut builder, &model.function);
         let mut split = Split {
             builder,
@@ -62,6 +78,7 @@ impl Split {
             looped: Vec::new(),
             outputs: Vec::new(),
             derived: Vec::new(),
+            running: Vec::new(),
         };
         let copies = model.function.map_nodes(params, |call, copies| {
             let args = copies.of(call.args);
@@ -72,9 +89,15 @@ impl Split {
                 site
             } else if call.op.is(&ops::observe::OBSERVE) {
                 split.observe(call.attrs, args)
+            } else if call.op.is(&ops::running_mean::RUNNING_MEAN) && means == Means::Stored {
+                scope.get(ops::running_mean::name(call.attrs))
             } else if function_attrs(&model.function, call.value).any(is_random) {
                 split.observe_looped(&args, call.attrs)
             } else {
+                if call.op.is(&ops::running_mean::RUNNING_MEAN) {
+                    let name = ops::running_mean::name(call.attrs);
+                    split.running.push((PortName::Mean.of(name).into(), args[0]));
+                }
                 let copy = split.builder.apply(call.op.0, &args, call.attrs.to_vec());
                 split.builder.label_as(copy, call.label);
                 copy
@@ -103,6 +126,7 @@ impl Split {
             likelihood_arguments: self.likelihood_arguments(model),
             log_likelihood: self.log_likelihood(model),
             row_log_likelihood: self.row_log_likelihood(),
+            training_row: None,
             predictions: self.predictions(),
             predictive: self.predictive(),
             priors: self.priors(model),
@@ -118,7 +142,8 @@ impl Split {
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
                 let mut inputs = model.inputs.iter().chain(&model.outputs);
-                inputs.any(|input| input.name == *dependence)
+                let mut means = model.running.iter();
+                inputs.any(|input| input.name == *dependence) || means.any(|mean| mean.name == *dependence)
             };
             all.ty(*value).dtype == DType::Real && !dependences(&all, name).iter().any(of_row)
         };
@@ -276,6 +301,27 @@ impl Split {
             sum = builder.add(sum, *term);
         }
         self.finish_all(builder, PortName::LogLikelihood.text(), sum)
+    }
+
+    /// Returns the log likelihood of one row, and the operands of the running means.
+    pub(super) fn training_row(&self) -> Function {
+        let mut row = self.row_log_likelihood();
+        let copies = nodes::slice(self.builder.function(), &self.running);
+        let mut builder = Builder::new(&row.name);
+        let params = nodes::params_of(&mut builder, &row);
+        let by_name: HashMap<&str, Value> = (row.params.iter().zip(&params))
+            .map(|(param, value)| (nodes::param_name(&row, *param), *value))
+            .collect();
+        let mut values = builder.inline(&row, &params);
+        let args: Vec<Value> = (copies.params.iter())
+            .filter_map(|param| by_name.get(nodes::param_name(&copies, *param)).copied())
+            .collect();
+        values.extend(builder.inline(&copies, &args));
+        let names: Vec<Arc<str>> = (row.results.iter().chain(&copies.results))
+            .map(|(name, _)| name.clone())
+            .collect();
+        row = builder.finish(names.into_iter().zip(values).collect());
+        row
     }
 
     /// Finishes a function that keeps all parameters and has one result.

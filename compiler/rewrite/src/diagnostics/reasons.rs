@@ -113,6 +113,8 @@ pub enum Undrawable {
     Joint,
     /// The distribution does not define a sampler.
     NoSampler,
+    /// The model has a running mean, which only a training determines.
+    RunningMean,
     /// The distribution is truncated, and has too many elements for rejection sampling.
     Truncated,
 }
@@ -120,6 +122,9 @@ pub enum Undrawable {
 impl fmt::Display for NoPriorDraws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
+            Undrawable::RunningMean => {
+                return write!(f, "only a training determines the running mean `{}`", self.site);
+            }
             Undrawable::Improper => "is improper",
             Undrawable::Joint => {
                 "is a joint distribution of all elements, so a new element does not have a prior of its own"

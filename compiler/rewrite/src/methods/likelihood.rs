@@ -26,9 +26,8 @@ use std::sync::Arc;
 /// The log-likelihood of one row. Each site is replaced as its gradient estimator requires.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`, but [`per_example::centre`] and
-    /// [`per_example::spread`] replace a site that is drawn separately for each example. `draw`,
-    /// `example` and `step` are the coordinates of the noise.
+    /// Like `Densities::row_log_likelihood`, or `Densities::training_row` if there is one. A site with separate draws per example is replaced by [`per_example::centre`] and
+    /// [`per_example::spread`]; `draw`, `example` and `step` are the coordinates of the noise.
     row: Function,
     /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
     /// to lie inside, or if some site is drawn separately for each example.
@@ -57,14 +56,13 @@ pub(super) fn likelihood(
     context: &mut PassContext,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified before it is repeated for all examples, while it is
-    // still small. The search for layers runs after simplification, because simplification moves
-    // transpositions into products.
-    let row = pipeline::run(
-        &densities.row_log_likelihood,
-        pipelines::BEFORE_DERIVATIVE,
-        context,
-    )?;
+    // The graph of one example is simplified before it is repeated, while it is still small. The search for layers runs after simplification, because
+    // simplification moves transpositions into products.
+    let row = densities
+        .training_row
+        .as_ref()
+        .unwrap_or(&densities.row_log_likelihood);
+    let row = pipeline::run(row, pipelines::BEFORE_DERIVATIVE, context)?;
     let of = |wanted: &[Expectation]| -> Vec<(Arc<str>, Expectation)> {
         let all = plans.iter().zip(&ways);
         let found = all.filter(|(_, way)| wanted.contains(way));
@@ -106,8 +104,8 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows.
-    /// If positions outside their axes are counted, their number `outside` is another result.
+    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. The number
+    /// of positions `outside` is another result, if these are counted. The means over the rows of the step are the last results.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
@@ -129,13 +127,20 @@ impl Task<'_> {
                 name == PortName::Example.text() || is_of_row(self.model, name)
             };
             let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-            let terms = scope.call(&mut builder, &batch(row, &mapped, rows))[0].1;
-            builder.reduce_sum(terms, &[0])
+            let mut terms = scope.call(&mut builder, &batch(row, &mapped, rows)).into_iter();
+            let sum = terms.next().map(|(_, term)| builder.reduce_sum(term, &[0]));
+            let means = terms.map(|(name, value)| (name, nodes::mean_leading(&mut builder, value)));
+            (sum, means.collect::<Vec<_>>())
         };
-        let mut results = vec![(PortName::LogLikelihood.into(), over_rows(&likelihood.row))];
-        if let Some(outside) = &likelihood.outside {
-            results.push((PortName::Outside.into(), over_rows(outside)));
-        }
+        let (log_likelihood, means) = over_rows(&likelihood.row);
+        let outside = likelihood
+            .outside
+            .as_ref()
+            .and_then(|outside| over_rows(outside).0);
+        let mut results = Vec::new();
+        results.extend(log_likelihood.map(|sum| (PortName::LogLikelihood.into(), sum)));
+        results.extend(outside.map(|sum| (PortName::Outside.into(), sum)));
+        results.extend(means);
         Ok(builder.finish(results))
     }
 }

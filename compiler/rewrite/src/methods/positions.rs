@@ -67,7 +67,11 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut scope = Scope::default();
     let sites = model.sites.iter().map(|site| (&site.name, &site.ty));
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
-    for (name, ty) in sites.chain(data.map(|input| (&input.name, &input.ty))) {
+    let means = model.running.iter().map(|mean| (&mean.name, &mean.ty));
+    for (name, ty) in sites
+        .chain(means)
+        .chain(data.map(|input| (&input.name, &input.ty)))
+    {
         scope.set(name, builder.param(name, ty.clone()));
     }
     // Dropout masks are noise, so they need the coordinates of a draw.

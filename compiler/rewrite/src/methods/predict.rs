@@ -114,6 +114,9 @@ fn row(densities: &Densities, model: &Model) -> Function {
     for input in model.sites.iter().map(|site| (&site.name, &site.ty)) {
         scope.set(input.0, builder.param(input.0, input.1.clone()));
     }
+    for mean in &model.running {
+        scope.set(&mean.name, builder.param(&mean.name, mean.ty.clone()));
+    }
     for input in model.shared.iter().chain(&model.inputs).chain(&model.outputs) {
         scope.set(&input.name, builder.param(&input.name, input.ty.clone()));
     }

@@ -42,6 +42,13 @@ pub fn predict(
     origin: &dyn Fn(&Site) -> ValueOrigin,
 ) -> Result<Function, NoPriorDraws> {
     let origins: Vec<ValueOrigin> = model.sites.iter().map(origin).collect();
+    if let Some(mean) = model.running.first() {
+        return Err(NoPriorDraws {
+            site: mean.name.to_string(),
+            distribution: String::new(),
+            why: Undrawable::RunningMean,
+        });
+    }
     for (prior, origin) in densities.priors.iter().zip(&origins) {
         drawable(prior, origin)?;
     }

@@ -38,9 +38,19 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
     states
 }
 
-/// Returns the names of two states that are tuned while another state is optimised. The first is a
-/// factor on the slope of the log prior. The second is added to the slope of the log posterior; it
-/// is, for example, the slope of an evidence.
+/// Returns one state per running mean. Predictions read it like a parameter; a training step updates it without the optimiser.
+pub fn running(model: &Model) -> impl Iterator<Item = State> {
+    model.running.iter().map(|mean| State {
+        name: mean.name.to_string(),
+        shape: mean.ty.shape.clone(),
+        init: Init::Constant(mean.start),
+        parameter: true,
+        from: None,
+    })
+}
+
+/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the slope of the state's log prior; the second
+/// (the slope of an evidence, for example) is added to the slope of the log posterior.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }

@@ -123,10 +123,9 @@ pub fn objective(
         .iter()
         .map(|(_, shape)| count(shape))
         .sum();
-    let gradient = match settings
-        .gradient
-        .is_some_and(|most| variational_parameters <= most)
-    {
+    // A descent over blocks of rows would have means of its own in each block.
+    let most = settings.gradient.filter(|_| model.running.is_empty());
+    let gradient = match most.is_some_and(|most| variational_parameters <= most) {
         true => {
             let gradient = pipeline::step(&pipelines::GRADIENT, context, |_| task.gradient(&loss))?;
             Some(pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?)
@@ -139,14 +138,24 @@ pub fn objective(
     let sites = pipeline::step(&pipelines::SITES, context, |_| {
         Ok::<_, Fault>(predict::sites(&plans))
     })?;
+    let mut reports = states::reports(&plans, &divergence.choices, &likelihood.sentences);
+    if !model.running.is_empty() {
+        let together = "; the rows of a step share their means, so they are not independent";
+        reports
+            .iter_mut()
+            .for_each(|report| report.likelihood += together);
+    }
     Ok(Objective {
         train,
         gradient,
         has_noise: has_noise(&loss),
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
-        states: states::states(&plans, settings.optimiser, settings.online),
-        reports: states::reports(&plans, &divergence.choices, &likelihood.sentences),
+        states: states::states(&plans, settings.optimiser, settings.online)
+            .into_iter()
+            .chain(states::running(model))
+            .collect(),
+        reports,
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
         variational_parameters,
@@ -202,8 +211,12 @@ pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
         .any(|input| &*input.name == name)
 }
 
-/// Adds the shared inputs as parameters.
+/// Adds the shared inputs and the stored running means as parameters.
 pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scope) {
+    for mean in &model.running {
+        let value = builder.param(&mean.name, mean.ty.clone());
+        scope.set(&mean.name, value);
+    }
     for input in &model.shared {
         let value = builder.param(&input.name, input.ty.clone());
         scope.set(&input.name, value);
@@ -236,9 +249,9 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the
-    /// weighted divergence term is another result, `divergence`. If positions are counted, the last
-    /// result is `outside`, the number of positions outside their axes.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
+    /// `divergence`. If positions are counted, the number of positions outside their axes is a result, `outside`. The means over the rows of the
+    /// step are the last results.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Result<Function, Fault> {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -260,7 +273,6 @@ impl Task<'_> {
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
         let log_likelihood = terms[0].1;
-        let outside = terms.get(1).cloned();
         let mut divergence = self.divergence_term(&mut builder, &mut scope, divergence);
         if self.settings.jacobians {
             divergence = self.less_jacobians(&mut builder, &scope, divergence);
@@ -278,7 +290,7 @@ impl Task<'_> {
         if self.settings.online {
             results.push((PortName::Divergence.into(), weighted));
         }
-        results.extend(outside);
+        results.extend(terms.into_iter().skip(1));
         Ok(builder.finish(results))
     }
 
@@ -360,7 +372,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// Returns the loss, the update of every optimised state and, if positions are counted, the number `outside`.
+    /// Returns the loss, the update of every optimised state and of every running mean and, if positions are counted, the number `outside`.
     fn step(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("train");
         let mut scope = Scope::default();
@@ -421,6 +433,14 @@ impl Task<'_> {
         results.extend(of_name(PortName::Outside.text()).map(|outside| (PortName::Outside.into(), outside)));
         for ((name, shape), gradient) in moved.iter().zip(gradients) {
             results.extend(update(&mut builder, optimiser, &scope, (name, shape), gradient));
+        }
+        for running in &self.model.running {
+            if let Some(mean) = of_name(&PortName::Mean.of(&running.name)) {
+                let stored = scope.get(&running.name);
+                let change = builder.sub(mean, stored);
+                let change = builder.scale(change, running.momentum);
+                results.push((running.name.clone(), builder.add(stored, change)));
+            }
         }
         Ok(builder.finish(results))
     }

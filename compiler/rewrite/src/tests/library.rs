@@ -358,6 +358,7 @@ pub fn regression(
         inputs: vec![of("x", x)],
         outputs: vec![of("y", Type::scalar())],
         sites: declarations,
+        running: Vec::new(),
         derived: Vec::new(),
     }
 }

@@ -84,6 +84,7 @@ fn hierarchy() -> Model {
             site("a", Support::Real),
             site("sigma", POSITIVE),
         ],
+        running: Vec::new(),
         derived: Vec::new(),
     }
 }
@@ -304,6 +305,7 @@ fn observations_in_a_loop_are_summed() {
         inputs: Vec::new(),
         outputs: vec![input("y", ty)],
         sites: vec![site("mean", Support::Real)],
+        running: Vec::new(),
         derived: Vec::new(),
     };
     let densities = density(&model).unwrap();

@@ -34,7 +34,9 @@ pub struct Train {
     /// True if the loss of given rows is random: it depends on draws from a posterior or on random
     /// masks. The step number then selects the random numbers.
     pub has_noise: bool,
-    /// The options that every training has.
+    /// True if the loss of a row depends on the other rows of its step, because the model normalises rows together.
+    pub joins_rows: bool,
+    /// The options of every training.
     pub options: Training,
     /// The learning rate at the start.
     pub rate: f64,

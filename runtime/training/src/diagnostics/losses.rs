@@ -48,6 +48,29 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
               `ensemble`, whose members are combined.",
 };
 
+pub(super) static SINGLE_ROW: Code = Code {
+    id: "E0538",
+    title: "a training step with a single row",
+    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The \
+              variance over a single row is zero or misleading, so every step needs at least two rows, the last step of an \
+              epoch included.\n\n\
+              Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
+              Right: a batch size that leaves no single row, for example `batch = 33`; or `batch = 0`, which uses all rows in each step.",
+};
+
+/// A training whose steps include one of a single row, in a model that normalises rows together.
+pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` normalises the rows of a step together, but {rows} rows in steps of {batch} leave a step of one row"
+    );
+    let better = (2..=rows).find(|size| *size > batch && rows % size != 1);
+    let error = error(&SINGLE_ROW, FaultyInput::Program, text);
+    match better {
+        Some(size) => error.help(format!("use another batch size: `batch = {size}`")),
+        None => error.help("use more training rows"),
+    }
+}
+
 pub(super) static NO_STREAM: Code = Code {
     id: "E0590",
     title: "an inference that cannot learn from arriving rows",
