@@ -2,33 +2,13 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
-use super::model::limit;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use crate::diagnostics::elaborate::{limit, mean_of_several};
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::model::RunningMean;
 use bnnc_graph::ops;
 use std::sync::Arc;
-
-/// A running mean of several quantities.
-pub static MEAN_OF_SEVERAL: Code = Code {
-    id: "E0277",
-    title: "a running mean of several quantities",
-    explain: "A running mean stores one value for its name. A layer with a running mean, such as `BatchNorm`, can therefore be \
-              called only once, and outside ranges such as `[norm(x[i]) for i in 0..n]`.\n\n    \
-              h = norm(a(norm(x)))             # wrong, for `norm = BatchNorm()`\n    \
-              h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`",
-};
-
-/// Reports a running mean whose line is elaborated for several values.
-fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {
-    let text = format!("`{name}` would be the running mean of several quantities");
-    let diagnostic = Diagnostic::error(&MEAN_OF_SEVERAL, span, text);
-    Box::new(
-        diagnostic.help("give each call a layer of its own: `first = BatchNorm()`, `second = BatchNorm()`"),
-    )
-}
 
 impl Elaborator<'_> {
     /// Elaborates `name = running_mean(x, momentum, start)`.
