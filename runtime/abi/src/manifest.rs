@@ -11,7 +11,7 @@ use crate::data::{DataSpec, Schema};
 use crate::design::Design;
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
-use crate::method::{self, MethodDef, MethodName};
+use crate::method::{self, Finds, MethodDef, MethodName};
 use crate::metrics::ComparedMetric;
 use crate::names::Names;
 use crate::ports::PortName;
@@ -405,6 +405,12 @@ impl InferenceBlock {
     /// Returns whether the method finds a single value of each parameter.
     pub fn finds_point(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
+    }
+
+    /// Returns whether the posterior of a training is a single value of each parameter, so that predictions do not differ between draws.
+    pub fn is_point(&self) -> bool {
+        let is_trained = method::lookup(self.method).is_some_and(|method| method.finds == Finds::Training);
+        is_trained && self.reports.iter().all(|site| site.is_point)
     }
 
     /// Returns whether predictions are integrals over some weights instead of means over draws of all weights.

@@ -77,13 +77,9 @@ pub fn predicting_some(
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    // The values of states for the draws of one call.
-    let per_draw = infer.per_draw();
-    let drawn = infer
-        .states
-        .iter()
-        .filter(|state| per_draw.contains(&&*state.name));
-    let drawn: usize = drawn.map(|state| state.shape.count(&Sizes::default())).sum();
-    let chosen = NUMBER * (drawn * sizes.get(Symbol::Draws)) as u64;
+    // The states of the draws of one call.
+    let drawn = infer.per_draw().into_iter().filter_map(|name| plan.port(name));
+    let drawn: usize = drawn.map(|id| plan.buffers[id].shape.count(&sizes)).sum();
+    let chosen = NUMBER * drawn as u64;
     machine(program, &sizes) + feed(infer, program, rows) + block + chosen + rows as u64 * 4
 }

@@ -2,39 +2,29 @@
 
 mod drawn;
 mod part;
+mod sizes;
 
 use self::drawn::Drawn;
 use self::part::Part;
+pub use self::sizes::{ROWS, sizes};
 use crate::context::{Context, Stop};
 use crate::feed::{Feed, examples};
 use crate::interrupt::Interrupt;
 use crate::ports;
 use crate::states::StateValues;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
-use bnnc_abi::plan::Plan;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
-use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
 /// The coordinate `step` of the random numbers for predictions. Training steps use other values.
 pub const PREDICTIVE_STEP: i32 = -1;
 
-/// The maximum number of rows per call of the prediction program.
-pub const ROWS: usize = 256;
-
-/// The maximum memory of the prediction program, in bytes. If a call with all draws needs more memory, each call computes fewer draws.
-const BYTES: u64 = 16 << 20;
-
-/// The maximum number of scalar operations in one call of the prediction program. This number takes a few tenths of a second. A user who interrupts
-/// the run waits for at most one call.
-const OPERATIONS: u64 = 300_000_000;
-
-/// One output of the prediction program, of the shape `[draws, rows, ..]`.
+/// One output of the prediction program, `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct PredictionOutput {
     /// The name of the output's port in the program.
@@ -216,8 +206,16 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws from `held` stored draws of the parameters. If all outputs are classes, the number is `held`. If not, the
-/// number is the smallest multiple of `held` that is at least `predictive_draws`, so that each stored draw is used equally often.
+/// Returns the number of predictive draws of a posterior from an optimiser. All draws of a point are the same position.
+pub fn trained_draws(infer: &InferenceBlock) -> usize {
+    match infer.is_point() {
+        true => predictive_draws(infer, 1),
+        false => infer.predictive_draws(),
+    }
+}
+
+/// Returns the number of predictive draws from `held` positions. The number is `held` if all outputs are classes, otherwise the smallest multiple of
+/// `held` that is at least `predictive_draws`. Each position is used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -234,7 +232,9 @@ pub struct Predictor {
     interrupt: Interrupt,
     said: Vec<PredictionOutput>,
     parameters: Vec<String>,
-    /// The parameters that have one value per draw.
+    /// The names of the parameters of which the posterior stores several values.
+    stored: Vec<String>,
+    /// The parameters with several values.
     drawn: Vec<Drawn>,
     /// The index of the first draw, which selects its random numbers.
     first_draw: usize,
@@ -282,6 +282,7 @@ impl Predictor {
             interrupt: context.interrupt.clone(),
             said: said(infer),
             parameters,
+            stored: infer.per_draw().into_iter().map(str::to_owned).collect(),
             drawn: Vec::new(),
             first_draw: 0,
             draws,
@@ -299,7 +300,7 @@ impl Predictor {
             if self.machine.is_per_draw(name) {
                 // The training has a single value of the parameter, which all draws share.
                 let values = from.read_real(name)?;
-                let drawn = Drawn::new(name, values.len(), values);
+                let drawn = Drawn::new(name, (values.len(), false), values);
                 match self.drawn.iter_mut().find(|known| known.name == *name) {
                     Some(known) => *known = drawn,
                     None => self.drawn.push(drawn),
@@ -325,7 +326,10 @@ impl Predictor {
             if self.machine.is_per_draw(name) {
                 let draws = self.machine.sizes().get(Symbol::Draws).max(1);
                 let width = self.machine.count(name)? / draws;
-                self.drawn.push(Drawn::new(name, width, values.clone()));
+                self.drawn.push(Drawn::new(name, (width, false), values.clone()));
+            } else if self.stores_several(name, values)? {
+                let width = self.machine.count(name)?;
+                self.drawn.push(Drawn::new(name, (width, true), values.clone()));
             } else {
                 ports::real(&mut self.machine, name, values)?;
             }
@@ -333,7 +337,16 @@ impl Predictor {
         Ok(())
     }
 
-    /// Replaces the rows to predict for. The new rows need not have targets.
+    /// Returns whether these are several values of a parameter that has one value per call.
+    fn stores_several(&self, name: &str, values: &[f64]) -> Result<bool, Fault> {
+        if !self.stored.iter().any(|stored| stored == name) || !self.machine.has_port(name) {
+            return Ok(false);
+        }
+        let width = self.machine.count(name)?.max(1);
+        Ok(values.len() > width && values.len().is_multiple_of(width))
+    }
+
+    /// Replaces the rows by other rows, whose target may be unknown.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
@@ -413,10 +426,12 @@ impl Predictor {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
             let first_row = at * self.rows_per_call;
-            for draw in (0..self.draws).step_by(self.draws_per_call) {
-                let count = self.draws_per_call.min(self.draws - draw);
+            let mut draw = 0;
+            while draw < self.draws {
+                let count = self.count(draw);
                 self.call(chunk, first_row, draw, count)?;
                 take(&self.machine, first_row)?;
+                draw += count;
             }
         }
         Ok(())
@@ -438,7 +453,7 @@ impl Predictor {
             block.begin((chunk.len(), self.draws), &all);
             let mut draw = 0;
             while draw < self.draws {
-                let count = self.draws_per_call.min(self.draws - draw);
+                let count = self.count(draw);
                 self.call(chunk, first_row, draw, count)?;
                 for said in &all {
                     block.collect(said, &self.machine, (draw, count))?;
@@ -449,6 +464,13 @@ impl Predictor {
             take(first_row..first_row + chunk.len(), &mut block)?;
         }
         Ok(())
+    }
+
+    /// Returns the number of draws in the call that begins with this draw.
+    fn count(&self, draw: usize) -> usize {
+        let most = self.draws_per_call.min(self.draws - draw);
+        let same = self.drawn.iter().map(|drawn| drawn.same(draw, self.draws));
+        same.fold(most, usize::min)
     }
 
     fn call(&mut self, rows: &[u32], first_row: usize, draw: usize, count: usize) -> Result<(), Fault> {
@@ -472,17 +494,4 @@ impl Predictor {
         machine.run()?;
         Ok(())
     }
-}
-
-/// Returns the sizes of one call of the prediction program. The number of draws is halved until a call stays within the limits of memory and
-/// operations.
-pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
-    let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
-    let halves = std::iter::successors(Some(draws.max(1)), |draws| {
-        (*draws > 1).then(|| draws.div_ceil(2))
-    });
-    let sizes = |draws| rows.with(Symbol::Draws, draws);
-    let fits =
-        |sizes: &Sizes| predict_arena_bytes(plan, sizes) <= BYTES && plan.operations(sizes) <= OPERATIONS;
-    halves.map(sizes).find(fits).unwrap_or(sizes(1))
 }

@@ -73,7 +73,7 @@ pub fn leave_one_out(
         return of_chains((infer, sampling), sampled, dataset, asked, context);
     }
     let rows = examples(&infer.bindings, &dataset.train);
-    if !asked || rows < 2 {
+    if !asked || rows < 2 || infer.is_point() {
         return Ok(None);
     }
     let Some(StateDraws { values, count }) =

@@ -28,7 +28,13 @@ pub fn check_found(
             values: Arc::new(sampled.spread(sampled.draws())?),
             count: sampled.draws(),
         }),
-        None => found.draws(infer, infer.predictive_draws(), context)?,
+        None => {
+            let wanted = match infer.is_point() {
+                true => 1,
+                false => infer.predictive_draws(),
+            };
+            found.draws(infer, wanted, context)?
+        }
     };
     let StateDraws { values, count } = draws.unwrap_or_else(|| StateDraws {
         values: found.values().clone(),

@@ -7,6 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::finite;
+use bnnc_core::predict::trained_draws;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::draws::StateDraws;
@@ -51,7 +52,7 @@ impl Posterior for TrainedPosterior {
     }
 
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize {
-        infer.predictive_draws()
+        trained_draws(infer)
     }
 
     fn draws(&self, _: &InferenceBlock, wanted: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
@@ -159,6 +160,6 @@ impl Method for Trains<'_> {
     }
 
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
-        predicting_draws(self.infer, extent, self.infer.predictive_draws(), (0, 0))
+        predicting_draws(self.infer, extent, trained_draws(self.infer), (0, 0))
     }
 }

@@ -55,7 +55,7 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
     let order = rows as u64 * 4;
     let validating = match schema.validation {
         0 => 0,
-        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws().min(20)),
+        rows => predicting(infer, &infer.predict, rows, validation_draws(infer)),
     };
     let chooses = options.patience > 0 && schema.validation > 0;
     let kept = match is_observed && !chooses {
@@ -70,8 +70,15 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
     machine(&train.step, &train.sizes(rows)) + around
 }
 
-/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if the
-/// training is not followed by a descent.
+/// Returns the number of draws with which validation rows are scored.
+pub fn validation_draws(infer: &InferenceBlock) -> usize {
+    match infer.is_point() {
+        true => 1,
+        false => infer.predictive_draws().min(20),
+    }
+}
+
+/// Returns the number of bytes of a descent and of its start, or 0 without a descent.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

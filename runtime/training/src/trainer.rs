@@ -4,7 +4,7 @@ use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
 use super::{Task, TrainingResult, Watch};
 use crate::convergence::material;
-use crate::diagnostics::losses::single_row;
+use crate::memory::validation_draws;
 use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
 use bnnc_base::fault::Fault;
@@ -146,7 +146,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let chooses = validates && options.patience > 0;
         let predictor = match validates {
             true => {
-                let draws = infer.predictive_draws().min(20);
+                let draws = validation_draws(infer);
                 Some(Predictor::new(
                     infer,
                     &dataset.validation,

@@ -90,9 +90,15 @@ impl Compilation<'_> {
             },
             ..site
         };
+        // Members, and the mean of iterates, are few positions with several draws each. The program with one position per call
+        // evaluates the network once for each of them.
+        let predict = match &work {
+            Work::Swag(swag) if swag.gaussian.covariance != Covariance::Point => positions.predict,
+            _ => objective.predict,
+        };
         Ok(Programs {
             work,
-            predict: positions.predict,
+            predict,
             sites: positions.sites,
             states: objective.states,
             reports: positions.reports.into_iter().map(report).collect(),
