@@ -351,6 +351,7 @@ impl<'a> Compilation<'a> {
             layers,
             jacobians: self.item.method.has::<laplace::GaussianOptions>(),
             online: elaborated.is_online,
+            clips: self.is_set(Training::clip()),
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),
         }

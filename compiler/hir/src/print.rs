@@ -316,6 +316,7 @@ impl Printer<'_> {
             SettingValue::File(path) => format!("safetensors({path:?})"),
             SettingValue::Subnetwork(size, by, _) => format!("subnetwork({}, by = {by})", real(*size)),
             SettingValue::Call(name, args) => call(name, args.iter().map(|value| real(*value)).collect()),
+            SettingValue::Schedule(schedule) => schedule.to_string(),
         }
     }
 

@@ -162,9 +162,8 @@ pub struct Ensemble {
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that apply to its training. These options have no effect if the iterates
-/// come from an earlier inference block.
-const OF_TRAINING: [OptionName; 10] = [
+/// The options of [`Swag`] that have no effect if the iterates come from an earlier inference block.
+const OF_TRAINING: [OptionName; 11] = [
     Training::epochs(),
     Training::steps(),
     Training::restarts(),
@@ -173,6 +172,7 @@ const OF_TRAINING: [OptionName; 10] = [
     Training::batch(),
     Training::optimiser(),
     Training::schedule(),
+    Training::clip(),
     Training::patience(),
     Training::start(),
 ];

@@ -1,6 +1,7 @@
 //! All data that the runtime needs to run a compiled file: data items, inference blocks with their
 //! programs, and comparisons.
 
+mod schedule;
 mod training;
 
 pub use crate::binding::{Binding, Codes, DataSource, PositionCheck, Positions};
@@ -21,12 +22,13 @@ pub use crate::work::Work;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Shape;
 use bnnc_base::support::Support;
+pub use schedule::{RatePlan, RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 pub(crate) use training::MAP;
-pub use training::{Length, OptimiserChoice, Pruning, RateSchedule, StartFrom, Train, Training};
+pub use training::{Length, OptimiserChoice, Pruning, StartFrom, Train, Training};
 
 /// All data of a compiled file.
 #[derive(Clone, Serialize, Deserialize)]

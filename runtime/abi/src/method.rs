@@ -44,6 +44,8 @@ pub enum OptionKind {
     Weights(&'static [&'static str]),
     /// A value in a form from this list: a word, or a call whose arguments are numbers.
     Call(&'static [CallForm]),
+    /// A schedule of the learning rate, in one of the forms of [`crate::manifest::RateSchedule::FORMS`].
+    Schedule,
 }
 
 /// A form of [`OptionKind::Call`].
@@ -73,7 +75,7 @@ impl OptionKind {
             OptionKind::Infer => "an inference block".to_owned(),
             OptionKind::Fractions => "fractions in brackets".to_owned(),
             OptionKind::Names => "names in brackets".to_owned(),
-            OptionKind::Call(_) => "a word or a call".to_owned(),
+            OptionKind::Call(_) | OptionKind::Schedule => "a word or a call".to_owned(),
             OptionKind::Start => "an inference block or a file".to_owned(),
             OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
             OptionKind::Weights(_) => "which weights".to_owned(),
@@ -110,7 +112,8 @@ impl OptionKind {
             | OptionKind::Start
             | OptionKind::NumberOr(..)
             | OptionKind::Weights(_)
-            | OptionKind::Call(_) => None,
+            | OptionKind::Call(_)
+            | OptionKind::Schedule => None,
         }
     }
 }

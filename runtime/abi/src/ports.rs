@@ -28,7 +28,9 @@ ports! {
     Bend = "bend";
     /// For each chosen column, 1 if the column is an element of the state, else 0.
     Chosen = "chosen";
-    /// The cotangent of one result of a program.
+    /// The largest norm of the gradient of the loss.
+    Clip = "clip";
+    /// The cotangent of one result.
     Cotangent = "cotangent";
     /// The cotangents of the outputs, one for each column.
     Cotangents = "cotangents";

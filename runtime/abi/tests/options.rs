@@ -5,7 +5,7 @@ use bnnc_abi::collapsed::CollapsedOptions;
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
 use bnnc_abi::laplace;
-use bnnc_abi::manifest::Training;
+use bnnc_abi::manifest::{RateSchedule, Training};
 use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionSource, Ranking, RawOption};
 use bnnc_abi::method::{self, Finds, MethodDef, OptionKind};
 use bnnc_abi::sampling::{ChainOptions, Transition};
@@ -80,6 +80,7 @@ fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
         OptionKind::Infer => check(RawOption::Infer("fit")),
         OptionKind::Fractions => check(RawOption::Reals(&[0.0, 0.5])),
         OptionKind::Names => check(RawOption::Names(&names)),
+        OptionKind::Schedule => check(RawOption::Schedule(&RateSchedule::Constant)),
         OptionKind::Call(forms) => forms
             .iter()
             .for_each(|form| check(RawOption::Call(form.word, &vec![2.0; form.numbers]))),

@@ -17,7 +17,7 @@
 
 use super::descent::dot;
 use super::history::History;
-use bnnc_abi::manifest::RateSchedule;
+use bnnc_abi::manifest::RatePlan;
 
 /// A training counts as not converged if the loss could still fall by more than the largest of
 /// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
@@ -104,27 +104,24 @@ struct Block {
     rate: f64,
 }
 
-/// Returns the evidence that a complete training has not converged, or `None` if the losses do not
-/// show it.
-pub fn unfinished(history: &History, schedule: RateSchedule, size: TrainingSize) -> Option<Unfinished> {
+/// Returns the evidence that a complete training has not converged, if there is any.
+pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
     // Every trained parameter scatters. A weight that has a mean and a standard deviation counts
     // once.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
-    let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
-    match constant(history.means().len(), schedule) {
-        // While the rate was constant, the scatter of the iterates was constant too. Scatter
-        // therefore does not explain a fall of these losses, and they must also show one.
-        Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
+    let found = judge(&blocks(history.means(), rates, 1.0)?, (least, steep), rows)?;
+    match constant(history.means().len(), rates) {
+        // While the rate was constant, the scatter of the iterates was constant too, so the losses of this part must also decrease.
+        Some(end) => judge(&blocks(history.means(), rates, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Returns the time at which the rate begins to decrease, or `None` unless it was constant for at
-/// least [`CONSTANT`] of the time before.
-fn constant(count: usize, schedule: RateSchedule) -> Option<f64> {
-    let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
+/// Returns the time at which the rate of a training begins to fall, if it was constant for long before.
+fn constant(count: usize, rates: RatePlan<'_>) -> Option<f64> {
+    let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
     let first = (0..count).take_while(|at| rate(*at) == rate(0)).count();
     let end = first as f64 * rate(0) / all;
@@ -163,10 +160,10 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// Divides the last part of a training, which ends at the time `end`, into blocks.
-fn blocks(losses: &[f64], schedule: RateSchedule, end: f64) -> Option<Vec<Block>> {
+/// Returns the blocks of the last part of a training up to the time `end`.
+fn blocks(losses: &[f64], rates: RatePlan<'_>, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
-    let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
+    let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
     let last = if count < FEW { LAST_OF_FEW } else { LAST };
     let (mut first, mut before) = (0, 0.0);
@@ -271,6 +268,11 @@ fn beside(vector: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bnnc_abi::manifest::RateSchedule;
+
+    const CONSTANT: RatePlan<'_> = RatePlan::new(&RateSchedule::Constant, 1.0);
+    const COSINE: RatePlan<'_> = RatePlan::new(&RateSchedule::Cosine, 1.0);
+    const COOLDOWN: RatePlan<'_> = RatePlan::new(&RateSchedule::Cooldown, 1.0);
     use bnnc_math::philox;
 
     fn size(weights: usize, rows: usize) -> TrainingSize {
@@ -295,8 +297,7 @@ mod tests {
     #[test]
     fn a_slope_above_its_noise_is_found_and_extrapolated() {
         let falling = history(5.0, |done| 500.0 - 100.0 * done);
-        let Some(Unfinished::Falling(fall)) = unfinished(&falling, RateSchedule::Constant, size(3, 100))
-        else {
+        let Some(Unfinished::Falling(fall)) = unfinished(&falling, CONSTANT, size(3, 100)) else {
             panic!("the loss falls");
         };
         // The noise of a loss has the variance 25. A median of 10 losses has 0.14 times this
@@ -304,36 +305,26 @@ mod tests {
         // standard error of 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
-        assert_eq!(unfinished(&flat, RateSchedule::Constant, size(3, 100)), None);
-        // A slope below the noise is not detected. A fall of less than one nat is not relevant.
+        assert_eq!(unfinished(&flat, CONSTANT, size(3, 100)), None);
+        // A slope below the noise is not detected, and a fall of less than a nat does not matter.
         assert_eq!(
-            unfinished(
-                &history(0.0, |done| -0.9 * done),
-                RateSchedule::Constant,
-                size(3, 40)
-            ),
+            unfinished(&history(0.0, |done| -0.9 * done), CONSTANT, size(3, 40)),
             None
         );
     }
 
     #[test]
     fn scatter_that_falls_with_the_rate_is_not_a_slope() {
-        let scatter = |done: f64| 400.0 + 30.0 * RateSchedule::Cosine.factor(done);
-        assert_eq!(
-            unfinished(&history(1.0, scatter), RateSchedule::Cosine, size(400, 200)),
-            None
-        );
-        let scatter = |done: f64| 400.0 + 30.0 * RateSchedule::Cooldown.factor(done);
-        assert_eq!(
-            unfinished(&history(1.0, scatter), RateSchedule::Cooldown, size(400, 200)),
-            None
-        );
+        let scatter = |done: f64| 400.0 + 30.0 * COSINE.factor(done);
+        assert_eq!(unfinished(&history(1.0, scatter), COSINE, size(400, 200)), None);
+        let scatter = |done: f64| 400.0 + 30.0 * COOLDOWN.factor(done);
+        assert_eq!(unfinished(&history(1.0, scatter), COOLDOWN, size(400, 200)), None);
     }
 
     #[test]
     fn noise_that_hides_any_slope_is_reported() {
         let noisy = history(20_000.0, |_| 400.0);
-        let found = unfinished(&noisy, RateSchedule::Constant, size(3, 100));
+        let found = unfinished(&noisy, CONSTANT, size(3, 100));
         assert!(matches!(found, Some(Unfinished::Noisy(_))), "{found:?}");
     }
 }

@@ -170,7 +170,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         moved: moved(infer),
         rows,
     };
-    unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
+    unfinished(&fitted.history, options.rates(rows), size).map(Doubt::Unfinished)
 }
 
 /// Returns whether the losses of a training can show that it has converged. The training of an
@@ -221,7 +221,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
     let trained = WarnedTraining {
         infer: &infer.name,
         longer: &longer,
-        schedule: train.options.schedule,
+        ends_at_zero: train.options.schedule.ends_at_zero(),
         faster: faster.as_deref(),
         raw: &raw,
     };

@@ -13,14 +13,14 @@ use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// The scalars that the host writes before each step. The ports of these scalars are looked up
-/// once, because a look-up in each step would take a tenth of the time of a short step.
-const INPUTS: [PortName; 5] = [
+/// The names of the scalars that the host writes before each step. Looking these ports up in each step would take a tenth of the time of a short one.
+const INPUTS: [PortName; 6] = [
     PortName::Iteration,
     PortName::Step,
     PortName::Rate,
     PortName::Scale,
     PortName::KlWeight,
+    PortName::Clip,
 ];
 
 /// A training program and its states, ready to take steps.
@@ -132,6 +132,8 @@ impl<'a> Stepper<'a> {
             terms.rate,
             terms.rows as f64 / batch.len() as f64,
             terms.kl_weight,
+            // The loss is a sum over all rows, the option the norm for one row.
+            self.train.options.clip.unwrap_or(f64::INFINITY) * terms.rows as f64,
         ];
         for (port, value) in self.inputs.iter().zip(inputs) {
             ports::put(machine, *port, value)?;

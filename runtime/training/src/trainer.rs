@@ -302,7 +302,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let done = self.stepper.count as f64 / total as f64;
         let terms = Terms {
             rows,
-            rate: train.rate * train.options.schedule.factor(done),
+            rate: train.rate * train.options.rates(rows).factor(done),
             kl_weight: kl_weight(train.kl_weight(), (at, self.batches), batch.len(), rows),
         };
         let loss = self.stepper.step(&self.feed, batch, terms)?;

@@ -160,6 +160,13 @@ impl Compilation<'_> {
             let message = "`epochs` and `steps` both set the length of the training";
             return Err(self.apart(Training::steps(), message, "leave one of them out"));
         }
-        Ok(self.options_of()?)
+        let options: Training = self.options_of()?;
+        let has_length = self.is_set(Training::epochs()) || self.is_set(Training::steps());
+        if options.schedule.has_times() && !has_length {
+            let message = "the times of `schedule` are epochs or steps, but the training has no length";
+            let help = "set the length in the same unit: `epochs = 300`, or `steps = 20000`";
+            return Err(self.apart(Training::schedule(), message, help));
+        }
+        Ok(options)
     }
 }

@@ -1,5 +1,6 @@
 //! Checks the options of inference blocks against the schemas of their methods.
 
+mod schedule;
 mod weights;
 
 use super::call::{Lifts, Signature};
@@ -143,6 +144,7 @@ fn value(
             }
         }
         OptionKind::Call(forms) => call(session, (def, forms), written),
+        OptionKind::Schedule => schedule::schedule(session, def.name, written).map(SettingValue::Schedule),
         OptionKind::Start => start(session, def.name, written),
         OptionKind::NumberOr(low, high, words) => number_or(session, def, (low, high), words, written),
         OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
@@ -365,7 +367,7 @@ fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) ->
     values.map(|values| SettingValue::Optimiser(id, values))
 }
 
-/// Reads one of the forms of an option, such as `cosine` or `step(0.5, 0.1)`.
+/// Reads one of the forms of an option, such as `diagonal` or `low_rank(20)`.
 fn call(
     session: &mut CheckSession<'_>,
     (def, forms): (&OptionDef, &[CallForm]),

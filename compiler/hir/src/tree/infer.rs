@@ -2,6 +2,7 @@
 
 use super::Module;
 use super::{DataId, InferId, ModelId, OptimiserId, PosteriorId, TypedExpr};
+use bnnc_abi::manifest::RateSchedule;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::{Mismatch, OptionName, OptionSource, Ranking, RawOption};
 use bnnc_abi::metrics::ComparedMetric;
@@ -67,6 +68,7 @@ impl Module {
             SettingValue::Reals(values) => RawOption::Reals(values),
             SettingValue::Names(names) => RawOption::Names(names),
             SettingValue::Call(word, numbers) => RawOption::Call(word, numbers),
+            SettingValue::Schedule(schedule) => RawOption::Schedule(schedule),
             SettingValue::File(path) => RawOption::File(path),
             SettingValue::Subnetwork(size, _, Some(infer)) => {
                 RawOption::Subnetwork(*size, Ranking::Infer(name(*infer)))
@@ -117,8 +119,10 @@ pub enum SettingValue {
     Reals(Vec<f64>),
     /// Names.
     Names(Vec<Arc<str>>),
-    /// A word or a call that the method interprets: `cosine`, `step(0.5, 0.1)`.
+    /// A word or a call that the method interprets: `diagonal`, `low_rank(20)`.
     Call(Arc<str>, Vec<f64>),
+    /// A schedule of the learning rate.
+    Schedule(RateSchedule),
     /// A file with start values.
     File(Arc<str>),
     /// `subnetwork(size, by = score)`: the size and the name of the score. The third field is the

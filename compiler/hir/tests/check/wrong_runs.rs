@@ -209,7 +209,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cooldown`, `cosine`, `linear`, `step`, found `cosin` | help: did you mean `cosine`?"#;
+infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cooldown`, `cosine`, `linear`, `step`, `steps`, `swa`, `warmup`, found `cosin` | help: did you mean `cosine`?"#;
 
     a_schedule_with_too_few_numbers: r#"data d = csv("d.csv")
 
@@ -220,6 +220,56 @@ model M(x: real) -> y: real {
 }
 
 infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step` with 2 arguments, found 1 argument"#;
+
+    milestones_that_do_not_increase: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 300, schedule = steps([225, 150], 0.1) }"# => r#"E0258 9:54 `schedule` must be `steps` where `milestones` are increasing positive numbers in brackets, such as `[150, 225]`"#;
+
+    a_milestone_without_brackets: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 300, schedule = steps(150, 0.1) }"# => r#"E0258 9:54 `schedule` must be `steps` where `milestones` are increasing positive numbers in brackets, such as `[150, 225]`"#;
+
+    a_negative_factor_of_a_schedule: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 300, schedule = steps([150], -0.1) }"# => r#"E0258 9:61 `schedule` must be `steps` where `factor` is a number of at least 0"#;
+
+    a_schedule_with_an_unknown_argument: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 300, schedule = swa(begin = 161, final = 0.2) }"# => r#"E0258 9:48 `schedule` must be `swa` with the arguments `start`, `final`"#;
+
+    a_warm_up_without_a_schedule: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 300, schedule = warmup(5, 0.1) }"# => r#"E0258 9:58 `schedule` must be one of `constant`, `cooldown`, `cosine`, `linear`, `step`, `steps`, `swa`, `warmup`"#;
 
     fractions_out_of_range: r#"data d = csv("d.csv")
 

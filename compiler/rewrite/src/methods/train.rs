@@ -55,8 +55,9 @@ pub struct TrainingSettings<'a> {
     pub jacobians: bool,
     /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which
-    /// this log prior is multiplied in the loss.
+    /// True if the gradient is shortened to a norm, which is an input of the step.
+    pub clips: bool,
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
     pub scaled: Option<&'a (Function, f64)>,
     /// A separate program for the gradient of the loss is built if at most this number of scalars
     /// are optimised. If this limit is `None`, the program is never built.
@@ -429,6 +430,10 @@ impl Task<'_> {
                 *gradient = builder.sub(changed, slope);
             }
         }
+        if self.settings.clips {
+            let most = builder.param(PortName::Clip.text(), Type::scalar());
+            clip(&mut builder, &mut gradients, most);
+        }
         let mut results = vec![(PortName::Loss.into(), value)];
         results.extend(of_name(PortName::Outside.text()).map(|outside| (PortName::Outside.into(), outside)));
         for ((name, shape), gradient) in moved.iter().zip(gradients) {
@@ -446,8 +451,29 @@ impl Task<'_> {
     }
 }
 
-/// Returns the next values of one parameter, and of the optimiser's states for this parameter. The
-/// results have the names of these states.
+/// Multiplies gradients by one factor, so that their common norm is at most `most` (Pascanu et al. 2013).
+fn clip(builder: &mut Builder, gradients: &mut [Value], most: Value) {
+    // The gradients are divided by the largest norm before they are squared: the square of a large gradient could overflow.
+    let mut squares = builder.zeros_like(most);
+    for gradient in &*gradients {
+        let shape = builder.shape(*gradient);
+        let unit = builder.broadcast_to(most, &shape);
+        let share = builder.div(*gradient, unit);
+        let square = builder.mul(share, share);
+        let sum = builder.reduce_sum_all(square);
+        squares = builder.add(squares, sum);
+    }
+    let ratio = builder.sqrt(squares);
+    let one = builder.like(1.0, ratio);
+    let divisor = builder.max(ratio, one);
+    for gradient in gradients {
+        let shape = builder.shape(*gradient);
+        let divisor = builder.broadcast_to(divisor, &shape);
+        *gradient = builder.div(*gradient, divisor);
+    }
+}
+
+/// Returns the next values of one parameter and of the optimiser's states for this parameter, under their names.
 fn update(
     builder: &mut Builder,
     optimiser: &ElaboratedOptimiser,

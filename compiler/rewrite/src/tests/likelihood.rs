@@ -90,6 +90,7 @@ fn compile(
         layers,
         jacobians: false,
         online: false,
+        clips: false,
         scaled: None,
         gradient: None,
     };

@@ -227,6 +227,7 @@ fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> R
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        clips: false,
         scaled: None,
         gradient: None,
     };

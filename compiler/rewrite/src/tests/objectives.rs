@@ -45,6 +45,7 @@ fn run(
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        clips: false,
         scaled: None,
         gradient: None,
     };

@@ -74,6 +74,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        clips: false,
         scaled: None,
         gradient: None,
     };

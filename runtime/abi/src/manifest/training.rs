@@ -1,8 +1,8 @@
 //! Trainings: their programs and options.
 
-use super::SiteReport;
+use super::{RatePlan, RateSchedule, SiteReport};
 use crate::code::Artifact;
-use crate::method::declare::{OptionGroup, OptionValue, PRECISIONS, RawOption, forms, options};
+use crate::method::declare::{OptionGroup, OptionValue, PRECISIONS, RawOption, options};
 use crate::method::options::{DRAWS, few, from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use crate::steering::OptionField;
@@ -127,11 +127,15 @@ options! {
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The optimiser and its arguments.
         optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
-        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then falls to zero along a cosine); `cosine` (falls to
-        /// zero along a cosine); `linear` (falls to zero linearly); or `step(fraction, factor)` (multiplied by `factor` after this fraction of the
-        /// epochs).
-        schedule: RateSchedule { "cooldown", RateSchedule::KIND, Phase::Run };
-        /// Stop after this many epochs without improvement on the validation rows. With 0, the training never stops early.
+        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then to zero along a cosine); `cosine` (to zero along
+        /// a cosine); `linear` (to zero linearly); `step(fraction, factor)` (multiplied by `factor` after this fraction of the epochs);
+        /// `steps([m1, m2], factor)` (multiplied by `factor` at each milestone); `swa(start, final)` (constant, then linear to `final` times the
+        /// rate, then constant); or `warmup(length, schedule)` (rises linearly at the start of another schedule).
+        schedule: RateSchedule { "cooldown", OptionKind::Schedule, Phase::Run, &["lr_scheduler", "scheduler"] };
+        /// The largest norm of the gradient of the loss per row over all parameters; longer gradients are shortened to this norm.
+        clip: Option<f64> { "", OptionKind::Real(0.0, f64::INFINITY), Phase::Compile,
+            &["clip_norm", "clip_grad_norm", "gradient_clip_val", "max_grad_norm"] };
+        /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
         patience: usize { "0", from(0), Phase::Run };
         /// The number of posterior draws over which predictions average.
         predictive_draws: usize { "100", OptionKind::Int(1, DRAWS), Phase::Run };
@@ -176,8 +180,23 @@ impl Training {
     pub fn epochs_of(&self, rows: usize) -> usize {
         match self.length() {
             Length::Epochs(epochs) => epochs,
-            Length::Steps(steps) => steps.div_ceil(rows.div_ceil(self.batch_of(rows)).max(1)),
+            Length::Steps(steps) => steps.div_ceil(self.batches_of(rows)),
         }
+    }
+
+    /// Returns the number of steps of an epoch over `rows` rows; at least 1.
+    fn batches_of(&self, rows: usize) -> usize {
+        rows.div_ceil(self.batch_of(rows)).max(1)
+    }
+
+    /// Returns the learning rates of a training on `rows` rows.
+    pub fn rates(&self, rows: usize) -> RatePlan<'_> {
+        let epochs = self.epochs_of(rows);
+        let length = match self.length() {
+            Length::Epochs(_) => epochs,
+            Length::Steps(_) => epochs.saturating_mul(self.batches_of(rows)),
+        };
+        RatePlan::new(&self.schedule, length as f64)
     }
 }
 
@@ -215,62 +234,6 @@ impl OptionValue for StartFrom {
             RawOption::Infer(name) => Some(StartFrom::Infer(name.to_owned())),
             RawOption::File(path) => Some(StartFrom::File(path.to_owned())),
             _ => None,
-        }
-    }
-}
-
-/// The schedule of the learning rate over a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum RateSchedule {
-    /// The rate is constant.
-    Constant,
-    /// The rate falls from its start value to zero along half a cosine.
-    Cosine,
-    /// The rate is constant in the first half, and then falls to zero along half a cosine.
-    Cooldown,
-    /// The rate falls linearly to zero.
-    Linear,
-    /// The rate is multiplied by `factor` after a fraction of the epochs.
-    Step {
-        /// This fraction of the epochs.
-        fraction: f64,
-        /// The factor on the rate.
-        factor: f64,
-    },
-}
-
-impl RateSchedule {
-    /// Returns whether the rate is zero at the end.
-    pub fn ends_at_zero(&self) -> bool {
-        match self {
-            RateSchedule::Cosine | RateSchedule::Cooldown | RateSchedule::Linear => true,
-            RateSchedule::Constant | RateSchedule::Step { .. } => false,
-        }
-    }
-}
-
-forms!(RateSchedule {
-    "constant" => RateSchedule::Constant,
-    "cooldown" => RateSchedule::Cooldown,
-    "cosine" => RateSchedule::Cosine,
-    "linear" => RateSchedule::Linear,
-    "step"(fraction, factor) => RateSchedule::Step { fraction, factor },
-});
-
-impl RateSchedule {
-    /// Returns the factor by which the initial learning rate is multiplied after a fraction `done`
-    /// of the steps.
-    pub fn factor(self, done: f64) -> f64 {
-        let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
-        match self {
-            RateSchedule::Constant => 1.0,
-            RateSchedule::Cosine => cosine(done),
-            RateSchedule::Cooldown => cosine((2.0 * done - 1.0).max(0.0)),
-            RateSchedule::Linear => 1.0 - done,
-            RateSchedule::Step { fraction, factor } => match done < fraction {
-                true => 1.0,
-                false => factor,
-            },
         }
     }
 }

@@ -2,6 +2,7 @@
 //! records, and as typed fields.
 
 use super::OptionDef;
+use crate::manifest::RateSchedule;
 use crate::steering::OptionField;
 use bnnc_base::dtype::Precision;
 use std::fmt;
@@ -52,9 +53,11 @@ pub enum RawOption<'a> {
     Real(f64),
     /// The value true or false.
     Bool(bool),
-    /// A word, or a call with numbers as arguments: `constant`, `step(0.5, 0.1)`.
+    /// A word, or a call with its numbers: `diagonal`, `low_rank(20)`.
     Call(&'a str, &'a [f64]),
-    /// A list of numbers in brackets.
+    /// A schedule of the learning rate.
+    Schedule(&'a RateSchedule),
+    /// Numbers in brackets.
     Reals(&'a [f64]),
     /// A list of names in brackets.
     Names(&'a [Arc<str>]),

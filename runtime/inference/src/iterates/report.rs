@@ -81,7 +81,7 @@ pub fn warnings(
     let falling = match swag.gaussian.covariance {
         Covariance::Point => None,
         _ if is_still => None,
-        _ => fall(swag, fitted).map(|fall| iterates::falling_rate(&infer.name, fall)),
+        _ => fall(swag, fitted, rows).map(|fall| iterates::falling_rate(&infer.name, fall)),
     };
     let is_told = still.is_some() || falling.is_some();
     let broad = found
@@ -113,13 +113,13 @@ const BROAD: f64 = 25.0;
 /// they do with a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
-/// zero, the factor is infinite.
-fn fall(swag: &Swag, fitted: &TrainingResult) -> Option<f64> {
-    let planned = fitted.planned;
+/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. The factor is infinite if
+/// the rate decreases to zero.
+fn fall(swag: &Swag, fitted: &TrainingResult, rows: usize) -> Option<f64> {
+    let (planned, rates) = (fitted.planned, swag.train.options.rates(rows));
     let taken: Vec<f64> = (1..=fitted.epochs)
         .filter(|epoch| swag.takes(*epoch, planned))
-        .map(|epoch| swag.train.options.schedule.factor(epoch as f64 / planned as f64))
+        .map(|epoch| rates.factor(epoch as f64 / planned as f64))
         .collect();
     let counted = match swag.options.keep {
         0 => &taken[..],

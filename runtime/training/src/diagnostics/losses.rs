@@ -1,7 +1,6 @@
 //! Diagnostics of trainings and of their losses.
 
-use bnnc_abi::manifest::RateSchedule;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{error, warning};
 
@@ -108,8 +107,8 @@ pub struct WarnedTraining<'a> {
     pub infer: &'a str,
     /// The text of an option that makes the training longer, such as `epochs = 200`.
     pub longer: &'a str,
-    /// The schedule of the learning rate.
-    pub schedule: RateSchedule,
+    /// True if the learning rate is zero at the end.
+    pub ends_at_zero: bool,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
     /// The parts of the data that could be standardised but are not: `inputs` or `target`.
@@ -148,7 +147,7 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
     let WarnedTraining {
         infer,
         longer,
-        schedule,
+        ends_at_zero,
         faster,
         ..
     } = trained;
@@ -157,7 +156,7 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
         short(fall),
         short(per_row(fall, rows))
     );
-    let rate = match (schedule.ends_at_zero(), faster) {
+    let rate = match (ends_at_zero, faster) {
         (true, faster) => faster.map(str::to_owned),
         (false, _) => Some("let the rate fall to zero: `schedule = cooldown`".to_owned()),
     };
@@ -272,14 +271,16 @@ pub fn worsened(
     epoch: usize,
     rows: usize,
 ) -> Diagnostic {
-    let WarnedTraining { infer, schedule, .. } = trained;
+    let WarnedTraining {
+        infer, ends_at_zero, ..
+    } = trained;
     let text = format!(
         "the loss of `{infer}` is {} per row at the end, but was {} around epoch {}: the parameters of that epoch were kept",
         short(per_row(last, rows)),
         short(per_row(best, rows)),
         epoch
     );
-    warning(&WORSENED, text).help(match schedule.ends_at_zero() {
+    warning(&WORSENED, text).help(match ends_at_zero {
         true => "lower the rate of the `optimiser`",
         false => "lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`",
     })

@@ -1,0 +1,363 @@
+//! Schedules of the learning rate.
+
+use crate::method::declare::{OptionValue, RawOption};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The schedule of the learning rate over a training. Milestones are in the unit of the length of the training: see [`RatePlan`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum RateSchedule {
+    /// A constant rate.
+    Constant,
+    /// Half a cosine, to zero.
+    Cosine,
+    /// The rate is constant in the first half, and then falls to zero along half a cosine.
+    Cooldown,
+    /// Linear, to zero.
+    Linear,
+    /// Multiplied by `factor` after this fraction of the epochs.
+    Step {
+        /// The fraction of all epochs.
+        fraction: f64,
+        /// The factor on the rate.
+        factor: f64,
+    },
+    /// Multiplied by `factor` at each milestone.
+    Steps {
+        /// The milestones, increasing.
+        milestones: Vec<f64>,
+        /// The factor on the rate.
+        factor: f64,
+    },
+    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on: constant until half of `start`, then linear to `last` at nine
+    /// tenths of `start`, then constant.
+    Swa {
+        /// The time from which iterates are averaged.
+        start: f64,
+        /// The factor on the rate at the end.
+        last: f64,
+    },
+    /// Another schedule, times a factor that rises linearly from 0 to 1.
+    Warmup {
+        /// The time at which the factor reaches 1.
+        length: f64,
+        /// The other schedule.
+        then: Box<RateSchedule>,
+    },
+}
+
+/// A form in which programs write a schedule: a word, or a call with these arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduleForm {
+    /// The word, or the name of the call.
+    pub word: &'static str,
+    /// The names and kinds of the arguments, in order.
+    pub arguments: &'static [(&'static str, ScheduleArgument)],
+}
+
+/// The kind of an argument of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleArgument {
+    /// A number from 0 to 1.
+    Fraction,
+    /// A number of at least 0.
+    Factor,
+    /// A positive time in the unit of the length of the training.
+    Time,
+    /// Increasing positive times in brackets.
+    Times,
+    /// Another schedule.
+    Schedule,
+}
+
+impl ScheduleArgument {
+    /// Returns the condition on an argument as a predicate.
+    pub fn expected(self) -> &'static str {
+        match self {
+            ScheduleArgument::Fraction => "is a number from 0 to 1",
+            ScheduleArgument::Factor => "is a number of at least 0",
+            ScheduleArgument::Time => "is a positive number of epochs or steps",
+            ScheduleArgument::Times => "are increasing positive numbers in brackets, such as `[150, 225]`",
+            ScheduleArgument::Schedule => "is a schedule",
+        }
+    }
+
+    /// Returns whether the numbers of an argument satisfy its condition. Schedules do not have numbers of their own.
+    pub fn allows(self, numbers: &[f64]) -> bool {
+        let all = |allowed: fn(f64) -> bool| {
+            numbers
+                .iter()
+                .all(|number| number.is_finite() && allowed(*number))
+        };
+        match self {
+            ScheduleArgument::Fraction => all(|number| (0.0..=1.0).contains(&number)),
+            ScheduleArgument::Factor => all(|number| number >= 0.0),
+            ScheduleArgument::Time => all(|number| number > 0.0),
+            ScheduleArgument::Times => {
+                !numbers.is_empty() && all(|number| number > 0.0) && numbers.is_sorted_by(|a, b| a < b)
+            }
+            ScheduleArgument::Schedule => numbers.is_empty(),
+        }
+    }
+}
+
+/// The value of an argument of a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleValue {
+    /// A number.
+    Number(f64),
+    /// Numbers in brackets.
+    Numbers(Vec<f64>),
+    /// Another schedule.
+    Schedule(RateSchedule),
+}
+
+impl RateSchedule {
+    /// The forms, in the order of the manual.
+    pub const FORMS: &'static [ScheduleForm] = {
+        use ScheduleArgument::{Factor, Fraction, Schedule, Time, Times};
+        const fn form(
+            word: &'static str,
+            arguments: &'static [(&'static str, ScheduleArgument)],
+        ) -> ScheduleForm {
+            ScheduleForm { word, arguments }
+        }
+        &[
+            form("constant", &[]),
+            form("cooldown", &[]),
+            form("cosine", &[]),
+            form("linear", &[]),
+            form("step", &[("fraction", Fraction), ("factor", Factor)]),
+            form("steps", &[("milestones", Times), ("factor", Factor)]),
+            form("swa", &[("start", Time), ("final", Factor)]),
+            form("warmup", &[("length", Time), ("schedule", Schedule)]),
+        ]
+    };
+
+    /// Returns the schedule of a form with these arguments, in the order of the form; `None` if the form has other arguments.
+    pub fn of(word: &str, arguments: &[ScheduleValue]) -> Option<RateSchedule> {
+        use ScheduleValue::{Number, Numbers, Schedule};
+        Some(match (word, arguments) {
+            ("constant", []) => RateSchedule::Constant,
+            ("cooldown", []) => RateSchedule::Cooldown,
+            ("cosine", []) => RateSchedule::Cosine,
+            ("linear", []) => RateSchedule::Linear,
+            ("step", &[Number(fraction), Number(factor)]) => RateSchedule::Step { fraction, factor },
+            ("steps", [Numbers(milestones), Number(factor)]) => RateSchedule::Steps {
+                milestones: milestones.clone(),
+                factor: *factor,
+            },
+            ("swa", &[Number(start), Number(last)]) => RateSchedule::Swa { start, last },
+            ("warmup", [Number(length), Schedule(then)]) => RateSchedule::Warmup {
+                length: *length,
+                then: Box::new(then.clone()),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Returns whether the rate is zero at the end.
+    pub fn ends_at_zero(&self) -> bool {
+        match self {
+            RateSchedule::Cosine | RateSchedule::Cooldown | RateSchedule::Linear => true,
+            RateSchedule::Constant | RateSchedule::Step { .. } | RateSchedule::Steps { .. } => false,
+            RateSchedule::Swa { last, .. } => *last == 0.0,
+            RateSchedule::Warmup { then, .. } => then.ends_at_zero(),
+        }
+    }
+
+    /// Returns whether the schedule has times in the unit of the length of the training.
+    pub fn has_times(&self) -> bool {
+        match self {
+            RateSchedule::Steps { .. } | RateSchedule::Swa { .. } | RateSchedule::Warmup { .. } => true,
+            RateSchedule::Constant
+            | RateSchedule::Cosine
+            | RateSchedule::Cooldown
+            | RateSchedule::Linear
+            | RateSchedule::Step { .. } => false,
+        }
+    }
+
+    /// Returns the factor on the learning rate after a fraction `done` of a training of this length.
+    fn factor(&self, done: f64, length: f64) -> f64 {
+        let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
+        let time = done * length;
+        match self {
+            RateSchedule::Constant => 1.0,
+            RateSchedule::Cosine => cosine(done),
+            RateSchedule::Cooldown => cosine((2.0 * done - 1.0).max(0.0)),
+            RateSchedule::Linear => 1.0 - done,
+            RateSchedule::Step { fraction, factor } => match done < *fraction {
+                true => 1.0,
+                false => *factor,
+            },
+            RateSchedule::Steps { milestones, factor } => {
+                let passed = milestones.iter().filter(|milestone| **milestone <= time).count();
+                factor.powi(passed as i32)
+            }
+            RateSchedule::Swa { start, last } => {
+                let fallen = ((time / start - 0.5) / 0.4).clamp(0.0, 1.0);
+                1.0 - (1.0 - last) * fallen
+            }
+            RateSchedule::Warmup { length: rise, then } => (time / rise).min(1.0) * then.factor(done, length),
+        }
+    }
+}
+
+impl fmt::Display for RateSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RateSchedule::Constant => f.write_str("constant"),
+            RateSchedule::Cosine => f.write_str("cosine"),
+            RateSchedule::Cooldown => f.write_str("cooldown"),
+            RateSchedule::Linear => f.write_str("linear"),
+            RateSchedule::Step { fraction, factor } => write!(f, "step({fraction}, {factor})"),
+            RateSchedule::Steps { milestones, factor } => {
+                let milestones: Vec<String> = milestones.iter().map(f64::to_string).collect();
+                write!(f, "steps([{}], {factor})", milestones.join(", "))
+            }
+            RateSchedule::Swa { start, last } => write!(f, "swa({start}, {last})"),
+            RateSchedule::Warmup { length, then } => write!(f, "warmup({length}, {then})"),
+        }
+    }
+}
+
+impl OptionValue for RateSchedule {
+    fn read(given: RawOption<'_>) -> Option<RateSchedule> {
+        match given {
+            RawOption::Schedule(schedule) => Some(schedule.clone()),
+            RawOption::Call(word, []) => RateSchedule::of(word, &[]),
+            _ => None,
+        }
+    }
+}
+
+/// The learning rates of one training. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatePlan<'a> {
+    schedule: &'a RateSchedule,
+    length: f64,
+}
+
+impl<'a> RatePlan<'a> {
+    /// Returns the rates of a training of this length, in the unit of the milestones.
+    pub const fn new(schedule: &'a RateSchedule, length: f64) -> RatePlan<'a> {
+        RatePlan { schedule, length }
+    }
+
+    /// Returns the factor on the learning rate after a fraction `done` of the steps.
+    pub fn factor(self, done: f64) -> f64 {
+        self.schedule.factor(done, self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Training;
+    use crate::method::declare::OptionGroup;
+
+    /// Returns the factors at these times of a training of 300 epochs.
+    fn factors<const N: usize>(schedule: &RateSchedule, times: [f64; N]) -> [f64; N] {
+        let plan = RatePlan::new(schedule, 300.0);
+        times.map(|time| plan.factor(time / 300.0))
+    }
+
+    fn close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn each_milestone_multiplies_the_rate() {
+        let schedule = RateSchedule::Steps {
+            milestones: vec![150.0, 225.0],
+            factor: 0.1,
+        };
+        let found = factors(&schedule, [0.0, 149.0, 150.0, 224.0, 225.0, 299.0]);
+        close(&found, &[1.0, 1.0, 0.1, 0.1, 0.01, 0.01]);
+    }
+
+    /// The values are those of `adjust_learning_rate` in the code of Maddox et al. with `swa_start = 161`, `lr_init = 0.05` and `swa_lr = 0.01`.
+    #[test]
+    fn the_schedule_of_swa_falls_between_half_and_nine_tenths_of_its_start() {
+        let schedule = RateSchedule::Swa {
+            start: 161.0,
+            last: 0.2,
+        };
+        let found = factors(&schedule, [0.0, 80.0, 100.0, 120.0, 144.0, 145.0, 161.0, 300.0]);
+        let expected = [
+            1.0,
+            1.0,
+            0.757_763_975_155_279_6,
+            0.509_316_770_186_335_4,
+            0.211_180_124_223_602_44,
+            0.2,
+            0.2,
+            0.2,
+        ];
+        close(&found, &expected);
+    }
+
+    #[test]
+    fn a_warm_up_multiplies_another_schedule() {
+        let warmup = |then: RateSchedule| RateSchedule::Warmup {
+            length: 5.0,
+            then: Box::new(then),
+        };
+        let found = factors(&warmup(RateSchedule::Constant), [0.0, 1.0, 4.0, 5.0, 6.0]);
+        close(&found, &[0.0, 0.2, 0.8, 1.0, 1.0]);
+        // At a third of the training, the cosine is at (1 + cos(60 degrees)) / 2.
+        let found = factors(&warmup(RateSchedule::Cosine), [100.0, 150.0, 300.0]);
+        close(&found, &[0.75, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn the_text_of_a_schedule_is_how_programs_write_it() {
+        let schedule = RateSchedule::Warmup {
+            length: 5.0,
+            then: Box::new(RateSchedule::Steps {
+                milestones: vec![150.0, 225.0],
+                factor: 0.1,
+            }),
+        };
+        assert_eq!(schedule.to_string(), "warmup(5, steps([150, 225], 0.1))");
+        assert!(!schedule.ends_at_zero() && schedule.has_times());
+    }
+
+    #[test]
+    fn milestones_must_increase() {
+        use ScheduleArgument::{Factor, Fraction, Time, Times};
+        assert!(Times.allows(&[1.0, 2.0]) && !Times.allows(&[2.0, 2.0]) && !Times.allows(&[]));
+        assert!(!Times.allows(&[0.0, 2.0]) && !Time.allows(&[0.0]) && !Time.allows(&[f64::INFINITY]));
+        assert!(Factor.allows(&[0.0]) && !Factor.allows(&[-0.1]) && !Fraction.allows(&[1.1]));
+    }
+
+    #[test]
+    fn times_are_in_the_unit_of_the_length() {
+        let steps = || RateSchedule::Steps {
+            milestones: vec![150.0],
+            factor: 0.1,
+        };
+        let options = |epochs: Option<usize>| {
+            let defaults = Training::defaults().map(|defaults| Training {
+                epochs,
+                schedule: steps(),
+                ..defaults
+            });
+            defaults.unwrap_or_else(|mismatch| panic!("{mismatch}"))
+        };
+        // Of 300 epochs, 150 are half.
+        let of_epochs = options(Some(300));
+        assert_eq!(
+            [0.499, 0.5].map(|done| of_epochs.rates(1000).factor(done)),
+            [1.0, 0.1]
+        );
+        // A thousand rows are eight batches of up to 128, so 20,000 steps are 2500 epochs.
+        let of_steps = options(None);
+        let at = |step: f64| of_steps.rates(1000).factor(step / 20_000.0);
+        assert_eq!([149.0, 150.0].map(at), [1.0, 0.1]);
+    }
+}
