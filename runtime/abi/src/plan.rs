@@ -263,7 +263,16 @@ impl Plan {
     /// Returns the number of scalar operations of all kernels in one run. Operations of primitives,
     /// such as matrix products, are not counted.
     pub fn operations(&self, sizes: &Sizes) -> u64 {
-        operations(&self.steps, sizes)
+        operations(&self.steps, sizes, &|_| 0)
+    }
+
+    /// Returns the number of floating-point operations of one run: the scalar operations of the kernels, and the operations that the called
+    /// primitives declare.
+    pub fn flops(&self, sizes: &Sizes) -> u64 {
+        operations(&self.steps, sizes, &|call| {
+            let ints: Vec<i64> = call.ints.iter().map(|amount| amount.resolve(sizes)).collect();
+            (call.primitive.flops)(&ints)
+        })
     }
 
     /// Returns the names of the buffers that some step uses. Scratch buffers are left out.
@@ -284,12 +293,15 @@ impl Plan {
     }
 }
 
-fn operations(steps: &[PlanStep], sizes: &Sizes) -> u64 {
+/// Returns the operations of some steps. `of_call` returns those of a primitive.
+fn operations(steps: &[PlanStep], sizes: &Sizes, of_call: &dyn Fn(&PrimitiveCall) -> u64) -> u64 {
     let positive = |amount: &Amount| u64::try_from(amount.resolve(sizes)).unwrap_or(0);
     let of_step = |step: &PlanStep| match step {
         PlanStep::Launch(launch) => positive(&launch.outer).saturating_mul(positive(&launch.work)),
-        PlanStep::Call(_) => 0,
-        PlanStep::Repeat { count, body, .. } => positive(count).saturating_mul(operations(body, sizes)),
+        PlanStep::Call(call) => of_call(call),
+        PlanStep::Repeat { count, body, .. } => {
+            positive(count).saturating_mul(operations(body, sizes, of_call))
+        }
     };
     steps.iter().map(of_step).fold(0, u64::saturating_add)
 }
@@ -317,6 +329,7 @@ fn each_launch(steps: &mut [PlanStep], visit: &mut dyn FnMut(&mut Launch)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primitive;
 
     #[test]
     fn operations_count_repeated_kernels() {
@@ -331,6 +344,13 @@ mod tests {
             })
         };
         let draws = Extent::of(Dim::Symbol(Symbol::Draws));
+        // The products of 3 pairs of a 4 x 5 and a 5 x 6 matrix. The four integers for each axis of pairs follow nine others.
+        let ints = [4, 6, 5, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
+        let matmul = PlanStep::Call(PrimitiveCall {
+            primitive: primitive::lookup("matmul").unwrap_or_else(|| panic!("`matmul` is registered")),
+            buffers: Vec::new(),
+            ints: ints.map(|int| Amount::one(Extent::fixed(int))).to_vec(),
+        });
         let plan = Plan {
             name: "plan".to_owned(),
             precision: Precision::F64,
@@ -340,12 +360,14 @@ mod tests {
                 PlanStep::Repeat {
                     count: Amount::one(Extent::fixed(4)),
                     counter: BufferId(0),
-                    body: vec![launch(&Extent::fixed(2), 10), launch(&draws, 1)],
+                    body: vec![launch(&Extent::fixed(2), 10), launch(&draws, 1), matmul],
                 },
             ],
             kernels: 1,
         };
         let sizes = Sizes::default().with(Symbol::Draws, 5);
-        assert_eq!(plan.operations(&sizes), 3 * 5 + 4 * (2 * 10 + 5));
+        let of_kernels = 3 * 5 + 4 * (2 * 10 + 5);
+        assert_eq!(plan.operations(&sizes), of_kernels);
+        assert_eq!(plan.flops(&sizes), of_kernels + 4 * 2 * 3 * (4 * 5 * 6));
     }
 }

@@ -3,6 +3,8 @@
 
 use crate::export::chosen;
 use bnnc_abi::manifest::{InferenceBlock, NoPrior, Output, OutputKind};
+use bnnc_abi::plan::Plan;
+use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::number::finite;
@@ -26,9 +28,8 @@ const ROWS: usize = 2000;
 /// A replicated data set has at least this number of rows, even if the network is large.
 const FEWEST: usize = 100;
 
-/// A limit on the work for replicated data: the number of rows times the number of data sets times the number of parameters. This amount of work
-/// takes about a second on one thread.
-const WORK: usize = 1 << 32;
+/// The number of floating-point operations for which the replicates take about a second on one thread.
+const WORK: u64 = 1 << 33;
 
 /// The name of a statistic, and the function that computes it for a data set.
 type Statistic = (&'static str, fn(&[f64]) -> f64);
@@ -76,8 +77,7 @@ pub fn checks(
     if train.count == 0 || is_whole {
         return Ok(Vec::new());
     }
-    let most = WORK / (REPLICATES * infer.cost.parameters.max(1));
-    let rows = thinned(train, train.count.div_ceil(most.clamp(FEWEST, ROWS)));
+    let rows = thinned(train, train.count.div_ceil(replicated(&infer.predict.plan)));
     let posterior = posterior(infer, outcome, &rows, context)?;
     let prior = prior(infer, outcome, &rows, context)?;
     let single = |output: &&Output| output.elements() == 1;
@@ -132,7 +132,16 @@ pub fn checks(
     Ok(all)
 }
 
-/// Returns the names of the classes of an output. If the classes do not have names, returns their indices as text.
+/// Returns the largest number of rows in a replicated data set, for predictions by this program.
+fn replicated(plan: &Plan) -> usize {
+    let flops = |rows: usize| plan.flops(&Sizes::default().with(Symbol::Batch, rows));
+    // The draws of the parameters are shared by all rows.
+    let of_row = flops(2).saturating_sub(flops(1)).max(1);
+    let most = WORK / of_row.saturating_mul(REPLICATES as u64);
+    usize::try_from(most).unwrap_or(ROWS).clamp(FEWEST, ROWS)
+}
+
+/// Returns the names of the classes of an output, or their indices as text if they have no names.
 fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),
@@ -307,11 +316,39 @@ fn summary(values: &[f64]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bnnc_abi::plan::{Amount, Extent, Launch, PlanStep};
+    use bnnc_base::arena::Arena;
+    use bnnc_base::dtype::Precision;
+    use bnnc_base::shape::Dim;
 
     #[test]
     fn shares_and_statistics_match_the_values() {
         assert_eq!(shares(&[0.0, 2.0, 2.0, 0.0, 0.0], 3), [0.6, 0.0, 0.4]);
         assert_eq!(sd(&[1.0, 3.0]), 1.0);
         assert_eq!(spread(&[2.0, 2.0]), (2.0, 2.0, 2.0));
+    }
+
+    #[test]
+    fn costly_predictions_have_fewer_rows() {
+        let plan = |flops: i64| Plan {
+            name: "predict".to_owned(),
+            precision: Precision::F32,
+            buffers: Arena::default(),
+            steps: vec![PlanStep::Launch(Launch {
+                kernel: 0,
+                buffers: Vec::new(),
+                ints: Vec::new(),
+                outer: Amount::one(Extent::of(Dim::Symbol(Symbol::Batch))),
+                work: Amount::one(Extent::fixed(flops)),
+                reduces: Vec::new(),
+            })],
+            kernels: 1,
+        };
+        // 40 data sets of 500 rows with 429,496 operations each have 2^33 operations, up to rounding.
+        assert_eq!(replicated(&plan(429_496)), 500);
+        assert_eq!(
+            [1, 1_000_000_000].map(|flops| replicated(&plan(flops))),
+            [ROWS, FEWEST]
+        );
     }
 }
