@@ -4,6 +4,7 @@ use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
 use super::{Task, TrainingResult, Watch};
 use crate::convergence::material;
+use crate::diagnostics::losses::single_row;
 use crate::memory::validation_draws;
 use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};

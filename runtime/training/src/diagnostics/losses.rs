@@ -1,6 +1,6 @@
 //! Diagnostics of trainings and of their losses.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{error, warning};
 
