@@ -459,8 +459,8 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
         )
     };
     for (prior, noise, options, said) in [
-        ("tau", "1", "", "`tau` breaks this rule"),
-        ("tau", "tau", "", "`tau` breaks this rule"),
+        ("tau", "1", "", "depends on the free parameter `tau`"),
+        ("tau", "tau", "", "depends on the free parameter `tau`"),
         ("1", "tau", ", temperature = 2", "no normaliser"),
         (
             "1",

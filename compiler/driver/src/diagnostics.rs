@@ -89,8 +89,9 @@ pub static NO_VALIDATION: Code = Code {
 pub static NOTHING_TO_PRUNE: Code = Code {
     id: "E0610",
     title: "nothing to prune",
-    explain: "`prune` ranks weights by the ratio of mean and standard deviation under the posterior and sets the lowest to \
-              zero. That requires parameters on the reals whose family defines a mean and a variance.\n\n\
+    explain: "`prune` ranks weights by the ratio of their posterior mean to their posterior standard deviation, and sets the \
+              weights with the lowest ratios to zero. It can prune only parameters on the reals whose family defines a mean \
+              and a variance.\n\n\
               Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model without other parameters.\n\n\
               Right: `w ~ Normal(0, 0.1)`.",
 };
@@ -154,11 +155,12 @@ pub static USELESS_START: Code = Code {
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
-    explain: "`collapsed` integrates exactly over a box of weights if the location of the observation is an affine or \
-              piecewise affine function of them (ReLU, `max`, `abs`), and the observation is Normal, a class or a Boolean. \
-              Otherwise weights are drawn from the box, `draws` times per iterate. The same holds for single rows whose box \
-              has too many pieces (E0562).\n\n\
-              Sampled: `over = all` of a network with a hidden layer, whose weights multiply each other.\n\n\
+    explain: "`collapsed` integrates exactly over a box of weights on two conditions. The location of the observation must \
+              be an affine or piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
+              must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
+              iterate. It also draws weights for single rows whose box has too many pieces (E0562).\n\n\
+              Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
+              other.\n\n\
               Exact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 

@@ -155,7 +155,7 @@ fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
         written.span,
         format!("the sizes of the parameters of `{model}` depend on data"),
     )
-    .help("`prior fit.beta` takes them from the data of the inference block `fit`, `prior M([1, 2]).beta` from inputs")
+    .help("`prior fit.beta` takes these sizes from the data of the inference block `fit`; `prior M([1, 2]).beta` takes them from the inputs")
 }
 
 /// Returns the name of the site that a node draws.

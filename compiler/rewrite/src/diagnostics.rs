@@ -137,10 +137,10 @@ pub static UNKNOWN_LAYER: Code = Code {
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to mask",
-    explain: "`dropout` masks the inputs of layers, which are the values of an example that a layer multiplies by its \
-              weights. Without `layers`, it masks the inputs of all layers except the first ones, whose inputs are the data. \
-              A layer that only looks up a table or only adds a bias does not have such an input. Neither does a layer \
-              inside a loop that is computed step by step.\n\n\
+    explain: "`dropout` masks the inputs of layers: the values of an example that a layer multiplies by its weights. Without \
+              `layers`, it masks the inputs of all layers except the first ones, whose inputs are the data. A layer that \
+              only looks up a table or only adds a bias does not have such an input. Neither does a layer inside a loop that \
+              is computed step by step.\n\n\
               Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
               Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };

@@ -107,12 +107,12 @@ impl fmt::Display for BundleError {
             BundleError::Truncated => f.write_str("the compiled program in it is cut off"),
             BundleError::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
             BundleError::OtherLayout => {
-                f.write_str("another build of bnnc made its compiled program than its runtime")
+                f.write_str("its compiled program and its runtime come from different builds of bnnc")
             }
             BundleError::OtherArchitecture(name) => {
                 write!(
                     f,
-                    "it is compiled for {name}, and this is {}",
+                    "it is compiled for {name}, but this processor is {}",
                     std::env::consts::ARCH
                 )
             }

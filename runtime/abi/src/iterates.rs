@@ -189,7 +189,7 @@ impl Swag {
             Some(option) => OptionConflict::new(
                 option,
                 format!(
-                    "`{option}` is an option of a training, but `iterates` uses those of an earlier inference"
+                    "`{option}` is an option of a training, but `iterates` uses the iterates of an earlier inference instead of a training"
                 ),
                 "leave this option or `iterates` out",
             ),

@@ -17,35 +17,45 @@ pub static CODES: &[&Code] = &[
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",
-    explain: "`bnnc build` makes machine code itself, and calls the C compiler `cc` (or the one that the variable `CC` names) to link it with the runtime library. \
-              Without a C compiler, `--no-linker` appends the program to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
-              ```\nbnnc build model.bnn -o model --no-linker\n```",
+    explain: "`bnnc build` makes machine code itself. It calls a C compiler to link this code with the runtime library: the \
+              compiler that the variable `CC` names, or else `cc`. Without a C compiler, `--no-linker` appends the program \
+              to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
+              ```\n\
+              bnnc build model.bnn -o model --no-linker\n\
+              ```",
 };
 
 /// The runtime was not found.
 static NO_RUNTIME: Code = Code {
     id: "E0635",
     title: "the runtime library of executables does not exist",
-    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable `bnnc-runner`. One command builds both from the \
-              sources of bnnc. `bnnc build` looks for them beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable `BNNC_RUNTIME` names another folder or \
-              file.\n\n```\ncargo build --release -p bnnc-runner\n```",
+    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable \
+              `bnnc-runner`. The command below builds both files from the sources of bnnc. `bnnc build` looks for them \
+              beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable `BNNC_RUNTIME` names another folder or \
+              file.\n\n\
+              ```\n\
+              cargo build --release -p bnnc-runner\n\
+              ```",
 };
 
 /// The linker failed.
 static LINK_FAILED: Code = Code {
     id: "E0636",
     title: "the linker failed",
-    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library of another build, another \
-              architecture (`CC` names a cross compiler) or a missing C library. `--no-linker` needs no linker.",
+    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a \
+              runtime library of another build, a C compiler for another architecture (`CC` may name a cross compiler), or a \
+              missing C library. `--no-linker` needs no linker.",
 };
 
 /// The executable cannot be written.
 static CANNOT_BUILD: Code = Code {
     id: "E0637",
     title: "cannot write the executable",
-    explain: "The executable is written under a temporary name in the same folder, made executable and renamed, so that a failed build does not change an earlier file. \
-              The path must be in an existing, writable folder, and be neither a folder nor the program itself.\n\n\
-              Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
+    explain: "The executable is written under a temporary name in the same folder, made executable and renamed, so that a \
+              failed build does not change an earlier file. The path must lie in an existing, writable folder. It must not \
+              be the path of a folder or of the program itself.\n\n\
+              Wrong: `bnnc build model.bnn -o model.bnn`.\n\n\
+              Right: `bnnc build model.bnn -o model`.",
 };
 
 /// The backend does not generate object files, which an executable needs.

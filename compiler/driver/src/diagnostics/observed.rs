@@ -20,10 +20,11 @@ pub static UNUSED_TRANSFORM: Code = Code {
     id: "E0264",
     title: "an entry of `inputs` that no model uses",
     explain: "A model with named inputs takes columns by name. An expression of one column in `inputs = [..]` feeds the \
-              input with the name of that column; `NAME = expression` feeds the input `NAME`. This expression does not feed \
-              an input of any model of these data, so the models would use the raw values of the columns instead.\n\n\
+              input with the name of that column; `NAME = expression` feeds the input `NAME`. The marked expression does not \
+              feed an input of any model of these data, so the models would use the raw values of the columns instead.\n\n\
               ```\n\
               data d = csv(\"d.csv\") { inputs = [x, log(a / b)] }\n\
               data d = csv(\"d.csv\") { inputs = [x, ratio = log(a / b)] }   // right\n\n\
-              model M(x: real, ratio: real) -> y: real { .. }\n```",
+              model M(x: real, ratio: real) -> y: real { .. }\n\
+              ```",
 };

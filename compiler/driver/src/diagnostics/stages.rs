@@ -9,9 +9,11 @@ use bnnc_hir::tree::InferItem;
 pub static NO_STAGE: Code = Code {
     id: "E0604",
     title: "no such stage",
-    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx, dot. \
-              The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates `ptx`. With the name of a pass (`bnnc emit loss model.bnn`), the \
-              command prints the functions after this pass. A `.graph` file holds one function and a `.loops` file a loop program: bnnc makes later stages from them.\n\n\
+    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, \
+              clif, mlir, ptx, dot. The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates \
+              `ptx`. With the name of a pass (`bnnc emit loss model.bnn`), the command prints the functions after this pass. \
+              The command also reads a `.graph` file (one function) or a `.loops` file (a loop program), and prints a later \
+              stage of it.\n\n\
               Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };
@@ -20,8 +22,9 @@ pub static NO_STAGE: Code = Code {
 pub static BAD_TEXT: Code = Code {
     id: "E0615",
     title: "not the text of a stage",
-    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it. A file whose name ends in `.loops` holds the output of `bnnc emit \
-              loops`. The text has no definitions of distributions, so bnnc can print a probabilistic graph, with `sample` and `observe`, but cannot read it.\n\n\
+    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it. A file whose name \
+              ends in `.loops` holds the output of `bnnc emit loops`. bnnc can print a probabilistic graph, with `sample` \
+              and `observe`, but cannot read it, because the text does not contain the definitions of its distributions.\n\n\
               Wrong: `bnnc emit graph model.bnn > model.graph`, then `bnnc emit loops model.graph`.\n\n\
               Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
 };

@@ -305,7 +305,7 @@ impl Compilation<'_> {
             return Err(self.apart(CollapsedOptions::always(), &message, &help));
         }
         if weights(asked, found) == 0 && !names.is_empty() {
-            let message = "`always` adds to the weights that `weights` chooses, but all weights are integrated over already";
+            let message = "`always` names further weights besides those that `weights` chooses, but all weights are already integrated over";
             let help = "write `weights = 2`, or leave `always` out";
             return Err(self.apart(CollapsedOptions::always(), message, help));
         }

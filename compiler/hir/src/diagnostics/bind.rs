@@ -21,11 +21,13 @@ pub static WRONG_COLUMN: Code = Code {
     explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows \
               0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. If any \
               input or output has one value per example, every output needs one value per example. A single output takes the \
-              target of the data. Without the option `target`, this is the last column, and the name of the output must not be \
-              that of another column.\n\n\
-              ```\ndata d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
+              target of the data. Without the option `target`, the target is the last column, and no other column may have \
+              the name of the output.\n\n\
+              ```\n\
+              data d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
               data d = csv(\"d.csv\") { target = y }   // right\n\n\
-              model M(x: real) -> y: real { .. }\n```",
+              model M(x: real) -> y: real { .. }\n\
+              ```",
 };
 
 /// A position of an axis that is not selected by any value of a column.
@@ -319,7 +321,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     };
     match found > declared {
         true => diagnostic.help(format!(
-            "declare `{input}: real[{axes}]` (all rows share an array whose length is not the number of rows)"
+            "declare `{input}: real[{axes}]` (the length of this array is not the number of rows, so all rows share the array)"
         )),
         false => diagnostic,
     }

@@ -173,8 +173,9 @@ code!(
     EITHER_SIGN,
     "E0271",
     "a scale that can be negative",
-    "A warning: a parameter that can be any real, or a sum that contains one, is used where only some reals are allowed, \
-     such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training or the chain stops.",
+    "A warning: a parameter that can have any real value, or a sum that contains such a parameter, is used where only some \
+     values are allowed, such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training \
+     or the chain stops.",
     "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
 );

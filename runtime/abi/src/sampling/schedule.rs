@@ -92,7 +92,7 @@ impl Steps {
             }
             Steps::Cyclical { .. } if !chains.leave_draws(self) => OptionConflict::new(
                 SgldOptions::schedule(),
-                "no draw would be kept: all iterations whose draws could be kept only explore",
+                "no draw would be kept: every iteration that could give a draw lies in the exploration part of its cycle",
                 "use fewer cycles, a smaller fraction, or more `draws`",
             ),
             Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => Ok(()),

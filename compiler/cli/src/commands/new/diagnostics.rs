@@ -10,10 +10,12 @@ pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSAB
 static NO_TABLE: Code = Code {
     id: "E0660",
     title: "`bnnc new` cannot use the file",
-    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of arrays, each possibly compressed with gzip \
-              (CSV and JSON). Files of arrays such as `idx` and `npy` come in pairs and have no columns; the book shows programs for them. The path of the file must \
-              be text without double quotes, because the program names it in double quotes.\n\n\
-              Wrong: `bnnc new images.npy`.\n\nRight: `bnnc new cars.csv`.",
+    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of \
+              arrays. CSV and JSON files may be compressed with gzip. Files of arrays such as `idx` and `npy` come in pairs \
+              and have no columns; the book shows programs for them. The path of the file must be text without double \
+              quotes, because the program names it in double quotes.\n\n\
+              Wrong: `bnnc new images.npy`.\n\n\
+              Right: `bnnc new cars.csv`.",
 };
 
 /// A column that does not exist.
@@ -45,10 +47,13 @@ static EXISTS: Code = Code {
 static UNUSABLE: Code = Code {
     id: "E0664",
     title: "the column cannot be an output",
-    explain: "An output must differ between rows. Text must be classes, of which each has several rows; almost every row of an identifier has its own value. A column \
-              whose name has a double quote or a line break cannot be named in a program. Without `--output`, bnnc chooses no other column if the last one would be a \
-              usable output with more values, or with its numbers written as plain numbers.\n\n\
-              Wrong: `bnnc new cars.csv --output licence_plate`.\n\nRight: `bnnc new cars.csv --output price`.",
+    explain: "An output must not have the same value in all rows. A column of text must consist of classes, each with \
+              several rows. An identifier has a different value in almost every row, so it cannot be an output. A column \
+              whose name has a double quote or a line break cannot be named in a program. Without `--output`, the last \
+              column is the output. If this column has missing values, or numbers that are written as text, but would be \
+              usable otherwise, bnnc reports that instead of choosing another column.\n\n\
+              Wrong: `bnnc new cars.csv --output licence_plate`.\n\n\
+              Right: `bnnc new cars.csv --output price`.",
 };
 
 /// Reports a file whose format does not have columns.
@@ -60,7 +65,7 @@ pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
 
 /// Reports a path that a program cannot contain.
 pub fn unwritable_path(path: &Path) -> Diagnostic {
-    let message = "the path has characters that a program cannot write: double quotes, a line break, or bytes that are not UTF-8";
+    let message = "the path has characters that cannot appear in a string of a program: double quotes, a line break, or bytes that are not UTF-8";
     Diagnostic::data(&NO_TABLE, path, 0, 0, message).help("rename the file or its folder")
 }
 
@@ -102,7 +107,7 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
             let message = format!("the file has {count} with a value in every column, and a model needs two");
             Diagnostic::data(&TOO_FEW, path, 0, 0, message)
                 .note(format!("a value is missing in {dropped} rows"))
-                .help("fill in values, or delete the columns that have few")
+                .help("fill in the missing values, or delete the columns that have few values")
         }
     }
 }
@@ -110,7 +115,7 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
 /// Reports that the command would replace an existing file.
 pub fn exists(path: &Path) -> Diagnostic {
     Diagnostic::data(&EXISTS, path, 0, 0, "the file exists already")
-        .help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace it: `--overwrite`")
+        .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`")
 }
 
 /// Reports that the table of complete rows would replace an unrelated file, which the earlier
@@ -120,10 +125,10 @@ pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
     match overwrite {
         true => found
-            .note("`--overwrite` replaces this file only if the program that it replaces reads it")
-            .help("name another program, `bnnc new FILE PROGRAM.bnn`, or rename this file"),
+            .note("`--overwrite` replaces a table only together with a program that reads this table")
+            .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or rename this file"),
         false => {
-            found.help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace both: `--overwrite`")
+            found.help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace both files with `--overwrite`")
         }
     }
 }

@@ -51,7 +51,9 @@ const ROWS_OF_A_GROUP: usize = 3;
 /// Guesses the use of a column. `place` is the position of the column in the file.
 pub fn guess(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     if !is_writable(name) {
-        return left_out("its name has a double quote or a line break, which programs cannot write");
+        return left_out(
+            "its name has a double quote or a line break, which cannot appear in a string of a program",
+        );
     }
     if facts.is_rounded {
         return left_out("it has integers beyond 2^53, which reals cannot tell apart");
@@ -87,7 +89,7 @@ fn text(facts: &ColumnFacts) -> ColumnUse {
     if facts.distinct * ROWS_OF_A_GROUP > facts.rows {
         let (values, rows) = (facts.distinct, facts.rows);
         return left_out(&format!(
-            "it has {values} different texts in {rows} rows, too many to learn from each"
+            "it has {values} different texts in {rows} rows: too few rows for each text"
         ));
     }
     ColumnUse::Groups

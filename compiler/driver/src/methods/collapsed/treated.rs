@@ -21,7 +21,7 @@ pub fn treated(found: &Collapse, options: &CollapsedSettings) -> String {
     }
     let (which, how, form) = (which(found, options), how(found, options), form(found, options));
     let held = if found.held {
-        ", its scale held at the iterate"
+        ", with its scale fixed at the value in the iterate"
     } else {
         ""
     };
@@ -102,7 +102,7 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     let closed = match is_nested {
         true => "the integral is exact where the box of a row crosses no kink",
         false => {
-            "the integral is exact where no two kinks that the box of a row crosses share a weight, and each is flat on one side, like a ReLU"
+            "the integral is exact where the kinks that the box of a row crosses do not share weights, and each kink is flat on one side, like a ReLU"
         }
     };
     let cut = match options.units == 0 && at_once > MOST_CUT && is_nested {

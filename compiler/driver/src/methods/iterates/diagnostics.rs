@@ -9,10 +9,11 @@ use bnnc_hir::tree::InferItem;
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",
-    explain: "`iterates = NAME` uses the iterates of an earlier inference instead of a training. The earlier inference must keep its iterates (chains, an ensemble, \
-              `collapsed`, or `swag` with `covariance = snapshots`), must have every free parameter in the same size, and its data must have as many splits.\n\nWrong: \
-              `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
-              fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
+    explain: "`iterates = NAME` uses the iterates of an earlier inference instead of a training. The earlier inference must \
+              keep its iterates: chains, an ensemble, `collapsed`, and `swag` with `covariance = snapshots` do so. It must \
+              have every free parameter in the same size, and its data must have the same number of splits.\n\n\
+              Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\n\
+              Right: `iterates = fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
 
 /// Reports an earlier inference that does not keep iterates.
@@ -32,7 +33,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
-        "`{}` uses the iterates of `{from}`, which samples the noise of `{site}` (`non_centered`) and not its values",
+        "`{}` uses the iterates of `{from}`, but these contain the noise of `{site}` instead of its values (`non_centered`)",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)

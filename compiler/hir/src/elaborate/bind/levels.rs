@@ -74,7 +74,7 @@ pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Jo
                 .map(|selector| format!("`{}`", selector.field.name))
                 .collect();
             Err(wrong(format!(
-                "{} index the same axis, but one holds text and another integers",
+                "{} index the same axis, but one of these columns holds text and another holds integers",
                 names.join(" and ")
             )))
         }
