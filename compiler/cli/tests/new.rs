@@ -762,7 +762,10 @@ fn overwrite_spares_tables_that_no_program_reads_and_targets_of_links() {
     new("t.bnn").assert_error(
         "E0663",
         3,
-        &["t-complete.csv", "replaces a table only together with a program that reads this table"],
+        &[
+            "t-complete.csv",
+            "replaces a table only together with a program that reads this table",
+        ],
     );
     assert_eq!(
         fs::read_to_string(trial.path("t-complete.csv")).unwrap(),

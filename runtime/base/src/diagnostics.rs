@@ -9,10 +9,10 @@ pub static CODES: &[&Code] = &[&NO_MEMORY, &NO_CODE, &NO_WORKER, &OTHER_BACKEND]
 pub static NO_MEMORY: Code = Code {
     id: "E0901",
     title: "the system has too little memory",
-    explain: "An allocation of memory failed. The limit of a container, of a batch job or of \
-              `ulimit -v` may be below the memory of the machine.\n\n\
-              Reduce `batch`, `samples` or `predictive_draws`, or predict fewer rows at once. `--max-memory` reports a run that \
-              would not fit before it starts (`E0502`).",
+    explain: "An allocation of memory failed. The limit of a container, of a batch job or of `ulimit -v` may be below the \
+              memory of the machine.\n\n\
+              Reduce `batch`, `samples` or `predictive_draws`, or predict fewer rows at once. With `--max-memory`, bnnc \
+              rejects a run that would not fit before the run starts (`E0502`).",
 };
 
 /// Machine code cannot be generated or loaded.
@@ -29,8 +29,8 @@ pub static NO_CODE: Code = Code {
 pub static NO_WORKER: Code = Code {
     id: "E0903",
     title: "the MLIR worker did not compile a program",
-    explain: "The backends `mlir` and `cuda` compile in a separate process with limits on its memory and time. The process could \
-              not be started, was stopped, or reached one of the limits; the message names which.\n\n\
+    explain: "The backends `mlir` and `cuda` compile in a separate process with limits on its memory and time. The process \
+              could not be started, was stopped, or reached one of the limits; the message gives the reason.\n\n\
               Compile a smaller model, or use `--backend cranelift`, which does not need this process.",
 };
 
@@ -83,8 +83,11 @@ pub static NO_MAXIMUM: Code = Code {
 pub static NO_SUBNETWORK: Code = Code {
     id: "E0625",
     title: "a subnetwork that cannot be chosen",
-    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: at least that many weights must affect the outputs on the \
-              training rows (weights behind units that are never active do not), and each weight needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
-              an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
-              point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
+    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: at least that many \
+              weights must affect the outputs on the training rows, and each weight needs a score. A weight behind a unit \
+              that is never active does not affect the outputs. `by = NAME` uses the variances under an earlier inference of \
+              a model with the same parameters. Its method must give variances: `vi`, `swag`, an ensemble or a sampler.\n\n\
+              Wrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a point.\n\n\
+              Right: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, \
+              data)`.",
 };

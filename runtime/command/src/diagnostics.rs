@@ -25,7 +25,7 @@ static OTHER_DATA: Code = Code {
     title: "data that differ from those of the build",
     explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of \
               arrays, the number of classes or levels, and whether columns are numbers, integers or text. The number of rows \
-              is free, unless the model takes all rows as one sequence or has a parameter per row.\n\n\
+              may differ, unless the model takes all rows as one sequence or has a parameter per row.\n\n\
               Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
               Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };

@@ -119,9 +119,9 @@ static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the folder belongs to a different run",
     explain: "`--resume DIR` continues a run, with the same results as without the interruption. That requires the same \
-              program, options, seed, precision, backend, data files and version of bnnc. The message names those that \
-              differ. Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last \
-              state. To start again and replace the earlier run, write `--out DIR --overwrite` instead of `--resume DIR`.",
+              program, options, seed, precision, backend, data files and version of bnnc. The message lists the differences. \
+              Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last state. \
+              To start again and replace the earlier run, write `--out DIR --overwrite` instead of `--resume DIR`.",
 };
 
 /// Two runs would write to the same folder.

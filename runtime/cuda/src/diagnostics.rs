@@ -12,39 +12,45 @@ static NO_DRIVER: Code = Code {
     id: "E0801",
     title: "no CUDA driver",
     explain: "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`), which is \
-              loaded when such a program runs. Nothing of the CUDA toolkit is needed besides it.\n\nWrong: `bnnc run model.bnn --backend \
-              cuda` on a machine without an NVIDIA GPU, or in a container that was not given its driver.\n\nRight: install \
-              the driver or give it to the container, or leave `--backend cuda` out. `bnnc build` and `bnnc emit ptx` need no driver.",
+              loaded when such a program runs. The CUDA toolkit is not needed.\n\n\
+              Wrong: `bnnc run model.bnn --backend cuda` on a machine without an NVIDIA GPU, or in a container without \
+              access to the driver.\n\n\
+              Right: install the driver, give the container access to it, or leave `--backend cuda` out. `bnnc build` and \
+              `bnnc emit ptx` need no driver.",
 };
 
 /// The driver does not find a device.
 static NO_DEVICE: Code = Code {
     id: "E0802",
     title: "no CUDA device",
-    explain: "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU, another \
-              process or the scheduler of a cluster may hold it, or the environment may hide it.\n\n\
-              Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all.\n\n\
-              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first; `nvidia-smi -L` lists what there is.",
+    explain: "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU. Another \
+              process, or the scheduler of a cluster, may have reserved the GPU. Or an environment variable may hide it.\n\n\
+              Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all GPUs.\n\n\
+              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first GPU; `nvidia-smi -L` lists the GPUs of the \
+              machine.",
 };
 
 /// The code was compiled for newer devices than the device of this system.
 static OLDER_DEVICE: Code = Code {
     id: "E0803",
     title: "an older CUDA device than the code is for",
-    explain: "Code for GPUs runs on those of the compute capability that it was compiled for and on later ones. `bnnc run` and \
-              `bnnc build` take `sm_80`, and bnnc makes no code for older ones; an executable may have been built for later ones.\n\nWrong: \
-              `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is `sm_90`.\n\nRight: name the \
-              oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
+    explain: "Code for GPUs runs on GPUs of the compute capability that it was compiled for, and on later GPUs. `bnnc run` \
+              and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An executable \
+              may have been built for later GPUs.\n\n\
+              Wrong: `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is \
+              `sm_90`.\n\n\
+              Right: name the oldest GPU that has to run the executable: `bnnc build model.bnn --backend cuda --gpu sm_90 -o \
+              model`.",
 };
 
 /// A program exceeds a limit of the device, of its memory or of its driver.
 pub(crate) static DEVICE_LIMIT: Code = Code {
     id: "E0804",
     title: "a limit of the CUDA device or its driver",
-    explain: "The driver rejected a call, or the device has too little memory or too few threads for a program. The message names \
-              the call and the sizes.\n\n\
-              Free the device of other processes (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or leave \
-              `--backend cuda` out.",
+    explain: "The driver rejected a call, or the device has too little memory or too few threads for a program. The message \
+              names the call and the sizes.\n\n\
+              Stop other processes that use the device (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or \
+              leave `--backend cuda` out.",
 };
 
 /// Returns the error for a program that exceeds a limit of the device.

@@ -30,7 +30,7 @@ impl Allocation {
             Fault::limit(
                 &DEVICE_LIMIT,
                 format!(
-                    "{what} needs {bytes} bytes on {}, of whose {total} bytes {free} are free{why}",
+                    "{what} needs {bytes} bytes on {}, where {free} of {total} bytes are free{why}",
                     device.name
                 ),
             )

@@ -601,7 +601,7 @@ fn plans_beyond_the_device_are_rejected_before_the_run() {
     stub.memory(10_000);
     let full = text(stub::machine(&device, program(), 1000));
     assert!(
-        full.contains("fit.step needs ") && full.contains("of whose 268435456 bytes 10000 are free"),
+        full.contains("fit.step needs ") && full.contains("where 10000 of 268435456 bytes are free"),
         "{full}"
     );
     stub.memory(1 << 28);

@@ -247,12 +247,12 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(
-            "a value that is {} for the model is too large for `{precision}`",
+            "a value that the model reads as {} is too large for `{precision}`",
             exact(value)
         ),
         false => {
             format!(
-                "the square of a value that is {} for the model is too large for `{precision}`",
+                "the square of a value that the model reads as {} is too large for `{precision}`",
                 exact(value)
             )
         }

@@ -21,11 +21,14 @@ pub(super) static UNTRAINED_LEVEL: Code = Code {
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
-    explain: "In every training row, one input or its logarithm is an exact linear function of the target or its logarithm, or the target is a linear function of \
-              inputs up to rounding (0.1 % of its standard deviation). Or the levels of an input correspond one to one to the classes, each with at least 10 rows: \
-              the input is a code of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the target. \
-              A model with this input learns nothing else, and cannot predict where the column is not known yet.\n\n\
-              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: `inputs` without the columns that are made from the target.",
+    explain: "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target \
+              (or its logarithm) in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 \
+              % of its standard deviation. Third, the levels of an input correspond one to one to the classes, with at least \
+              10 rows for each class: the input is a code of the class. Such a column is usually the target itself, the \
+              target in other units, or a value that was computed from the target. A model with this input learns nothing \
+              but this relation, and cannot predict the target of a row in which the column is not known yet.\n\n\
+              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
+              Right: `inputs` without the columns that are made from the target.",
 };
 
 pub(super) static REPEATED_ROWS: Code = Code {
@@ -57,17 +60,23 @@ pub(super) static ORDERED_ROWS: Code = Code {
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
     title: "a number or a level that stands for a missing value",
-    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values by such a number. Used \
-              as a measurement, it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any other, with parameters of \
-              its own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or fill them with a value and add a column that marks them.",
+    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables \
+              mark missing values by such a number. If it is used as a measurement, such a number dominates every mean and \
+              slope. In a column of text, marks such as `?` and `NA` become levels like any other, with parameters of their \
+              own.\n\n\
+              Wrong: an age of -999.\n\n\
+              Right: leave these rows out of the file, or fill them with a value and add a column that marks them.",
 };
 
 pub(super) static UNORDERED_SERIES: Code = Code {
     id: "E0583",
     title: "a series that is not in time order",
-    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the order of the file. Here a column that is \
-              not an input holds dates, or the values of a regular grid, each once but not in order: the rows were shuffled, and the model sees another series.\n\n\
-              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
+    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the \
+              order of the file. Here a column that is not an input holds dates or the values of a regular grid. Each value \
+              occurs once, but the values are not in order: the rows were shuffled, and the model sees a different \
+              series.\n\n\
+              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
+              Right: the same file, sorted by month.",
 };
 
 pub(super) static DATES: Code = Code {
@@ -95,12 +104,15 @@ pub(super) static TWO_VALUES: Code = Code {
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
     title: "collinear inputs",
-    explain: "The model adds coefficients times columns, and these columns are collinear. Either a linear function of one column explains more than 99.99 % of the \
-              variance of another (a copied column, or the same quantity in another unit), or several columns add up exactly to a constant or to zero, as the \
-              indicators of all levels do. An input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such \
-              columns: only the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the \
-              model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` \
-              without `x`.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
+    explain: "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a \
+              linear function of one explains more than 99.99 % of the variance of the other: one is a copy of the other, or \
+              the same quantity in another unit. Several columns are reported if they add up exactly to a constant or to \
+              zero, as the indicators of all levels do. An input that is the same in all rows is a multiple of the \
+              intercept. The data do not identify the coefficients of such columns: only the priors determine how the \
+              columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the model \
+              linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; \
+              neither are `d1 * x` and `d2 * x` without `x`.\n\n\
+              Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
               Right: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
@@ -133,12 +145,13 @@ pub(super) static OUT_OF_REACH: Code = Code {
 pub(super) static CUT_OFF: Code = Code {
     id: "E0648",
     title: "a target that seems to be censored",
-    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the target, although its other values \
-              hardly repeat. The cause is censoring (the end of an instrument's scale, incomes that are reported up to a limit, a study that ended), or zeros that \
-              arise in another way than the other values. A normal likelihood treats these values as exact measurements.\n\n\
+    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
+              target, although its other values hardly repeat. One cause is censoring: for example, the scale of an \
+              instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is zeros that arise \
+              in another way than the other values. A normal likelihood treats these values as exact measurements.\n\n\
               Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
-              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, scale).log_survival(50) } else { Normal(loc, \
-              scale).log_density(x) } }`, or an input that marks these rows.",
+              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
+              scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
 };
 
 pub(super) static SORTED_ROWS: Code = Code {
@@ -379,8 +392,9 @@ pub fn out_of_reach(
         (true, false) => format!("above {}", end(low)),
         (false, _) => format!("below {}", end(high)),
     };
-    let text =
-        format!("the mean of `{output}` is always {bounds}, but {beyond} of {rows} training rows are not");
+    let text = format!(
+        "the mean of `{output}` is always {bounds}, but the targets of {beyond} of {rows} training rows are not"
+    );
     let mut diagnostic = data_warning(&OUT_OF_REACH, text)
         .note("the model cannot fit these rows, and noise does not explain the difference");
     if is_standardised {

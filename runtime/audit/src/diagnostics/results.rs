@@ -19,18 +19,22 @@ pub(super) static INTERVALS: Code = Code {
 pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
-    explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always predicting it does as well. \
-              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
-              by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
+    explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always \
+              predicting it does as well. Such an accuracy is not evidence for the model.\n\n\
+              Wrong: \"95 % accuracy\" for a disease, if 95 % of the rows do not have the disease.\n\n\
+              Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
 
 pub(super) static PRIOR_CONFLICT: Code = Code {
     id: "E0645",
     title: "a posterior outside its prior",
-    explain: "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the prior's mean; a normal prior is that low 4.9 \
-              standard deviations from its mean. Prior and data contradict each other. Often the data are not in the unit that the prior was written for, or should have \
-              been standardised.\n\nWrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around \
-              30,000.\n\nRight: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ HalfNormal(10000)`.",
+    explain: "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the \
+              prior's mean. For a normal prior, the posterior mean is then more than 4.9 standard deviations away from the \
+              mean of the prior. Prior and data contradict each other. Often the data are not in the unit that the prior was \
+              written for, or should have been standardised.\n\n\
+              Wrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around 30,000.\n\n\
+              Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ \
+              HalfNormal(10000)`.",
 };
 
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
@@ -40,17 +44,18 @@ pub(super) static NO_FINITE_MAXIMUM: Code = Code {
               likelihood does not fall when they are made ten and a hundred times as large: there is no maximum. The \
               estimate is merely the point where the training stopped, and standard deviations are meaningless. The usual \
               reason is that the inputs separate the classes (complete separation).\n\n\
-              Wrong: `b ~ Flat` and `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\n\
+              Wrong: `b ~ Flat` and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is positive.\n\n\
               Right: `b ~ Normal(0, 2.5)`.",
 };
 
 pub(super) static BIASED: Code = Code {
     id: "E0647",
     title: "predictions that are off on average",
-    explain: "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth of the scatter of the target. In twenty rows \
-              or more that does not happen by chance: an intercept is missing, a prior keeps it too small, or the scored rows are not like the training rows.\n\nWrong: `y \
-              ~ Normal(b * x, sigma)` for a target around 100.\n\nRight: \
-              `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
+    explain: "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth \
+              of the scatter of the target. In twenty rows or more, such a mean does not occur by chance: an intercept is \
+              missing, a prior keeps the intercept too small, or the scored rows are not like the training rows.\n\n\
+              Wrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\n\
+              Right: `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
 };
 
 pub(super) static IGNORED_INPUTS: Code = Code {
@@ -69,9 +74,9 @@ pub(super) static COLLAPSED: Code = Code {
     title: "a variational posterior that fell back to the prior",
     explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training \
               rows, although rows with similar inputs have similar targets. With an independent distribution for every \
-              weight, the noise of many hidden units lowers the likelihood more than a function of the inputs raises it. The \
-              evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant function \
-              (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
+              weight, the noise of many hidden units lowers the likelihood more than a dependence on the inputs raises it. \
+              The evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant \
+              function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
               Wrong: two layers `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\n\
               Right: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow start, \
               `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
@@ -247,7 +252,7 @@ pub fn biased(
 ) -> Diagnostic {
     let direction = if mean > 0.0 { "below" } else { "above" };
     let text = format!(
-        "the predictions of `{output}` in `{infer}` are on average {} {direction} the values of the {rows} rows",
+        "the predictions of `{output}` in `{infer}` are on average {} {direction} the values observed in the {rows} rows",
         number(mean.abs())
     );
     let warning = data_warning(&BIASED, text).note(format!(
@@ -312,14 +317,15 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
     id: "E0653",
     title: "an approximation that predicts worse than its centre",
     explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than \
-              0.05 per row and by more than four standard errors of the paired differences. (On training rows, half a nat \
-              per parameter is allowed in addition, which even a correct posterior may lose there.) The Gaussian is wider \
-              than the posterior: with a wide prior and probabilities near 0 and 1 the curvature at the maximum is small, \
-              and linearised logits with a large variance give probabilities that are far too even. `link = bridge` matches \
-              a Dirichlet distribution to the logits of a `Categorical`. This link suffers least, except where `structure = \
-              diagonal` ignores the correlations of the weights. Other likelihoods have no such link: `nuts` and `vi` \
-              average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by \
-              validation rows only narrows the Gaussian until nothing but its centre is left.\n\n\
+              0.05 per row and by more than four standard errors of the paired differences. (On training rows, a further \
+              half a nat per parameter is allowed, because even a correct posterior may lose this much there.) The Gaussian \
+              is wider than the posterior. With a wide prior and probabilities near 0 and 1, the curvature at the maximum is \
+              small. The linearised logits then have a large variance, which gives probabilities that are far too even. \
+              `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. With this link, predictions \
+              suffer least, unless `structure = diagonal` ignores the correlations of the weights. Other likelihoods have no \
+              such link: `nuts` and `vi` average over the weights and do not need the curvature at a maximum. If validation \
+              rows choose a factor on the prior, this factor only narrows the Gaussian until nothing but its centre is \
+              left.\n\n\
               Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
               0.19.\n\n\
               Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \

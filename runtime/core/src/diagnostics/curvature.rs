@@ -9,12 +9,13 @@ use bnnc_base::number::rounded;
 pub(super) static NARROW_PARAMETER: Code = Code {
     id: "E0671",
     title: "a standard deviation that the curvature makes too small",
-    explain: "`curvature = ggn` and `fisher` leave out the second derivatives of the model's outputs with respect to the parameters, \
-              weighted by the residuals. In a model that fits, the residuals cancel. Where the prior holds the parameters \
-              away from the values that fit, or the model does not fit, the term may be a large part of the curvature. bnnc \
-              compares gradients on both sides of the maximum, along each of the first 32 parameters that the model declares \
-              itself. The warning appears if the whole second derivative would make a standard deviation more than 1.25 \
-              times as large; the number in the message is a lower bound.\n\n\
+    explain: "`curvature = ggn` and `fisher` leave out one term: the second derivatives of the model's outputs with respect \
+              to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
+              is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
+              that would fit, the term may be a large part of the curvature. bnnc compares gradients on both sides of the \
+              maximum, along each of the first 32 parameters that the model declares itself. The warning appears if the \
+              whole second derivative would make a standard deviation more than 1.25 times as large; the number in the \
+              message is a lower bound.\n\n\
               Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
               2.\n\n\
               Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
@@ -60,7 +61,7 @@ pub fn narrow_parameter(
         CurvatureKind::Ggn | CurvatureKind::Hessian => "ggn",
     };
     let note = format!(
-        "`curvature = {kind}` leaves out a part of the second derivative that counts where the model does not fit the data, for instance because the prior contradicts them"
+        "`curvature = {kind}` leaves out a part of the second derivative; this part is large if the model does not fit the data, for instance because the prior contradicts the data"
     );
     if curvature <= 0.0 {
         let text = format!(

@@ -55,11 +55,11 @@ pub(super) static OTHER_LIBRARY: Code = Code {
 pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
-    explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. Either \
-              the distributions of the model have neither `mean` nor `draw`, so the table would contain only row numbers. Or an \
-              output has several values per row, such as `-> y: real[2]`, which do not fit a column. Or \
-              the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained on, not \
-              new rows.\n\n\
+    explain: "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a \
+              sampler. This inference cannot have a table, for one of three reasons. The distributions of the model may have \
+              neither `mean` nor `draw`, so that the table would contain only row numbers. An output may have several values \
+              per row, such as `-> y: real[2]`, which do not fit a column. Or the model takes whole columns, such as `-> y: \
+              real[n]`: it describes only the rows that it was trained on, not new rows.\n\n\
               Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
               Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
@@ -115,7 +115,7 @@ pub fn replaces_its_source(file: &Path) -> Diagnostic {
 /// An error: predictions or a plot would replace a file of another kind.
 pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
     let text = format!(
-        "`{}` exists, and bnnc did not write it as such an output",
+        "`{}` exists, but bnnc did not write it as an output of this kind",
         file.display()
     );
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help(help)

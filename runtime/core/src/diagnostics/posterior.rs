@@ -8,10 +8,10 @@ pub(super) static NO_JOINT: Code = Code {
     id: "E0548",
     title: "no joint covariance and no slopes",
     explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
-              the Jacobian `J` of the outputs and the precision `P` of the weights, and `--slopes FILE` writes derivatives \
-              of its diagonal. For an ensemble, both describe the mixture over its members. Both linearise the outputs \
-              around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values of \
-              the weights instead of this Gaussian.\n\n\
+              the Jacobian `J` of the outputs and the precision `P` of the weights. `--slopes FILE` writes derivatives of \
+              the diagonal of this covariance. For an ensemble, both files describe the mixture over its members. Both \
+              options linearise the outputs around a maximum, and need a Gaussian over the weights. Inferences by other \
+              methods have draws or point values of the weights instead of this Gaussian.\n\n\
               Right: `--infer NAME` with the name of an inference by `laplace`.",
 };
 

@@ -312,7 +312,7 @@ pub(super) static STANDARDISED_CLASS: Code = Code {
 pub(super) static CONSTANT_COLUMN: Code = Code {
     id: "E0430",
     title: "a column is constant over the training rows",
-    explain: r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` then only subtracts the value, so the model sees zeros. Later rows with another value keep the difference, in the units of the file. The column is not informative for these training rows: leave it out of `inputs`."#,
+    explain: r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` then only subtracts the value, so the model sees zeros. If a later row has another value, the model sees the difference between the two values, in the units of the file. The column is not informative for these training rows: leave it out of `inputs`."#,
 };
 
 pub(super) static LARGE_INTEGER: Code = Code {
