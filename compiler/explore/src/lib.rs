@@ -86,7 +86,7 @@ impl Way {
         Way::ALL.into_iter().find(|way| way.name() == name)
     }
 
-    /// Returns the options of `vi` that select this way.
+    /// Returns the `vi` options that choose this method.
     fn options(self) -> &'static str {
         match self {
             Way::Best => "kl = auto",

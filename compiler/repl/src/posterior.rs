@@ -100,7 +100,7 @@ impl Session {
         Ok((Tensor::stack(&sizes, &values), kind))
     }
 
-    /// Draws once at each posterior draw from a distribution whose parameters depend on posterior
+    /// For each posterior draw, samples one value from a distribution whose parameters depend on posterior
     /// values.
     pub(super) fn drawn_at_draws(
         &self,

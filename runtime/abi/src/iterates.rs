@@ -30,7 +30,8 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 
 /// The part of an inference block that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
 ///
-/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state in `moved`.
+/// For each state in `moved`, [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take an array of shape
+/// `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Swag {
     /// The training that produces the iterates.
@@ -151,7 +152,8 @@ forms!(Covariance {
 
 /// The part of an inference block that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
 ///
-/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state in `moved`.
+/// For each state in `moved`, [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take an array of shape
+/// `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Ensemble {
     /// The training of one member.

@@ -28,8 +28,8 @@ pub static OTHER_OBSERVATIONS: Code = Code {
     id: "E0568",
     title: "inferences on different observations",
     explain: "`elpd_loo` is a sum over observations. A difference is meaningful only if both inferences observed the same \
-              values in the same rows. A transformed target (`target = log(y)`) and other training rows are different \
-              observations.\n\n\
+              values in the same rows. The observations differ if only one target is transformed (`target = log(y)`), or if \
+              the training rows differ.\n\n\
               Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of \
               `b`.\n\n\
               Right: the same data item for both.",
@@ -39,24 +39,29 @@ pub static OTHER_OBSERVATIONS: Code = Code {
 pub static OTHER_ROWS: Code = Code {
     id: "E0577",
     title: "metrics of different observations",
-    explain: "Metrics can only be compared if they score the same values in the same rows. The `rmse` of `y` and that of `log(y)` have different units, the mean \
-              `log_likelihood` per row differs by the mean of `log(y)`, and some test rows are easier than others. The test rows of `fraction(0.3)` are drawn for each \
-              data item, so that two data items of one file have different test rows. The log density of a real output and the log probability of a count or a class \
-              cannot be compared either, even if the column holds integers.\n\n\
+    explain: "Metrics can only be compared if they score the same values in the same rows. For example, the `rmse` of `y` \
+              and the `rmse` of `log(y)` have different units, and their mean `log_likelihood` per row differs by the mean \
+              of `log(y)`. Some test rows are easier to predict than others. The test rows of `fraction(0.3)` are drawn for \
+              each data item, so that two data items of one file have different test rows. The log density of a real output \
+              and the log probability of a count or a class cannot be compared either, even if the column holds \
+              integers.\n\n\
               Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
-              Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: real, city: index(J))`); or \
-              `test = splits(\"splits.json\")` in both.",
+              Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: \
+              real, city: index(J))`); or `test = splits(\"splits.json\")` in both.",
 };
 
 /// The code for leave-one-out estimates of an inference block in which some parameters are point estimates.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
-    explain: "To estimate `elpd_loo`, the draws of the posterior given all rows are weighted so that they represent the posterior without one row. A parameter that has \
-              the same value in all draws, such as the noise level of a `laplace` inference, keeps the value that fits all rows best, including the row that is left out. \
-              No weights can remove the influence of that row. The estimate is too high by about one nat for each such number that the data inform.\n\n\
+    explain: "To estimate `elpd_loo`, the draws of the posterior given all rows are weighted so that they represent the \
+              posterior without one row. A parameter that has the same value in all draws, such as the noise level of a \
+              `laplace` inference, keeps the value that fits all rows best, including the row that is left out. Weighting \
+              the draws cannot remove the influence of that row. The estimate is too high by about one nat for each such \
+              number that the data determine.\n\n\
               Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
-              Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = fraction(0.2)`).",
+              Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = \
+              fraction(0.2)`).",
 };
 
 /// The code for draws that differ so little that the likelihood of each row is nearly the same under all draws.
@@ -64,10 +69,10 @@ pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
     explain: "The effective number of parameters, `p_loo`, is the amount by which the log likelihood of the rows falls when \
-              each row is left out. It is about the number of parameters that the data inform. If it is below a twentieth of \
-              the number of parameters whose posteriors are narrower than their priors, the likelihoods of the rows are \
-              nearly the same under every draw: the approximation is much narrower than the posterior, and `elpd_loo` is the \
-              log likelihood of rows that were fitted.\n\n\
+              each row is left out. It is about the number of parameters that the data determine. Here `p_loo` is below a \
+              twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of each \
+              row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
+              `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
               Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
               falls to zero.\n\n\
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
@@ -80,7 +85,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
     warning(&HELD, text)
-        .note(format!("it is too high by about one nat for each of these numbers that the data inform (at most {count})"))
+        .note(format!("it is too high by about one nat for each of these numbers that the data determine (at most {count})"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 

@@ -22,7 +22,7 @@ pub use spectrum::Spectrum;
 use std::sync::Arc;
 pub use whitened::whitened;
 
-/// A Gaussian distribution of the `D` weights around a maximum, which is defined by its precision `P`.
+/// A Gaussian distribution of the `D` weights, centred at a maximum and defined by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianPosterior {
     form: Form,

@@ -65,7 +65,7 @@ impl fmt::Display for NoCells {
             ),
             NoCells::Lost { mass } => write!(
                 out,
-                "the affine pieces fill {mass} of the box of weights: kinks meet more closely than rounding tells"
+                "the affine pieces fill {mass} of the box of weights: some kinks meet so closely that rounding errors decide where pieces end"
             ),
         }
     }

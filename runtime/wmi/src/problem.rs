@@ -100,7 +100,7 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     if tree.key("formula").is_some() || tree.key("reals").is_some() {
         return Ok(vec![instance::read(&tree)?]);
     }
-    let text = "expected an object with `instances`, with `reals`, `formula` and `weight`, or with `domain`, `formula` and `weights`";
+    let text = "expected an object with one of these sets of keys: `instances`; or `reals`, `formula` and `weight`; or `domain`, `formula` and `weights`";
     Err(Flaw::problem(tree.at, format!("{text}; found {}", tree.shown())))
 }
 

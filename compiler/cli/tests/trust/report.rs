@@ -167,7 +167,7 @@ compare chains, gaussian, half by elpd_loo",
         let text = format!("`elpd_loo` of `{infer}` is too high: every draw has the value of `sigma`");
         output.assert_warning(
             "E0571",
-            &[&text, "of these numbers that the data inform (at most 1)"],
+            &[&text, "of these numbers that the data determine (at most 1)"],
         );
     }
     assert_eq!(output.stderr.matches("warning[").count(), 2, "{}", output.stderr);

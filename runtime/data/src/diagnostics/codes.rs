@@ -331,7 +331,7 @@ exist and be writable."#,
 pub(super) static NO_HEADER: Code = Code {
     id: "E0433",
     title: "a table has no header line",
-    explain: r#"The first line of a CSV file must name the columns. Otherwise bnnc would take a line of numbers for names.
+    explain: r#"The first line of a CSV file must name the columns. Otherwise, the numbers in this line would become names.
 
     1,2      # wrong
 

@@ -244,7 +244,7 @@ fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
         );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
         return Some(diagnostic.help(format!(
-            "keep at least {LEAST_DRAWS} `draws`; estimates need hundreds"
+            "use at least {LEAST_DRAWS} `draws`; estimates need hundreds of draws"
         )));
     }
     if nothing_moved(facts) {

@@ -84,9 +84,9 @@ pub(super) static ACCEPTANCE_OFF: Code = Code {
     id: "E0525",
     title: "the acceptance rate is far from its target",
     explain: "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. After the warm-up, the odds \
-              of acceptance of a chain differ from the odds of the target by a factor of more than six (or, with a given \
-              step size, fewer than 5 % of the proposals are accepted). Either the warm-up was too short, or the chain has \
-              moved to a region that needs another step size.\n\n\
+              of acceptance of a chain differ from the odds of the target by a factor of more than six. If the step size is \
+              given, the warning means that fewer than 5 % of the proposals are accepted. Either the warm-up was too short, \
+              or the chain has moved to a region that needs another step size.\n\n\
               Wrong: `{ warmup = 20 }`.\n\n\
               Right: `{ warmup = 1000 }`.",
 };
@@ -94,14 +94,14 @@ pub(super) static ACCEPTANCE_OFF: Code = Code {
 pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
     id: "E0526",
     title: "leave-one-out estimates that are not reliable",
-    explain: "PSIS-LOO estimates how well each row would be predicted from the other rows, with draws of the posterior given \
-              all rows. The Pareto shape `k` of the tail of the importance ratios shows whether the estimate is reliable: \
+    explain: "PSIS-LOO uses draws of the posterior given all rows to estimate how well each row would be predicted from the \
+              other rows. The Pareto shape `k` of the tail of the importance ratios shows whether the estimate is reliable: \
               above `min(1 - 1 / log10(S), 0.7)` for `S` draws, a row is so influential that its estimate, and the sum, are \
               too optimistic.\n\n\
               If there are as many parameters as rows (an effect per row, a large network), each row determines a parameter \
-              of its own, and without this row the posterior changes completely.\n\n\
+              of its own. Without this row, the posterior of the parameter changes completely.\n\n\
               The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use \
-              metrics of test rows instead (`test = fraction(0.2)`), and for outliers of a real output a likelihood with \
+              metrics of test rows instead (`test = fraction(0.2)`). For outliers of a real output, use a likelihood with \
               heavier tails. If the inputs separate the classes almost perfectly, the log likelihood of most rows is near \
               zero under most draws, and the remaining rows are influential: narrower priors of the weights help.\n\n\
               Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\n\
@@ -135,8 +135,9 @@ pub(super) static NOT_FINITE: Code = Code {
 pub(super) static CHAINS_WITHOUT_DRAWS: Code = Code {
     id: "E0528",
     title: "chains without draws",
-    explain: "The run was stopped when some chains had draws and others were still in their warm-up, or had not begun because there are \
-              fewer threads than chains. Only chains with draws are reported, and R-hat has fewer chains to compare.\n\n\
+    explain: "The run was stopped when some chains had draws but others did not. The others were still in their warm-up, or \
+              had not begun because there are fewer threads than chains. Only chains with draws are reported, and R-hat has \
+              fewer chains to compare.\n\n\
               Wrong: `bnnc run FILE --out DIR`, stopped early, and its means reported as those of all chains.\n\n\
               Right: `bnnc run FILE --resume DIR`, which continues the run where it stopped.",
 };

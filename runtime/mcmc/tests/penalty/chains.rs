@@ -54,7 +54,7 @@ fn walk(batch: usize, batches: usize, step: f64) -> Penalty {
     }
 }
 
-/// Returns 2000 points on a line, in increasing order of `x`. If consecutive rows form a file, the files therefore differ.
+/// Returns 2000 points on a line, in increasing order of `x`. The files therefore differ if each one holds consecutive rows.
 fn many() -> Line {
     let noise = ChainNoise::new(5, "line", 0);
     let mut errors = vec![0.0; 2000];

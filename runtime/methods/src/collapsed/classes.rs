@@ -309,7 +309,7 @@ impl Panel {
     /// Returns the integral and an error estimate. The integral is Simpson's rule on both halves,
     /// extrapolated; the estimate is the difference between the rule on the halves and on the
     /// whole. The estimate exceeds the error if the function is smooth. If the function jumps, as
-    /// distribution functions may do, the estimate is about as large as the error.
+    /// distribution functions may do, the estimated error is about as large as the actual error.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;

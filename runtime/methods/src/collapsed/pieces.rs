@@ -18,7 +18,7 @@ const KINK: f64 = 0.01;
 /// these weights doubles the number of pieces of the distribution.
 const MOST_APART: usize = 8;
 
-/// One output of one row around an iterate, with the weights that are integrated over.
+/// One output of the network for one row, near an iterate, as a function of the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPlace<'a> {
     /// The box of the weights that may be integrated over.

@@ -36,9 +36,9 @@ static NO_POSTERIOR: Code = Code {
     explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be \
               positive in every direction. The precision can fail to be positive if the log density of the prior is convex \
               at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), and the \
-              curvature of the likelihood does not compensate for it. With `curvature = hessian`, it can also fail away from \
-              a maximum. If the precision is not a number, a derivative overflows: then another `curvature` does not help, \
-              but finite weights and standardised data do.\n\n\
+              curvature of the likelihood does not compensate for it. With `curvature = hessian`, the precision can also \
+              fail to be positive at a point that is not a maximum. If the precision is not a number, a derivative \
+              overflows: then another `curvature` does not help, but finite weights and standardised data do.\n\n\
               Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
 };
 
@@ -120,8 +120,9 @@ static OTHER_CENTRE: Code = Code {
               around this centre: the maximum under that prior may predict far worse.\n\n\
               Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
               Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues \
-              the search from there; a model that states this prior; `online = true, steps = 20000` instead of \
-              `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
+              the search from there; a model that declares this prior; `online = true, steps = 20000` instead of \
+              `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = \
+              validation`.",
 };
 
 /// The data of a warning about a Gaussian whose centre is not the maximum of the density that it
@@ -319,7 +320,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
         false => "without bound".to_owned(),
     };
     let text = format!(
-        "`{infer}`: {what}; the log posterior could rise {by} if parameters that are not weights moved, such as a noise level"
+        "`{infer}`: {what}; the log posterior could rise {by} if parameters other than weights, such as a noise level, moved"
     );
     let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
@@ -387,5 +388,5 @@ pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("use fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, which leave more epochs between two tunings")
+    warning.help("use fewer factors: `prior_structure = layer` or `scalar`; with `online`, also use more `epochs`, so that more epochs lie between two tunings")
 }

@@ -200,6 +200,6 @@ fn kinks_within_the_tolerance_are_one() {
     let lost = NoCells::Lost { mass: 0.9 }.to_string();
     assert_eq!(
         lost,
-        "the affine pieces fill 0.9 of the box of weights: kinks meet more closely than rounding tells"
+        "the affine pieces fill 0.9 of the box of weights: some kinks meet so closely that rounding errors decide where pieces end"
     );
 }

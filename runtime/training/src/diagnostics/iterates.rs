@@ -19,7 +19,7 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
-    explain: "The iterates of this training are to represent the posterior. The loss per row was higher in the last epoch \
+    explain: "The iterates of this training should represent the posterior. The loss per row was higher in the last epoch \
               than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
               posterior.\n\n\
               Wrong: `optimiser = SGD(10)`.\n\n\
@@ -42,12 +42,13 @@ pub(super) static STILL_ITERATES: Code = Code {
 pub(super) static AGREEING_MEMBERS: Code = Code {
     id: "E0672",
     title: "members of an ensemble that agree",
-    explain: "The members of an ensemble are trainings from different random starts. Their spread represents uncertainty only as far as \
-              the objective has several optima, as that of a network has (Lakshminarayanan, Pritzel and Blundell 2017). Here \
-              all members ended in the same optimum, such as the only one of a linear model: on average over the elements of every parameter, the \
-              members scatter less than a fifth of the standard deviation that the curvature of the log posterior gives, \
-              given all other parameters. This scatter is the tolerance of the training. The printed standard deviations, and the intervals \
-              of predictions, contain the noise of the likelihood but not the uncertainty of the parameters.\n\n\
+    explain: "The members of an ensemble are trainings from different random starts. Their spread represents uncertainty \
+              only if the objective has several optima, as the objective of a network does (Lakshminarayanan, Pritzel and \
+              Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
+              computes a standard deviation of each element, given all other parameters, from the curvature of the log \
+              posterior. On average over the elements of every parameter, the members scatter by less than a fifth of this \
+              standard deviation. This scatter is the tolerance of the training. The printed standard deviations, and the \
+              intervals of predictions, contain the noise of the likelihood but not the uncertainty of the parameters.\n\n\
               Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
               Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
 };
@@ -105,7 +106,7 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
          of the iterates falls with the rate"
     );
     warning(&STILL_ITERATES, text).help(
-        "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate at half of the training, where the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
+        "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate only once: at half of the training, when the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
     )
 }
 
@@ -119,7 +120,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
               from that by a factor of more than 25, so that standard deviations are wrong by a factor of more than five. \
               `breadth` in the diagnostics is the observed mean rise divided by the expected one; dividing `scale` by it \
               corrects the covariance. A single parameter is reported if its variance is below a 25th of its conditional \
-              variance given all other parameters, which is a lower bound for its posterior variance.\n\n\
+              variance given all other parameters. The conditional variance is a lower bound for the posterior variance.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` \
               or `nuts`.",

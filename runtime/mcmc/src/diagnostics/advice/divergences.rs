@@ -14,7 +14,7 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
     };
     diagnostic
         .note(format!(
-            "the model compares or rounds {}: the gradient does not show where the likelihood jumps, which is the likely cause",
+            "the likely cause: the model compares or rounds {}, and the gradient does not show where the likelihood jumps",
             named(facts.jumps)
         ))
         .help(format!("use a smooth switch: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which needs no gradient"))
