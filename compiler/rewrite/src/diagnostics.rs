@@ -68,12 +68,13 @@ pub static UNKNOWN_KL: Code = Code {
     explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the \
               prior allows. A Monte Carlo estimate would still be a number, but a meaningless one. bnnc decides whether the \
               KL divergence is finite from two declarations of both distributions: the ends of the support (`lowest`, \
-              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). A tail \
-              is `power(index)`, `log_normal`, `exponential(rate, order)` or `double_exponential(rate)`, as a function of \
-              `t`. At an infinite end, `t` is the distance from zero; at a finite end, `t` is one over the distance from \
-              that end. `power(k)` means a probability of `t ^ -k` beyond `t`, and `exponential(r, a)` a density like \
-              `exp(-(r t) ^ a)`.\n\n\
-              If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
+              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). The \
+              possible tails are `power(index)`, `log_normal`, `exponential(rate, order)` and `double_exponential(rate)`; \
+              each describes how the density falls as `t` grows. At an infinite end, `t` is the distance from zero; at a \
+              finite end, `t` is one over the distance from that end. `power(k)` means a probability of `t ^ -k` beyond `t`, \
+              and `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\n\
+              If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is \
+              finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
@@ -187,9 +188,9 @@ pub static NO_FACTORS: Code = Code {
     id: "E0323",
     title: "no Kronecker factors",
     explain: "`structure = kronecker` approximates the curvature of a weight matrix by the Kronecker product of two small \
-              matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that the \
-              gradient for one row is an outer product of these two. Any other parameter gets one full block, which may have \
-              at most 4096 elements.\n\n\
+              matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that, for \
+              one row, the gradient with respect to the weights is the outer product of the inputs and the gradient with \
+              respect to the outputs. Any other parameter gets one full block, which may have at most 4096 elements.\n\n\
               Wrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose gradient passes through the \
               logarithm of `w`.\n\n\
               Right: `structure = diagonal`, or `over` without this parameter.",

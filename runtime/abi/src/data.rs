@@ -297,7 +297,7 @@ impl Field {
         let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
         match self.extent {
             Some((low, high)) if is_beyond(low) || is_beyond(high) => {
-                "numbers beyond 9223372036854775807: read identifiers as text, such as `id18446744073709551000`"
+                "numbers beyond 9223372036854775807: write identifiers as text, such as `id18446744073709551000`"
             }
             _ => "fractions",
         }

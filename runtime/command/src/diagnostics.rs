@@ -13,10 +13,12 @@ pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECI
 static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
-    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of `bnnc-runner`. This executable holds no program, \
-              or it was cut off or changed later (`strip` removes appended bytes), or its runtime and its program come from different builds of bnnc.\n\n\
-              Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\nRight: `bnnc build model.bnn -o model`, then `./model --seed 1`. \
-              After an update of bnnc, build `bnnc-runner` again too: `cargo build --release -p bnnc -p bnnc-runner`.",
+    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of \
+              `bnnc-runner`. This executable may hold no program. It may have been cut off or changed later; for example, \
+              `strip` removes appended bytes. Or its runtime and its program come from different builds of bnnc.\n\n\
+              Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\n\
+              Right: `bnnc build model.bnn -o model`, then `./model --seed 1`. After an update of bnnc, build `bnnc-runner` \
+              again too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
 
 /// The data differ from the data for which the program was compiled.
@@ -43,11 +45,14 @@ static OTHER_PROCESSOR: Code = Code {
 static DECIDED: Code = Code {
     id: "E0633",
     title: "an option that is fixed at build time",
-    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory and the choice of inferences. \
-              `--set` can change options of inferences that are numbers and do not change the compiled code, such as `epochs`, `batch`, `draws` and `chains`. All other \
-              options are fixed by `bnnc build`: those that change the compiled code, the options of data, and values that only the compiler reads (words, names of \
-              inferences, optimisers, schedules).\n\nWrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
-              Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set fit.epochs=10`.",
+    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, \
+              threads, memory and the choice of inferences. `--set` can change an option of an inference if the value is a \
+              number and does not affect the compiled code, as for `epochs`, `batch`, `draws` and `chains`. All other \
+              options are fixed by `bnnc build`: those that change the compiled code, the options of data, and values that \
+              only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
+              Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
+              Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \
+              fit.epochs=10`.",
 };
 
 /// An error: a program cannot be read from an executable.

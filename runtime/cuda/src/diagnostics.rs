@@ -33,7 +33,7 @@ static NO_DEVICE: Code = Code {
 /// The code was compiled for newer devices than the device of this system.
 static OLDER_DEVICE: Code = Code {
     id: "E0803",
-    title: "an older CUDA device than the code is for",
+    title: "a CUDA device that is older than the code requires",
     explain: "Code for GPUs runs on GPUs of the compute capability that it was compiled for, and on later GPUs. `bnnc run` \
               and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An executable \
               may have been built for later GPUs.\n\n\

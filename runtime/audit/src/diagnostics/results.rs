@@ -9,11 +9,13 @@ use bnnc_core::diagnostics::{AVERAGE, data_warning, milder, warning};
 pub(super) static INTERVALS: Code = Code {
     id: "E0586",
     title: "predictive intervals that do not fit",
-    explain: "Fewer than half of at least 20 values lie in their 90 % predictive intervals, or all of at least 50 values lie in their 50 % \
-              intervals. Neither happens by chance: the noise of the model is too small or too large, the tails of the likelihood do not fit the data, or the model has \
-              memorised the training rows.\n\nWrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\nRight: a scale that is \
-              estimated, `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`; `StudentT` for outliers; `NegativeBinomial` for counts \
-              that vary more than `Poisson` allows.",
+    explain: "bnnc reports two cases: of 20 or more values, fewer than half lie in their 90 % predictive intervals; or of 50 \
+              or more values, all lie in their 50 % intervals. Neither happens by chance: the noise of the model is too \
+              small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
+              rows.\n\n\
+              Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
+              Right: a scale that is estimated, `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`; `StudentT` \
+              for outliers; `NegativeBinomial` for counts that vary more than `Poisson` allows.",
 };
 
 pub(super) static MAJORITY: Code = Code {
@@ -197,7 +199,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
     };
     if rows == "test" {
         let warning = match is_point {
-            true => warning.help("average over the parameters by `nuts` or `vi`: a point estimate ignores the uncertainty of the parameters away from the training rows"),
+            true => warning.help("average over the parameters by `nuts` or `vi`: away from the training rows, a point estimate ignores the uncertainty of the parameters"),
             false => warning,
         };
         return warning

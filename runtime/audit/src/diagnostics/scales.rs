@@ -19,7 +19,7 @@ pub(super) static INPUT_SCALES: Code = Code {
               training and sampling are slow or end in a bad optimum. If all values of an input are below 0.001, such priors \
               leave the input without an effect. Chains that start too far from the posterior get stuck and disagree. If \
               chains are stuck, bnnc also checks inputs with a name of their own, such as `height: real`, and outputs above \
-              a million. It does not check columns that have their smallest or largest value in nine of ten rows.\n\n\
+              a million. bnnc does not check columns that have their smallest or largest value in nine of ten rows.\n\n\
               Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
               Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };

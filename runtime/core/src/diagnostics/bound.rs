@@ -50,7 +50,7 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
 /// deviation `1.65 sqrt(e - 1) = 2.16`, where both should be 1.
 pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit it"
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior"
     );
     data_warning(&AT_BOUND, text)
         .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")

@@ -414,7 +414,7 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
             .help("if these rows are outliers of a real output, use a likelihood with heavier tails: `StudentT`"),
         false => diagnostic
             .note(format!(
-                "there are {parameters} parameters for {rows} rows: a single row determines some parameters, and without this row their posterior changes completely"
+                "there are {parameters} parameters for {rows} rows: some parameters are determined by a single row, and their posterior changes completely without this row"
             ))
             .help("use fewer parameters: one for each group of rows, or a smaller network"),
     })

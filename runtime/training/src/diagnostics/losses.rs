@@ -218,7 +218,7 @@ pub fn unbounded_density(
         warning(&UNBOUNDED_DENSITY, text).help(format!("use `nuts` or `vi`, which average over {names}"));
     match log {
         Some(log) => warning.help(format!(
-            "or use a non-centred parameterisation of the parameters with the scale `exp({log})`, whose density is bounded: their mean plus `exp({log}) * z`, with `z ~ Normal(0, 1)`"
+            "or write the parameters with the scale `exp({log})` in their non-centred form, which has a bounded density: their mean plus `exp({log}) * z`, with `z ~ Normal(0, 1)`"
         )),
         None => warning.help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale")),
     }

@@ -69,24 +69,28 @@ pub static UNBOUNDED: Code = Code {
 pub static GAVE_UP: Code = Code {
     id: "E0706",
     title: "a problem that needs more work than allowed",
-    explain: "bnnc stopped for one of these reasons: it reached `--max-regions` regions, a limit on the number of cases, or `--max-seconds`; it needs more memory than \
-              `--max-memory` (by default the free memory); cases are nested too deep; or one region has too many faces, or its weight too many monomials, for an exact \
-              integral. A power of a linear form counts as one monomial. The value covers the regions that were integrated. Its error bound covers the whole integral: a \
-              region that was left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
-              `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
-              `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other limits are fixed: fewer variables in one constraint, lower powers, \
-              or a formula split into several parts need less work.",
+    explain: "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
+              number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
+              nested too deep. Or one region has too many faces, or its weight has too many monomials, for an exact \
+              integral. A power of a linear form counts as one monomial. The value covers the regions that were integrated. \
+              Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
+              box times the largest weight there.\n\n\
+              Wrong: `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\n\
+              Right: a larger `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other \
+              limits are fixed: fewer variables in one constraint, lower powers, or a formula split into several parts need \
+              less work.",
 };
 
 /// The code for a result that double precision cannot represent.
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
-    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction has no such limit, and the logarithm of the magnitude is in the note and \
-              under `log_value` of `--json`. An integral that is too small for double precision is not an error: the value is 0 with a bound on the absolute error, and \
-              `log_value` is its logarithm.\n\n\
-              Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\nRight: the same with \
-              `--exact`, or variables in larger units.",
+    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction has no such limit, and the \
+              logarithm of the magnitude is in the note and under `log_value` of `--json`. An integral that is too small for \
+              double precision is not an error: the value is 0 with a bound on the absolute error, and `log_value` is the \
+              logarithm of the integral.\n\n\
+              Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
+              Right: the same with `--exact`, or variables in larger units.",
 };
 
 /// An error in a text. The error does not include the name of the file, which the readers do not know.

@@ -182,15 +182,17 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
         return of_reals(facts);
     }
     if ratio < 0.5 {
-        let why = "The output is a whole number, but it varies much less than counts of events do (its variance is less than half its mean), so the model \
-                   takes it as a number with normal noise. If it is a rating, see the recipe on ordinal regression in the book.";
+        let why = "The output is a whole number whose variance is less than half its mean. Counts of events vary more, so \
+                   the model treats the output as a number with normal noise. If the output is a rating, see the recipe on \
+                   ordinal regression in the book.";
         return (OutputLikelihood::Normal, why.to_owned());
     }
     if ratio < LARGEST_RATING_RATIO && low > 0.0 && high - low + 1.0 == facts.distinct as f64 && high <= 10.0
     {
         let why = format!(
-            "The output is a whole number from {low} to {high} and never 0, so it is probably a rating and not a count. The model takes it as a number with \
-             normal noise. For a model of ordered classes, see the recipe on ordinal regression in the book."
+            "The output is a whole number from {low} to {high} and never 0, so it is probably a rating and not a count. The \
+             model treats the output as a number with normal noise. For a model of ordered classes, see the recipe on \
+             ordinal regression in the book."
         );
         return (OutputLikelihood::Normal, why);
     }
