@@ -27,9 +27,9 @@ pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
     explain: "`--backend` names a code generator of this build. `cranelift` compiles for the processor of this machine. \
-              `mlir` compiles through LLVM, with wider vectors, but takes some hundred times as long; it needs a `bnnc` that \
-              was built with the feature `mlir`, and so does `cuda`, which compiles for NVIDIA GPUs. `reference` is a slow \
-              interpreter in double precision, used to check the other backends.",
+              `mlir` compiles through LLVM and uses wider vectors, but the compilation takes about a hundred times as long. \
+              `cuda` compiles for NVIDIA GPUs. Both `mlir` and `cuda` need a `bnnc` that was built with the feature `mlir`. \
+              `reference` is a slow interpreter in double precision, used to check the other backends.",
 };
 
 /// A running mean that the method cannot use.
@@ -126,8 +126,10 @@ pub static NO_QUANTITY: Code = Code {
 pub static OPTIONS_APART: Code = Code {
     id: "E0614",
     title: "options that cannot be combined",
-    explain: "Each option is valid by itself, but their values contradict each other. For example, a penalty that corrects for the noise of its variance needs enough \
-              batches to estimate that noise, and the numbers of a schedule must fit the number of steps.\n\nWrong: `penalty = corrected, batches = 2`.\n\n\
+    explain: "Each option is valid by itself, but their values contradict each other. For example, a penalty that corrects \
+              for the noise of its estimated variance needs enough batches to estimate this noise. The numbers of a schedule \
+              must suit the number of steps.\n\n\
+              Wrong: `penalty = corrected, batches = 2`.\n\n\
               Right: `penalty = corrected, batches = 10`.",
 };
 
@@ -181,9 +183,9 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
               `abs(x)`, the data have no influence on the precision: the approximation would be the prior around the \
               maximum.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients that are not \
-              zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, out(x)[0], 1)`; or \
-              `vi` and `nuts`, which need no second derivative.",
+              Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients, because the \
+              gradients are not zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, \
+              out(x)[0], 1)`; or `vi` and `nuts`, which need no second derivative.",
 };
 
 static OWN: &[&Code] = &[

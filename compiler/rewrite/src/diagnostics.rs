@@ -40,7 +40,7 @@ pub static LOCAL_SITE: Code = Code {
     explain: "A `local` parameter has one value per example, so its approximation grows with the data. The chosen method \
               supports only parameters that all examples share.\n\n\
               Declare the parameter without `local`, give it one element per group (`alpha: real[J]` and `alpha[group]`), or \
-              choose a method that integrates it out.",
+              choose a method that integrates this parameter out.",
 };
 
 /// Reports an approximation that has probability where the density of the prior is zero.
@@ -202,9 +202,9 @@ pub static NO_WEIGHTS: Code = Code {
     title: "not weights that can be random",
     explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
               by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
-              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. If a parameter that \
-              belongs to no layer acts after the last layer, such as an intercept added to its output, `over = last_layer` is \
-              ambiguous: name the layer, `over = [out]`.\n\n\
+              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. A parameter outside \
+              of all layers may act after the last layer, for example as an intercept that is added to the output of this \
+              layer. `over = last_layer` is then ambiguous: name the layer, `over = [out]`.\n\n\
               Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
               Right: `over = [out]`, or `over = last_layer`.",
 };

@@ -36,9 +36,10 @@ static OTHER_DATA: Code = Code {
 static OTHER_PROCESSOR: Code = Code {
     id: "E0632",
     title: "another processor",
-    explain: "`bnnc build` makes code for the processor it runs on, with every extension that it has (AVX2, FMA). An executable runs only on processors with all these \
-              extensions; the message names the missing ones.\n\nBuild on the oldest machine that the \
-              executable has to run on.",
+    explain: "`bnnc build` makes code for the processor on which it runs, and uses every extension of this processor, such \
+              as AVX2 and FMA. An executable runs only on processors with all these extensions; the message names the \
+              missing ones.\n\n\
+              Build on the oldest machine that the executable has to run on.",
 };
 
 /// An option of the command line was fixed when the executable was built.

@@ -90,8 +90,8 @@ static WHOLE_ARRAYS: Code = Code {
     id: "E0553",
     title: "no predictions for new rows: the model takes whole arrays",
     explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an \
-              array that all examples share, such as an input `x: real[n]` of a model without inputs per example, or an \
-              output on which another output depends. The run does not store such arrays.\n\n\
+              array that all examples share. Examples are an input `x: real[n]` of a model without inputs per example, and \
+              an output on which another output depends. The run does not store such arrays.\n\n\
               Right: inputs per example (`model M()(x: real) -> y: real`); or a new run on the new arrays, which writes \
               their predictions to `predictions.csv`.",
 };
@@ -153,11 +153,12 @@ static NO_START: Code = Code {
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that an inference cannot start from",
-    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model, by its name (`hidden.w`), in \
-              double, single or half precision. A tensor has the shape that the model declares, and its values are on the \
-              declared scale: those of a `positive` parameter are positive. The file needs a tensor for every parameter that \
-              the inference estimates, and must not contain others. The `posterior.safetensors` of a run with `map` can be \
-              read too: it holds unconstrained values, which are used unchanged.",
+    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model. The tensor has the name of \
+              the parameter, such as `hidden.w`, and is in double, single or half precision. It has the shape that the model \
+              declares, and its values are on the declared scale: those of a `positive` parameter are positive. The file \
+              needs a tensor for every parameter that the inference estimates, and must not contain others. The \
+              `posterior.safetensors` of a run with `map` can be read too: it holds unconstrained values, which are used \
+              unchanged.",
 };
 
 /// Returns whether a diagnostic is about the convergence of chains. With `--strict`, such warnings

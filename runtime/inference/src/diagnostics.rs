@@ -18,9 +18,12 @@ pub static CODES: &[&Code] = &[
 pub static NOT_COMPUTED: Code = Code {
     id: "E0567",
     title: "a metric that was not computed",
-    explain: "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, a series whose first elements are given has \
-              predictions for the other elements only, and `elpd_loo` needs two rows and draws that differ.\n\n\
-              Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are equal.\n\nRight: `compare fit by log_likelihood` on test rows.",
+    explain: "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, if the \
+              first elements of a series are given, only the other elements have predictions. `elpd_loo` needs at least two \
+              rows, and draws that differ.\n\n\
+              Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are \
+              equal.\n\n\
+              Right: `compare fit by log_likelihood` on test rows.",
 };
 
 /// The code for inference blocks that did not observe the same values.

@@ -90,7 +90,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .any(|[below, not_above]| not_above - below > 0.05);
     // The coverage metric counts a value at an end of an interval as inside. Intervals of counts therefore contain more rows than their level.
     let observed = match is_of_counts {
-        true => "observed coverage (a count at an end counts in part)",
+        true => "observed coverage (a value at an end counts in part)",
         false => "observed coverage",
     };
     let mut plot = Plot::new(&title, SQUARE, axis("nominal coverage"), axis(observed));

@@ -8,10 +8,12 @@ use bnnc_base::source::Span;
 pub static NO_COLUMN: Code = Code {
     id: "E0291",
     title: "no such column",
-    explain: "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
+    explain: "Every input and output of a model uses the column (or the array of a JSON file) with the same name. There are \
               two exceptions: a single `real[d]` input takes all `inputs` of the data in order, and a single output takes \
               the target of the data. The message lists the columns of the file.\n\n\
-              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
+              ```\n\
+              model M(heigth: real) -> weight: real { .. }   // the file says `height`\n\
+              ```",
 };
 
 /// A column whose values or shape do not fit the declared type.

@@ -95,9 +95,9 @@ pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
     id: "E0526",
     title: "leave-one-out estimates that are not reliable",
     explain: "PSIS-LOO uses draws of the posterior given all rows to estimate how well each row would be predicted from the \
-              other rows. The Pareto shape `k` of the tail of the importance ratios shows whether the estimate is reliable: \
-              above `min(1 - 1 / log10(S), 0.7)` for `S` draws, a row is so influential that its estimate, and the sum, are \
-              too optimistic.\n\n\
+              other rows. The Pareto shape `k` of the tail of the importance ratios shows whether the estimate is reliable. \
+              If `k` is above `min(1 - 1 / log10(S), 0.7)` for `S` draws, the row is so influential that its estimate and \
+              the sum over all rows are too optimistic.\n\n\
               If there are as many parameters as rows (an effect per row, a large network), each row determines a parameter \
               of its own. Without this row, the posterior of the parameter changes completely.\n\n\
               The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use \

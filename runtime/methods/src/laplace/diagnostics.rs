@@ -102,7 +102,7 @@ static PRIOR_AVERAGED: Code = Code {
               product, so the sum of both is exact (Immer et al. 2021, section 4.2). If the precision of the prior varies \
               within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
               the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
-              likelihood are those of this averaged prior, which may be far from those of the model's prior.\n\n\
+              likelihood are computed with this averaged prior. With the model's own prior, they may be very different.\n\n\
               Right: `structure = full`, `diagonal` or `low_rank(..)`, which represent such a prior exactly; one precision \
               per matrix; `prior_structure = layer`.",
 };

@@ -207,15 +207,15 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
                 false => "If intervals cover too few counts, use `NegativeBinomial`.",
             };
             let why = format!(
-                "The output is a count whose variance is {ratio_text} times its mean; for a Poisson distribution it is 1. `eta` is the logarithm of the mean \
-                 count. {otherwise}"
+                "The output is a count whose variance is {ratio_text} times its mean. For a Poisson distribution, this ratio \
+                 is 1. `eta` is the logarithm of the mean count. {otherwise}"
             );
             (OutputLikelihood::Poisson(log_mean), why)
         }
         false => {
             let why = format!(
-                "The output is a count whose variance is {ratio_text} times its mean, more than the 1 of a Poisson distribution. `eta` is the logarithm of \
-                 the mean count. The smaller `dispersion` is, the more the counts vary."
+                "The output is a count whose variance is {ratio_text} times its mean. For a Poisson distribution, this ratio \
+                 is 1. `eta` is the logarithm of the mean count. The smaller `dispersion` is, the more the counts vary."
             );
             (OutputLikelihood::NegativeBinomial(log_mean), why)
         }

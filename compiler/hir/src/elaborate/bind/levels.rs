@@ -65,7 +65,7 @@ pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Jo
         0 => Ok(of_integers(group)),
         count if count == group.len() => of_texts(group, &texts).map_err(|class| {
             wrong(format!(
-                "the levels of `{class}` differ from those of the other columns with the same size: give it a size of its own"
+                "the levels of `{class}` differ from those of the other columns with the same size: give `{class}` a size of its own"
             ))
         }),
         _ => {
