@@ -12,7 +12,7 @@ pub static NO_COLUMN: Code = Code {
               two exceptions: a single `real[d]` input takes all `inputs` of the data in order, and a single output takes \
               the target of the data. The message lists the columns of the file.\n\n\
               ```\n\
-              model M(heigth: real) -> weight: real { .. }   // the file says `height`\n\
+              model M(heigth: real) -> weight: real { .. }   // the file has `height`\n\
               ```",
 };
 
