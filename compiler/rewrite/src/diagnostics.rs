@@ -140,8 +140,8 @@ pub static NOTHING_TO_DROP: Code = Code {
     title: "nothing to mask",
     explain: "`dropout` masks the inputs of layers: the values of an example that a layer multiplies by its weights. Without \
               `layers`, it masks the inputs of all layers except the first ones, whose inputs are the data. A layer that \
-              only looks up a table or only adds a bias does not have such an input. Neither does a layer inside a loop that \
-              is computed step by step.\n\n\
+              only looks up a table or only adds a bias does not have such an input. A layer inside a loop that is computed \
+              step by step does not have such an input either.\n\n\
               Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
               Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };
@@ -175,9 +175,9 @@ pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "a parameter without a non-centred parameterisation",
     explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: for `theta ~ Normal(mu, tau)` \
-              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. This requires a free parameter on \
-              all reals whose prior has a `draw` of the form `loc + scale * noise` for each element: `Normal`, `StudentT`, \
-              `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
+              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. The parameter must be free and \
+              have all reals as its range. Its prior must have a `draw` of the form `loc + scale * noise` for each element: \
+              `Normal`, `StudentT`, `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
               Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\n\
               Right: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ Normal(0, 1)` and `theta = mu + \
               tau * eta`.",

@@ -19,9 +19,9 @@ pub static NO_MEMORY: Code = Code {
 pub static NO_CODE: Code = Code {
     id: "E0902",
     title: "machine code cannot be generated or loaded",
-    explain: "bnnc compiles a program to machine code and loads the code into its process. This fails if bnnc does not support \
-              the processor, if the code of a program is too large for an object file, or if the system does not allow a \
-              process to execute memory that it has written.\n\n\
+    explain: "bnnc compiles a program to machine code and loads the code into its process. Compiling or loading fails if \
+              bnnc does not support the processor, if the code of a program is too large for an object file, or if the \
+              system does not allow a process to execute memory that it has written.\n\n\
               The message names the reason. `--backend reference` does not need machine code, but is slow.",
 };
 

@@ -72,9 +72,9 @@ pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
     explain: "The effective number of parameters, `p_loo`, is the amount by which the log likelihood of the rows falls when \
-              each row is left out. It is about the number of parameters that the data determine. Here `p_loo` is below a \
-              twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of each \
-              row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
+              each row is left out. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
+              a twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of \
+              each row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
               `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
               Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
               falls to zero.\n\n\

@@ -41,7 +41,7 @@ code!(
     WIDER,
     "E0245",
     "a type that is wider than the support of its distribution",
-    "The declared type may be narrower than the support of the distribution, which is then truncated. It cannot be wider.",
+    "The declared type may be narrower than the support of the distribution, which is then truncated. The declared type cannot be wider than the support.",
     "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}"
 );

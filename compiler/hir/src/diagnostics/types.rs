@@ -72,7 +72,7 @@ code!(
     DOES_NOT_LIFT,
     "E0219",
     "a function that does not work elementwise",
-    "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not.",
+    "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not elementwise.",
     "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
     "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}"
 );

@@ -10,7 +10,7 @@ pub(super) static INTERVALS: Code = Code {
     id: "E0586",
     title: "predictive intervals that do not fit",
     explain: "bnnc reports two cases: of 20 or more values, fewer than half lie in their 90 % predictive intervals; or of 50 \
-              or more values, all lie in their 50 % intervals. Neither happens by chance: the noise of the model is too \
+              or more values, all lie in their 50 % intervals. Neither case happens by chance: the noise of the model is too \
               small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
               rows.\n\n\
               Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
@@ -22,7 +22,7 @@ pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
     explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always \
-              predicting it does as well. Such an accuracy is not evidence for the model.\n\n\
+              predicting this class would be as accurate. Such an accuracy is not evidence for the model.\n\n\
               Wrong: \"95 % accuracy\" for a disease, if 95 % of the rows do not have the disease.\n\n\
               Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };

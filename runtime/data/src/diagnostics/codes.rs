@@ -214,7 +214,7 @@ pub(super) static UNKNOWN_COLUMN: Code = Code {
     id: "E0419",
     title: "there is no such column",
     explain: r#"`inputs`, `target` or an input of the model names a column that the file does not have. Upper and lower case matter.
-New rows for `bnnc predict` need all inputs. They need an output only if other outputs depend on it.
+New rows for `bnnc predict` need all inputs. New rows need an output only if other outputs depend on it.
 
     data d = csv("d.csv") { target = Strength }   # the header has strength
     data d = csv("d.csv") { target = strength }   # right"#,

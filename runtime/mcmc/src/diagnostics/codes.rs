@@ -37,8 +37,8 @@ pub(super) static CHAINS_DISAGREE: Code = Code {
     id: "E0521",
     title: "R-hat exceeds 1.01",
     explain: "R-hat compares the spread of all draws with the spread within half chains, after the values have been replaced \
-              by their ranks. It is 1 if the chains agree. Above 1.01 the chains still depend on where they started, or are \
-              in different modes: do not use their estimates.\n\n\
+              by their ranks. R-hat is 1 if the chains agree. Above 1.01 the chains still depend on where they started, or \
+              are in different modes: do not use their estimates.\n\n\
               Longer chains help if they drift slowly. If every chain stays in its own mode, for example because the hidden \
               units of a network can be exchanged, the chains never agree on the weights; check the predictions of such a \
               model instead. If neither the prior nor the data determine a parameter (for example, `Flat` weights when a \

@@ -33,11 +33,11 @@ static NO_CURVATURE: Code = Code {
 static NO_POSTERIOR: Code = Code {
     id: "E0542",
     title: "a precision that is not positive definite",
-    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be \
-              positive in every direction. The precision can fail to be positive if the log density of the prior is convex \
-              at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), and the \
-              curvature of the likelihood does not compensate for it. With `curvature = hessian`, the precision can also \
-              fail to be positive at a point that is not a maximum. If the precision is not a number, a derivative \
+    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. The \
+              precision must be positive in every direction. The precision can fail to be positive if the log density of the \
+              prior is convex at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), \
+              and the curvature of the likelihood does not compensate for it. With `curvature = hessian`, the precision can \
+              also fail to be positive at a point that is not a maximum. If the precision is not a number, a derivative \
               overflows: then another `curvature` does not help, but finite weights and standardised data do.\n\n\
               Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
 };
@@ -45,8 +45,8 @@ static NO_POSTERIOR: Code = Code {
 static NO_LINK: Code = Code {
     id: "E0545",
     title: "a link that does not fit the likelihood",
-    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. They need one \
-              `Categorical` observation whose logits are the outputs; `probit` also allows `Bernoulli`.\n\n\
+    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. These links \
+              need one `Categorical` observation whose logits are the outputs; `probit` also allows `Bernoulli`.\n\n\
               Right: `link = glm` or `monte_carlo`, which draw the outputs of other likelihoods.",
 };
 
@@ -115,9 +115,9 @@ static OTHER_CENTRE: Code = Code {
               posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
               that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
               is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
-              tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. Neither does a factor \
-              on the prior if the start is used as the maximum. A factor chosen by validation rows only narrows the Gaussian \
-              around this centre: the maximum under that prior may predict far worse.\n\n\
+              tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior \
+              does not move the centre either if the start is used as the maximum. A factor chosen by validation rows only \
+              narrows the Gaussian around this centre: the maximum under that prior may predict far worse.\n\n\
               Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
               Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues \
               the search from there; a model that declares this prior; `online = true, steps = 20000` instead of \

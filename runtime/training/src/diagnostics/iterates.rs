@@ -47,8 +47,9 @@ pub(super) static AGREEING_MEMBERS: Code = Code {
               Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
               computes a standard deviation of each element, given all other parameters, from the curvature of the log \
               posterior. On average over the elements of every parameter, the members scatter by less than a fifth of this \
-              standard deviation. This scatter is the tolerance of the training. The printed standard deviations, and the \
-              intervals of predictions, contain the noise of the likelihood but not the uncertainty of the parameters.\n\n\
+              standard deviation. This scatter only shows how precisely each training found the optimum. The printed \
+              standard deviations, and the intervals of predictions, contain the noise of the likelihood but not the \
+              uncertainty of the parameters.\n\n\
               Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
               Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
 };
@@ -91,7 +92,7 @@ pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
         "the members of `{infer}` agree: their standard deviations are at least {times} times too small for the posterior"
     );
     warning(&AGREEING_MEMBERS, text)
-        .note("all members ended in the same optimum: their spread shows the tolerance of the training")
+        .note("all members ended in the same optimum: their spread only shows how precisely each training found this optimum")
         .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior")
 }
 

@@ -14,9 +14,9 @@ pub(super) static NOT_CONVERGED: Code = Code {
               the same length. Each step counts in proportion to its learning rate. Falls below one nat, or below 0.02 per \
               row, are not reported. If the loss has no noise, as for `map`, and is cheap to compute, bnnc continues from \
               the end of the training with a descent in double precision. The warning then reports by how much this descent \
-              lowered the loss, if that is more than 0.1 nats for each weight and more than 0.001 per row. This also detects \
-              plateaus. The loss of `vi` and `dropout` has noise. For these methods, the descent minimises the mean loss \
-              over fixed draws of the noise, and its gain is measured over other draws; the gain is reported only if it \
+              lowered the loss, if that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also \
+              detects plateaus. The loss of `vi` and `dropout` has noise. For these methods, the descent minimises the mean \
+              loss over fixed draws of the noise, and its gain is measured over other draws; the gain is reported only if it \
               exceeds the threshold by three standard errors. If the descent does not lower the loss, the training continues \
               for a few hundred steps with a learning rate that rises again and then falls to zero. These steps recover only \
               a part of the remaining fall, so a fifth of the threshold applies.\n\n\
@@ -40,11 +40,13 @@ pub(super) static WORSENED: Code = Code {
 pub(super) static RESTARTS_DIFFER: Code = Code {
     id: "E0535",
     title: "restarts end at different losses",
-    explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the losses of the best and \
-              the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are several optima, and a training from one \
-              start may end in a bad one. The message counts the restarts that end near the lowest loss. If only one does, further restarts may find a still lower loss. \
-              Restarts that all end in the same optimum cannot show that there is a better one.\n\nWrong: `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
-              `ensemble`, whose members are combined.",
+    explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its \
+              end. Here the losses of the best and the worst differ by more than three standard errors, and by more than one \
+              nat and 0.02 per row: there are several optima, and a training from one start may end in a bad one. The \
+              message counts the restarts that end near the lowest loss. If only one does, further restarts may find a still \
+              lower loss. If all restarts end in the same optimum, they cannot show whether a better optimum exists.\n\n\
+              Wrong: `restarts = 1` for such a model.\n\n\
+              Right: more restarts, until several of them end near the best loss; or `ensemble`, whose members are combined.",
 };
 
 pub(super) static SINGLE_ROW: Code = Code {
@@ -228,10 +230,10 @@ pub(super) static AT_SADDLE: Code = Code {
     id: "E0673",
     title: "the training ended at a saddle",
     explain: "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a \
-              point at a distance of about 0.001 ends at a much lower loss. This happens if the model is symmetric in a \
-              parameter and the training starts at the centre of the symmetry, such as `b = 0` for `b * b`, or `b = c = 0` \
-              for `b * c`. Every step then leaves the parameter where it is. Its estimate is merely the start, and the \
-              standard deviation of `laplace` is that of the prior.\n\n\
+              point at a distance of about 0.001 ends at a much lower loss. A training ends at a saddle if the model is \
+              symmetric in a parameter and the training starts at the centre of the symmetry, such as `b = 0` for `b * b`, \
+              or `b = c = 0` for `b * c`. Every step then leaves the parameter where it is. Its estimate is merely the \
+              start, and the standard deviation of `laplace` is that of the prior.\n\n\
               Wrong: `b ~ Normal(0, 5)`, `y ~ Normal(a + b * b * x, sigma)` and `map(M, d)`.\n\n\
               Right: `map(M, d) { restarts = 4 }`, whose further trainings have random starts; a model without the symmetry, \
               such as `slope: positive` and `a + slope * x`.",
