@@ -110,6 +110,16 @@ fn decoupled_weight_decay_runs() {
 }
 
 #[test]
+fn nesterovs_momentum_runs_with_clipped_gradients() {
+    let network = "h = Dense(4)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
+    fit(
+        network,
+        "h.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Nesterov(1e-4), clip = 1.0, schedule = warmup(1, cosine)",
+    );
+}
+
+#[test]
 fn embeddings_run() {
     let text = "use layers::Embedding
          data schools = json(\"data/eight_schools.json\")
