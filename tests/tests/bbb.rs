@@ -271,9 +271,9 @@ fn shrunk(weights: &[f64]) -> f64 {
         .fold(2.0, |mean, weight| mean * (1.0 - 0.125 * weight))
 }
 
-/// The test uses ten or sixteen rows, in batches of four. In the paper, the four batches contain
-/// 8/15, 4/15, 2/15 and 1/15 of the KL divergence, and their losses contain the likelihood of a
-/// batch without a factor. In bnnc, the loss multiplies this likelihood by the number of all rows
+/// The test uses ten or sixteen rows, in batches of four. In the paper, the losses of the
+/// four batches contain 8/15, 4/15, 2/15 and 1/15 of the KL divergence. The likelihood of each batch
+/// enters its loss unscaled. In bnnc, the loss multiplies this likelihood by the number of all rows
 /// divided by the number of rows in the batch.
 #[test]
 fn steps_apply_the_weight_of_the_kl() {

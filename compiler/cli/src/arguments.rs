@@ -204,8 +204,8 @@ pub struct Emit {
 
 /// `bnnc build`.
 ///
-/// The executable has those options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
-/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default, the executable reads the data that the
+/// The executable has those options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` (only for numbers that are read
+/// at run time), `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default, the executable reads the data that the
 /// program or `--data` named when it was built. Other data must have the same columns. The executable runs on processors that have the
 /// features of this one. With `--backend cuda`, the executable runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
 #[derive(Args, Debug)]

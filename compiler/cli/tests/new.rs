@@ -764,7 +764,7 @@ fn overwrite_spares_tables_that_no_program_reads_and_targets_of_links() {
         3,
         &[
             "t-complete.csv",
-            "replaces a table only together with a program that reads this table",
+            "replaces a table only if it also replaces a program that reads this table",
         ],
     );
     assert_eq!(

@@ -11,8 +11,8 @@ use bnnc_kernels::executor::Machine;
 /// whereas 32 lines would use only a few sets.
 pub const ROWS: usize = 248;
 
-/// The maximum number of bytes of the memory of a program for one block, and of the Jacobian of a
-/// block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
+/// The memory that a program uses for one block has at most this number of bytes. The same limit
+/// applies to the Jacobian of a block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
 /// Returns the number of rows per block. With this number, each program needs at most [`BYTES`],

@@ -24,8 +24,8 @@ pub struct Tally {
     pub why: Option<String>,
     /// The largest numerical error of a predicted mean or probability.
     pub error: f64,
-    /// The largest numerical error of the log density of an observation, or 0 if no observation was
-    /// known.
+    /// The largest numerical error of the log density of an observation. It is 0 if the rows have no
+    /// observed values.
     pub log_density_error: f64,
     /// The sum over all rows of the total probability of all classes, before the probabilities were
     /// normalised.

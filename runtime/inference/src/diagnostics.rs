@@ -88,7 +88,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
     warning(&HELD, text)
-        .note(format!("it is too high by about one nat for each of these numbers that the data determine (at most {count})"))
+        .note(format!("each of these numbers that the data determine raises it by about one nat, so by at most about {count} in all"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 

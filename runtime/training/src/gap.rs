@@ -17,8 +17,8 @@
 //! for example in a network after a few thousand steps under a decreasing rate. The descents then
 //! do not find a lower loss, but a `continuation` of the training does.
 //!
-//! The test was measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic,
-//! Poisson, hierarchical, a network of 402 weights; ten seeds). The test reported all 300 trainings
+//! The test was measured on 400 trainings. Five models (linear, logistic, Poisson, hierarchical, a
+//! network of 402 weights) were trained by `vi` and by `dropout`, with ten seeds each. The test reported all 300 trainings
 //! of 100 to 400 steps. The test did not report any of the 100 trainings with the default length or
 //! with the settings of the yacht example.
 

@@ -203,7 +203,7 @@ fn site_of(state: &str) -> &str {
     state.rsplit_once('/').map_or(state, |(site, _)| site)
 }
 
-/// Returns the name of element `at` of `count` elements of a site.
+/// Returns the name of the element with index `at` in a site that has `count` elements.
 fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
     let report = infer.reports.iter().find(|report| report.name == site);
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));

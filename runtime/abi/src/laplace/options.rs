@@ -44,8 +44,8 @@ options! {
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: CurvatureKind { "ggn", CurvatureKind::KIND, Phase::Compile };
-        /// The method of prediction. `weights` draws weights; all other methods linearise the network. `glm` has a closed form for a Normal
-        /// likelihood, uses `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
+        /// The method of prediction. `weights` draws weights; all other methods linearise the network. `glm` uses a closed form for a Normal
+        /// likelihood, `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
         /// `bridge_normalised` are the Laplace bridge, and `monte_carlo` draws the network outputs.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// The factor on the precision of the prior: a number, or a factor that is tuned by the `marginal_likelihood` or on the `validation` rows.

@@ -110,7 +110,7 @@ pub struct Spreads {
     correlated: bool,
     /// The draws from which the metric is computed.
     used: Pairs,
-    /// The most recent draws. When the older draws are forgotten, the metric is computed from these draws.
+    /// The most recent draws. Once all older draws are forgotten, the metric is computed from these.
     kept: Pairs,
 }
 

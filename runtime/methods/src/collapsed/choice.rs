@@ -269,7 +269,7 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the change of the outputs of one row per unit change of a kink's value. Absolute changes
+/// Returns how much the outputs of a row change when a kink's value changes by one. Absolute changes
 /// are summed over the outputs. `kink` is the gradient of the kink's value with respect to the
 /// weights.
 fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {

@@ -100,11 +100,11 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
             path,
             0,
             0,
-            format!("the file has {count}, and a model needs two"),
+            format!("the file has {count}, but a model needs at least two"),
         )
         .help("add rows to the file"),
         _ => {
-            let message = format!("the file has {count} with a value in every column, and a model needs two");
+            let message = format!("the file has {count} with a value in every column, but a model needs at least two such rows");
             Diagnostic::data(&TOO_FEW, path, 0, 0, message)
                 .note(format!("a value is missing in {dropped} rows"))
                 .help("fill in the missing values, or delete the columns that have few values")
@@ -125,7 +125,7 @@ pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
     match overwrite {
         true => found
-            .note("`--overwrite` replaces a table only together with a program that reads this table")
+            .note("`--overwrite` replaces a table only if it also replaces a program that reads this table")
             .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or rename this file"),
         false => {
             found.help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace both files with `--overwrite`")
