@@ -104,7 +104,9 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
         )
         .help("add rows to the file"),
         _ => {
-            let message = format!("the file has {count} with a value in every column, but a model needs at least two such rows");
+            let message = format!(
+                "the file has {count} with a value in every column, but a model needs at least two such rows"
+            );
             Diagnostic::data(&TOO_FEW, path, 0, 0, message)
                 .note(format!("a value is missing in {dropped} rows"))
                 .help("fill in the missing values, or delete the columns that have few values")
