@@ -3,7 +3,7 @@
 pub mod compare;
 pub mod draws;
 pub mod new_levels;
-pub mod observed;
+pub(crate) mod running;
 mod stages;
 pub mod which;
 
@@ -30,20 +30,6 @@ pub static NO_BACKEND: Code = Code {
               `mlir` compiles through LLVM and uses wider vectors, but the compilation takes about a hundred times as long. \
               `cuda` compiles for NVIDIA GPUs. Both `mlir` and `cuda` need a `bnnc` that was built with the feature `mlir`. \
               `reference` is a slow interpreter in double precision, used to check the other backends.",
-};
-
-/// A running mean that the method cannot use.
-pub static NO_RUNNING_MEANS: Code = Code {
-    id: "E0324",
-    title: "running means are not supported here",
-    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. `map` and \
-              `vi` update the stored means in their steps and predict with them. Markov chains and Laplace approximations \
-              need a log likelihood that is a sum over independent rows. `swag`, `ensemble`, `dropout` and `collapsed` would \
-              need means of their own for each vector of weights. The gradient estimators `local`, `flipout` and \
-              `integrate` treat rows as independent given the weights.\n\n\
-              Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
-              Right: `norm = GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`, which normalise each example by itself; \
-              or `map` or `vi`.",
 };
 
 /// The program file cannot be read.
@@ -211,7 +197,7 @@ static OWN: &[&Code] = &[
     &NO_INFER,
     &stages::BAD_TEXT,
     &NO_STAGE,
-    &NO_RUNNING_MEANS,
+    &running::NO_RUNNING_MEANS,
     &NO_FILE,
     &NO_INFERS,
     &observed::OBSERVED_INPUT,
@@ -231,30 +217,22 @@ pub fn all() -> Vec<&'static Code> {
         bnnc_rewrite::diagnostics::CODES,
         OWN,
     ];
+    let elaborate = [
+        &bnnc_hir::elaborate::model::LIMIT,
+        &bnnc_hir::elaborate::model::NO_PART,
+        &bnnc_hir::elaborate::open::OPEN_ARRAY,
+        &bnnc_hir::diagnostics::running::MEAN_OF_SEVERAL,
+        &bnnc_hir::elaborate::posterior::TOO_LARGE,
+        &bnnc_hir::elaborate::bind::NO_COLUMN,
+        &bnnc_hir::elaborate::bind::WRONG_COLUMN,
+        &bnnc_hir::elaborate::bind::UNUSED_POSITION,
+        &bnnc_hir::elaborate::bind::WHOLE_COLUMNS,
+        &bnnc_hir::elaborate::bind::SEVERAL_ENTRIES,
+        &crate::observed::UNUSED_TRANSFORM,
+    ];
     let mut codes: Vec<&'static Code> = lists.concat();
     codes.sort_by_key(|code| code.id);
     codes
-}
-
-/// Reports a running mean in a method that does not update it.
-pub fn no_running_means(infer: &InferItem, mean: &str) -> Diagnostic {
-    let text = format!(
-        "`{}` does not support running means, but the model has `{mean}`",
-        infer.method.name
-    );
-    Diagnostic::error(&NO_RUNNING_MEANS, infer.span, text)
-        .label("the log likelihood of a row would depend on other rows")
-        .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
-        .help("or use `map` or `vi`")
-}
-
-/// Reports a gradient estimator with separate weights for each row, in a model whose rows share means.
-pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diagnostic {
-    let text = format!(
-        "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`"
-    );
-    Diagnostic::error(&NO_RUNNING_MEANS, span_of_one(infer, options), text)
-        .help("leave `local`, `flipout` and `integrate` out")
 }
 
 /// Reports a backend name that does not exist.

@@ -155,24 +155,6 @@ impl<'a> Compilation<'a> {
         })
     }
 
-    /// Rejects running means in methods that do not update them, and with gradient estimators that draw separate weights for each row.
-    fn keeps_means(&self, model: &Model, vi: Option<&ViOptions>) -> Result<(), CompileFailure> {
-        let Some(mean) = model.running.first() else {
-            return Ok(());
-        };
-        let diagnostic = if !methods::of(self.item.method.finds).keeps_running_means() {
-            diagnostics::no_running_means(self.item, &mean.name)
-        } else if vi
-            .is_some_and(|vi| !(vi.local.is_empty() && vi.flipout.is_empty() && vi.integrate.is_empty()))
-        {
-            let options = [ViOptions::local(), ViOptions::flipout(), ViOptions::integrate()];
-            diagnostics::rows_apart(self.item, &options, &mean.name)
-        } else {
-            return Ok(());
-        };
-        Err(CompileFailure::Program(vec![diagnostic]))
-    }
-
     fn rest(&self) -> Rest {
         match self.item.method.takes == Takes::ModelOrFixed {
             true => Rest::Method,

@@ -23,5 +23,6 @@ mod positions;
 mod prior;
 pub mod program;
 pub mod render;
+mod running;
 pub mod stage;
 mod start;

@@ -27,6 +27,7 @@ pub mod elaborate;
 pub mod infer;
 pub mod model;
 pub mod names;
+pub mod running;
 pub mod statements;
 pub mod types;
 
@@ -74,7 +75,7 @@ pub static CODES: &[&Code] = &[
     &types::NOT_CONSTANT,
     &types::WINDOW,
     &types::RESHAPE,
-    &types::UNNAMED_MEAN,
+    &running::UNNAMED_MEAN,
     &statements::WRONG_PLACE,
     &statements::NO_RETURN,
     &statements::AFTER_RETURN,

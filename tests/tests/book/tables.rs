@@ -147,7 +147,7 @@ fn arguments(rule: BuiltinRule) -> &'static str {
         BuiltinRule::Pool(_) => "an image, a static size, a static stride",
         BuiltinRule::Repeat | BuiltinRule::Reshape => "an array, dims",
         BuiltinRule::Same(_) => "a scalar or an array",
-        BuiltinRule::RunningMean => "a scalar or an array, two static numbers",
+        BuiltinRule::RunningMean => "a scalar or an array, two constants",
         BuiltinRule::Eye => "a dim",
         BuiltinRule::Diag => "a vector",
     }

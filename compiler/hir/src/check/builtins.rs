@@ -229,7 +229,7 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<Ty> {
         if self.named_call != Some(span) {
-            self.report(report::unnamed_mean(span, builtin.name));
+            self.report(crate::diagnostics::running::unnamed_mean(span, builtin.name));
             return None;
         }
         let unit = Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new());

@@ -150,14 +150,6 @@ code!(
     "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
     "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
 );
-code!(
-    UNNAMED_MEAN,
-    "E0229",
-    "a running mean without a name",
-    "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. It is therefore the whole value of such a line, and it cannot stand in a function, in a `for` or inside another expression.",
-    "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
-    "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}"
-);
 
 code!(
     APPLIED_TWICE,
@@ -484,14 +476,6 @@ pub fn noise(span: Span, name: &str) -> Diagnostic {
         format!("`{name}` is allowed only in the `draw` of a distribution"),
     )
     .help("declare a random quantity with `~`")
-}
-
-/// A running mean that is not the value of a line.
-pub fn unnamed_mean(span: Span, name: &str) -> Diagnostic {
-    let text = format!("`{name}` needs a line of its own in a layer or a model");
-    Diagnostic::error(&UNNAMED_MEAN, span, text)
-        .label("this mean has no name")
-        .help(format!("give it a name: `centre = {name}(..)`"))
 }
 
 /// An expression that is nested too deeply.

@@ -2,7 +2,8 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
-use crate::diagnostics::elaborate::{limit, mean_of_several};
+use super::model::limit;
+use crate::diagnostics::running::mean_of_several;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{NodeKind, Value};
