@@ -8,14 +8,18 @@ use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
     /// Rejects running means in methods that do not update them, and with gradient estimators that draw separate weights for each row.
-    pub(crate) fn keeps_means(&self, model: &Model, vi: Option<&ViOptions>) -> Result<(), CompileFailure> {
+    pub(crate) fn keeps_means(
+        &self,
+        model: &Model,
+        chosen: Option<&ViOptions>,
+    ) -> Result<(), CompileFailure> {
         let Some(mean) = model.running.first() else {
             return Ok(());
         };
         let diagnostic = if !methods::of(self.item.method.finds).keeps_running_means() {
             no_running_means(self.item, &mean.name)
-        } else if vi
-            .is_some_and(|vi| !(vi.local.is_empty() && vi.flipout.is_empty() && vi.integrate.is_empty()))
+        } else if chosen
+            .is_some_and(|own| !(own.local.is_empty() && own.flipout.is_empty() && own.integrate.is_empty()))
         {
             let options = [ViOptions::local(), ViOptions::flipout(), ViOptions::integrate()];
             rows_apart(self.item, &options, &mean.name)
