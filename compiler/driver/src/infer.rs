@@ -142,7 +142,8 @@ impl<'a> Compilation<'a> {
         };
         let optimiser = self.optimiser()?;
         let vi = self.options_if()?;
-        self.keeps_means(&model, vi.as_ref())?;
+        let apart = [ViOptions::local(), ViOptions::flipout(), ViOptions::integrate()];
+        self.keeps_means(&model, &apart)?;
         Ok(ElaboratedInference {
             model,
             posterior,
