@@ -19,14 +19,41 @@ pub struct PrimitiveDef {
     pub doc: &'static str,
     /// Returns the number of floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,
-    /// The naive reference implementation: `(buffers, ints)`. The last buffer is the result. The
-    /// reference is simple but slow.
+    /// Returns the elements of each buffer that a call with these integers may access; `None` if the integers are not those of a call.
+    pub reach: fn(&[i64]) -> Option<Vec<ElementSpan>>,
+    /// `(buffers, ints)`: the last buffer is the result. The reference is simple and slow.
     pub naive: fn(Naive, &[i64]),
+}
+
+/// The first and the last element that a call accesses in one buffer; `None` if it accesses no element.
+pub type ElementSpan = Option<[i64; 2]>;
+
+/// Returns the span of a buffer of which a call accesses the first `sizes` elements, multiplied with each other.
+fn whole(sizes: &[i64]) -> ElementSpan {
+    let count = sizes
+        .iter()
+        .fold(1, |count: i64, size| count.saturating_mul(*size));
+    (sizes.iter().all(|size| *size > 0)).then(|| [0, count - 1])
+}
+
+/// Returns the span of a strided operand: `start` plus an index along each axis `(size, stride)` times the stride of this axis.
+fn strided(start: i64, mut axes: impl Iterator<Item = (i64, i64)>) -> ElementSpan {
+    axes.try_fold([start, start], |[low, high], (size, stride)| {
+        let last = (size > 0).then(|| (size - 1).saturating_mul(stride))?;
+        Some([low.saturating_add(last.min(0)), high.saturating_add(last.max(0))])
+    })
 }
 
 /// A typed handle to a primitive.
 #[derive(Clone, Copy)]
 pub struct Primitive(pub &'static PrimitiveDef);
+
+impl Primitive {
+    /// Returns whether the native version is a blocked product, which copies operands to a workspace of each thread.
+    pub fn is_product(self) -> bool {
+        self == Primitive(&MATMUL) || self == Primitive(&CONTRACTION)
+    }
+}
 
 impl PartialEq for Primitive {
     fn eq(&self, other: &Self) -> bool {
@@ -67,13 +94,17 @@ pub fn lookup(name: &str) -> Option<Primitive> {
 }
 
 /// All primitives, sorted by name.
-pub static ALL: &[&PrimitiveDef] = &[&CHOLESKY, &CUMSUM, &MATMUL, &TRIANGULAR_SOLVE];
+pub static ALL: &[&PrimitiveDef] = &[&CHOLESKY, &CONTRACTION, &CUMSUM, &MATMUL, &TRIANGULAR_SOLVE];
 
 /// Computes lower Cholesky factors.
 pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     name: "cholesky",
     doc: "Lower Cholesky factors, NaN where not positive definite. Integers: batch, n. Buffers: a[batch, n, n], l.",
     flops: |i| (i[0] * i[1] * i[1] * i[1] / 3) as u64,
+    reach: |ints| match ints {
+        [batch, n] => Some(vec![whole(&[*batch, *n, *n]); 2]),
+        _ => None,
+    },
     naive: |buffers, ints| {
         let (batch, n) = (ints[0] as usize, ints[1] as usize);
         let [a, l] = buffers else { return };
@@ -91,11 +122,77 @@ pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Computes running sums.
+/// Products of operands whose sides have several axes.
+pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
+    name: "contraction",
+    doc: "c[.., m.., n..] = sum over k.. of a[.., m.., k..] * b[.., k.., n..], where each side has several axes, each with its own \
+          strides. Integers: the first element of a and of b, the numbers of m, n, k and batch axes, then (size, a, b, c) for each \
+          axis in this order. Buffers: a, b, c.",
+    flops: |i| (2 * i[6..].chunks(4).map(|axis| axis[0]).product::<i64>()) as u64,
+    reach: |ints| {
+        let ([a, b, m, n, k, batch], axes) = ints.split_first_chunk()?;
+        let (axes, []) = axes.as_chunks::<4>() else {
+            return None;
+        };
+        let counts = [*m, *n, *k, *batch].map(|count| usize::try_from(count).ok());
+        let sides: Vec<usize> =
+            counts
+                .into_iter()
+                .enumerate()
+                .try_fold(Vec::new(), |mut sides, (side, count)| {
+                    sides.extend(std::iter::repeat_n(
+                        side,
+                        count.filter(|count| *count <= axes.len())?,
+                    ));
+                    Some(sides)
+                })?;
+        // The strides that must be 0: an m axis in b, an n axis in a, a k axis in c.
+        let absent = |(side, axis): (&usize, &[i64; 4])| [axis[2], axis[1], axis[3], 0][*side] == 0;
+        if sides.len() != axes.len() || !sides.iter().zip(axes).all(absent) {
+            return None;
+        }
+        let span = |start: i64, operand: usize, without: usize| {
+            let own = sides.iter().zip(axes).filter(|(side, _)| **side != without);
+            strided(start, own.map(|(_, axis)| (axis[0], axis[operand])))
+        };
+        // Without terms, the sums are 0: the result is written even if a k axis is empty.
+        Some(vec![span(*a, 1, 1), span(*b, 2, 0), span(0, 3, 2)])
+    },
+    naive: |buffers, ints| {
+        let [a, b, c] = buffers else { return };
+        let axes: Vec<&[i64]> = ints[6..].chunks(4).collect();
+        let (free, rest) = axes.split_at((ints[2] + ints[3]) as usize);
+        let (summed, batch) = rest.split_at(ints[4] as usize);
+        let kept: Vec<&[i64]> = [free, batch].concat();
+        let count = |axes: &[&[i64]]| axes.iter().map(|axis| axis[0]).product::<i64>();
+        let place = |axes: &[&[i64]], flat: i64| {
+            let (mut rest, mut place) = (flat, [0i64; 3]);
+            for axis in axes.iter().rev() {
+                (0..3).for_each(|operand| place[operand] += rest % axis[0] * axis[operand + 1]);
+                rest /= axis[0];
+            }
+            place
+        };
+        let terms: Vec<[i64; 3]> = (0..count(summed)).map(|flat| place(summed, flat)).collect();
+        for flat in 0..count(&kept) {
+            let [from_a, from_b, to] = place(&kept, flat);
+            let term = |[at_a, at_b, _]: &[i64; 3]| {
+                a[(ints[0] + from_a + at_a) as usize] * b[(ints[1] + from_b + at_b) as usize]
+            };
+            c[to as usize] = terms.iter().map(term).sum();
+        }
+    },
+};
+
+/// Running sums.
 pub static CUMSUM: PrimitiveDef = PrimitiveDef {
     name: "cumsum",
     doc: "Running sums along the middle axis. Integers: outer, length, inner, reverse (0 or 1). Buffers: x, y.",
     flops: |i| (i[0] * i[1] * i[2]) as u64,
+    reach: |ints| match ints {
+        [outer, length, inner, _] => Some(vec![whole(&[*outer, *length, *inner]); 2]),
+        _ => None,
+    },
     naive: |buffers, ints| {
         let (outer, length, inner) = (ints[0] as usize, ints[1] as usize, ints[2] as usize);
         let [x, y] = buffers else { return };
@@ -119,6 +216,21 @@ pub static MATMUL: PrimitiveDef = PrimitiveDef {
     doc: "c[.., m, n] = sum over k of a[.., m, k] * b[.., k, n], each with its own strides. Integers: m, n, k, \
           a_m, a_k, b_k, b_n, c_m, c_n, then (size, a, b, c) for each batch axis. Buffers: a, b, c.",
     flops: |i| (2 * i[0] * i[1] * i[2] * i[9..].chunks(4).map(|axis| axis[0]).product::<i64>()) as u64,
+    reach: |ints| {
+        let ([m, n, k, a_m, a_k, b_k, b_n, c_m, c_n], axes) = ints.split_first_chunk()?;
+        let (axes, []) = axes.as_chunks::<4>() else {
+            return None;
+        };
+        let span = |own: [(i64, i64); 2], operand: usize| {
+            let batch = axes.iter().map(|axis| (axis[0], axis[operand]));
+            strided(0, own.into_iter().chain(batch))
+        };
+        Some(vec![
+            span([(*m, *a_m), (*k, *a_k)], 1),
+            span([(*k, *b_k), (*n, *b_n)], 2),
+            span([(*m, *c_m), (*n, *c_n)], 3),
+        ])
+    },
     naive: |buffers, ints| {
         let [a, b, c] = buffers else { return };
         let axes: Vec<&[i64]> = ints[9..].chunks(4).collect();
@@ -149,6 +261,13 @@ pub static TRIANGULAR_SOLVE: PrimitiveDef = PrimitiveDef {
     doc: "x with l x = b, or transpose(l) x = b; l lower triangular. Integers: batch, n, columns, transposed (0 or 1). \
           Buffers: l[batch, n, n], b[batch, n, columns], x.",
     flops: |i| (i[0] * i[1] * i[1] * i[2]) as u64,
+    reach: |ints| match ints {
+        [batch, n, columns, _] => {
+            let columns = whole(&[*batch, *n, *columns]);
+            Some(vec![whole(&[*batch, *n, *n]), columns, columns])
+        }
+        _ => None,
+    },
     naive: |buffers, ints| {
         let (batch, n, columns) = (ints[0] as usize, ints[1] as usize, ints[2] as usize);
         let [l, b, x] = buffers else { return };

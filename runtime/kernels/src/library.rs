@@ -12,6 +12,7 @@ pub type Native = unsafe fn(pool: &Pool, precision: Precision, buffers: &[*mut u
 /// All native versions, in the order of [`primitive::ALL`].
 static NATIVE: &[(&PrimitiveDef, Native)] = &[
     (&primitive::CHOLESKY, linalg::cholesky),
+    (&primitive::CONTRACTION, matmul::contraction),
     (&primitive::CUMSUM, linalg::cumsum),
     (&primitive::MATMUL, matmul::matmul),
     (&primitive::TRIANGULAR_SOLVE, linalg::triangular_solve),

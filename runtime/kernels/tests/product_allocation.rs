@@ -1,7 +1,7 @@
 //! After each thread has computed one matrix product, further products do not allocate memory.
 
 use bnnc_base::dtype::Precision;
-use bnnc_kernels::matmul::matmul;
+use bnnc_kernels::matmul::{contraction, matmul};
 use bnnc_kernels::pool::Pool;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -57,6 +57,16 @@ fn products_allocate_nothing_after_the_first() {
         // SAFETY: the call uses one element of each buffer.
         unsafe { matmul(&pool, Precision::F64, &own, &[1, 1, 1, 1, 1, 1, 1, 1, 1]) };
     });
+    // Windows of 3 x 3 of 20 images of 24 x 24, and 30 kernels.
+    let axes = [
+        [30, 9, 0, 484],
+        [20, 0, 576, 14520],
+        [22, 0, 24, 22],
+        [22, 0, 1, 1],
+        [3, 3, 24, 0],
+        [3, 1, 1, 0],
+    ];
+    let windows = [[0, 0, 1, 3, 2, 0].as_slice(), axes.as_flattened()].concat();
     let before = ALLOCATIONS.load(Ordering::SeqCst);
     for precision in [Precision::F32, Precision::F64] {
         for [m, n, k] in [
@@ -78,6 +88,8 @@ fn products_allocate_nothing_after_the_first() {
                 unsafe { matmul(&pool, precision, &addresses, &ints) };
             }
         }
+        // SAFETY: the buffers hold all elements that the integers address.
+        unsafe { contraction(&pool, precision, &addresses, &windows) };
     }
     assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), before);
 }

@@ -9,7 +9,6 @@ use crate::cost::peaks::peaks;
 use bnnc_abi::data::{Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Pruning};
 use bnnc_abi::plan::PlanStep;
-use bnnc_abi::primitive;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
 use bnnc_inference::method::{MemoryExtent, Summing, scored};
@@ -145,7 +144,7 @@ fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, plann
 fn multiplies(infer: &InferenceBlock) -> bool {
     fn calls(steps: &[PlanStep]) -> bool {
         steps.iter().any(|step| match step {
-            PlanStep::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
+            PlanStep::Call(call) => call.primitive.is_product(),
             PlanStep::Launch(_) => false,
             PlanStep::Repeat { body, .. } => calls(body),
         })

@@ -127,9 +127,8 @@ pub unsafe fn compute<T: MatmulElement>(
     });
 }
 
-/// Divides `size` into one or more parts of about equal size, each at most `most`. Returns `(start,
-/// length)` of each part.
-fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Divides `size` into parts of about equal size, each at most `most`; there is at least one part. Returns `(start, length)` of each part.
+pub fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
     (0..count).map(move |at| (cut(at), cut(at + 1) - cut(at)))
@@ -144,14 +143,16 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns that one call of a kernel computes, within a block of rows and a block of the
-/// contracted axis.
-struct Strip<T: 'static> {
-    kernels: &'static [TileKernel<T>],
-    rows: usize,
-    columns: usize,
-    /// The operands at the first row, and the first tile of the result in this strip.
-    job: TileJob<T>,
+/// The columns that one kernel computes, for a block of rows and a block of the contracted axis.
+pub struct Strip<T: 'static> {
+    /// The kernels, indexed by the number of rows minus one.
+    pub kernels: &'static [TileKernel<T>],
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub columns: usize,
+    /// The operands at the first row, and the first tile of the result.
+    pub job: TileJob<T>,
 }
 
 impl<T: MatmulElement> Piece<'_, T> {
@@ -203,7 +204,7 @@ impl<T: MatmulElement> Piece<'_, T> {
         left: usize,
     ) -> usize {
         let ([b_k, b_n], [c_m, c_n]) = (self.extents.b, self.extents.c);
-        let (kernels, columns, tail) = self.kernels_for(self.extents.n - left);
+        let (kernels, columns, tail) = self.kernels.for_columns(self.extents.n - left);
         let from = self
             .at
             .b
@@ -214,7 +215,7 @@ impl<T: MatmulElement> Piece<'_, T> {
             // SAFETY: the columns are inside the operand. The workspace has room for the widest and
             // deepest strip.
             unsafe { self.copy_columns(from, (depth, columns)) };
-            (self.space.strip.cast_const(), self.pair() as isize)
+            (self.space.strip.cast_const(), self.kernels.pair() as isize)
         };
         let c = self
             .at
@@ -243,36 +244,14 @@ impl<T: MatmulElement> Piece<'_, T> {
             if c_n == 1 || columns == 1 {
                 strip.compute(self.kernels.rows);
             } else {
-                strip.compute_apart(self.kernels.rows, (self.space.tile, self.pair()), c_n);
+                strip.compute_apart(self.kernels.rows, (self.space.tile, self.kernels.pair()), c_n);
             }
         }
         columns
     }
 
-    /// Returns the number of columns of the widest strip, which is two vectors.
-    fn pair(&self) -> usize {
-        2 * self.kernels.lanes
-    }
-
-    /// Returns the kernels for the next strip, the number of its columns, and the number of columns
-    /// in its last vector.
-    fn kernels_for(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
-        let Kernels { lanes, half, .. } = *self.kernels;
-        if rest >= 2 * lanes {
-            (self.kernels.double, 2 * lanes, 0)
-        } else if rest > lanes && (rest > lanes + half || half == lanes) {
-            (self.kernels.double_masked, rest, rest - lanes)
-        } else if rest > half || half == lanes {
-            let width = rest.min(lanes);
-            (self.kernels.single_masked, width, width)
-        } else {
-            (self.kernels.half_masked, rest, rest)
-        }
-    }
-
-    /// Copies a block of the left operand. Elements must be adjacent along its rows or along its
-    /// columns. In the copy, these rows or columns do not evict each other from the cache. Returns
-    /// `(copy, strides)`.
+    /// Copies a block of the left operand whose rows (or columns) have adjacent elements. In the copy, the rows (or columns) do not evict each other
+    /// from the cache. Returns `(copy, strides)`.
     ///
     /// # Safety
     /// `from` must hold the whole block.
@@ -308,13 +287,18 @@ impl<T: MatmulElement> Piece<'_, T> {
         unsafe {
             for k in (0..whole(depth)).step_by(side) {
                 for j in (0..whole(columns)).step_by(side) {
-                    (self.kernels.transpose)(element(k, j), b_n, to.add(k * self.pair() + j), self.pair());
+                    (self.kernels.transpose)(
+                        element(k, j),
+                        b_n,
+                        to.add(k * self.kernels.pair() + j),
+                        self.kernels.pair(),
+                    );
                 }
             }
             for k in 0..depth {
                 let done = if k < whole(depth) { whole(columns) } else { 0 };
                 for j in done..columns {
-                    to.add(k * self.pair() + j).write(element(k, j).read());
+                    to.add(k * self.kernels.pair() + j).write(element(k, j).read());
                 }
             }
         }
@@ -402,7 +386,7 @@ impl<T: MatmulElement> Strip<T> {
     ///
     /// # Safety
     /// The operands must hold the rows, and the result must have adjacent columns.
-    unsafe fn compute(mut self, most: usize) {
+    pub unsafe fn compute(mut self, most: usize) {
         let (a, c) = (self.job.a, self.job.c);
         for (row, rows) in blocks(self.rows, most) {
             self.job.a = a.wrapping_offset(row as isize * self.job.a_strides[0]);

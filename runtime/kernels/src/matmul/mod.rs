@@ -9,6 +9,8 @@
 //! for all vector types of `vector`, and are compiled for each instruction set.
 
 mod blocked;
+mod contraction;
+mod copies;
 pub mod dense;
 mod tile;
 mod transpose;
@@ -19,6 +21,7 @@ use crate::arrays::Level;
 use crate::pool::Pool;
 use blocked::{Addresses, compute, form};
 use bnnc_base::dtype::Precision;
+pub use contraction::{contraction, contraction_at};
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 

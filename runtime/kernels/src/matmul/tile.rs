@@ -14,6 +14,7 @@ use super::transpose::transpose_plain;
 #[cfg(target_arch = "x86_64")]
 use super::transpose::{transpose_f32, transpose_f64};
 use super::vector::{LaneArray, Vector};
+use super::workspace::AdjacentRun;
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
@@ -70,7 +71,24 @@ pub struct TileJob<T> {
     pub update: Update,
 }
 
-/// A kernel that computes a tile of one shape.
+/// Lines of an operand that are copied: element `run.to + i` of copied line `l` is the element at `lines[l] + run.from + i`.
+pub struct CopyJob<'a, T> {
+    /// The operand.
+    pub from: *const T,
+    /// The positions of the lines.
+    pub lines: &'a [isize],
+    /// The runs of a line, from first to last.
+    pub runs: &'a [AdjacentRun],
+    /// The first copied line.
+    pub to: *mut T,
+    /// The distance between copied lines.
+    pub stride: usize,
+}
+
+/// A kernel that copies lines by runs.
+pub type CopyKernel<T> = unsafe fn(&CopyJob<'_, T>);
+
+/// A kernel for one shape of tile.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
 /// The kernels of an instruction set. Each list is indexed by the number of rows minus one, unless
@@ -100,6 +118,30 @@ pub struct Kernels<T: 'static> {
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
     /// The side length of the square that `transpose` copies, in elements.
     pub square: usize,
+    /// Copies lines by runs of at most `lanes` elements, or of at most `half` elements.
+    pub copies: [CopyKernel<T>; 2],
+}
+
+impl<T> Kernels<T> {
+    /// Returns the number of columns of the widest strip.
+    pub fn pair(&self) -> usize {
+        2 * self.lanes
+    }
+
+    /// Returns the kernels for the next columns, the number of these columns, and the number of columns in the last vector.
+    pub fn for_columns(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
+        let Kernels { lanes, half, .. } = *self;
+        if rest >= 2 * lanes {
+            (self.double, 2 * lanes, 0)
+        } else if rest > lanes && (rest > lanes + half || half == lanes) {
+            (self.double_masked, rest, rest - lanes)
+        } else if rest > half || half == lanes {
+            let width = rest.min(lanes);
+            (self.single_masked, width, width)
+        } else {
+            (self.half_masked, rest, rest)
+        }
+    }
 }
 
 /// An element type for which matrix products are compiled.
@@ -244,9 +286,27 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// Compiles the kernels for one instruction set.
+/// Copies lines. Whole vectors are written: elements after a run are overwritten by the next run or line, and one vector after the last line is lost.
+///
+/// # Safety
+/// The operand must hold the runs, whose lengths are at most the number of lanes. The copy must have room for the lines and one more vector.
+#[inline(always)]
+unsafe fn copy<V: Vector>(job: &CopyJob<'_, V::Element>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for (line, start) in job.lines.iter().enumerate() {
+            let (from, to) = (job.from.wrapping_offset(*start), job.to.add(line * job.stride));
+            for run in job.runs {
+                let mask = V::mask(run.length as usize);
+                V::load_masked(from.wrapping_offset(run.from), mask).store(to.add(run.to as usize));
+            }
+        }
+    }
+}
+
+/// The versions of the kernels for one instruction set.
 macro_rules! compiled {
-    ($tile_name:ident $sweep_name:ident $dots_name:ident $(#[$feature:meta])?) => {
+    ($tile_name:ident $sweep_name:ident $dots_name:ident $copy_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
             // SAFETY: guaranteed by the caller.
@@ -264,18 +324,24 @@ macro_rules! compiled {
             // SAFETY: guaranteed by the caller.
             unsafe { dots::<V, R>(job) }
         }
+
+        $(#[$feature])?
+        unsafe fn $copy_name<V: Vector>(job: &CopyJob<'_, V::Element>) {
+            // SAFETY: the caller's promise.
+            unsafe { copy::<V>(job) }
+        }
     };
 }
 
-compiled!(tile_plain sweep_plain dots_plain);
+compiled!(tile_plain sweep_plain dots_plain copy_plain);
 #[cfg(target_arch = "x86_64")]
-compiled!(tile_avx2 sweep_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")]);
+compiled!(tile_avx2 sweep_avx2 dots_avx2 copy_avx2 #[target_feature(enable = "avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-compiled!(tile_avx512 sweep_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
+compiled!(tile_avx512 sweep_avx512 dots_avx512 copy_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
 
 /// Collects the compiled kernels of an instruction set as [`Kernels`].
 macro_rules! kernels {
-    ($tile:ident $sweep:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
+    ($tile:ident $sweep:ident $dots:ident $copy:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
      [$($rows:literal)*], [$($dot_rows:literal)*]) => {
         const { &Kernels::<$element> {
             rows: [$($rows),*].len(),
@@ -289,6 +355,7 @@ macro_rules! kernels {
             dots: &[$($dots::<$vector, $dot_rows>),*],
             transpose: $transpose,
             square: $square,
+            copies: [$copy::<$vector>, $copy::<$half>],
         } }
     };
 }
@@ -302,18 +369,18 @@ macro_rules! real {
                 type Portable = LaneArray<$element, $lanes>;
                 match level {
                     Level::Portable => {
-                        kernels!(tile_plain sweep_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain sweep_plain dots_plain copy_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => {
-                        kernels!(tile_avx2 sweep_avx2 dots_avx2 $transpose, $square, $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
+                        kernels!(tile_avx2 sweep_avx2 dots_avx2 copy_avx2 $transpose, $square, $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
                     }
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => kernels!(tile_avx512 sweep_avx512 dots_avx512 $transpose, $square, $element, $whole, $half,
+                    Level::Avx512 => kernels!(tile_avx512 sweep_avx512 dots_avx512 copy_avx512 $transpose, $square, $element, $whole, $half,
                         [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2 3 4 5 6 7 8]),
                     #[cfg(not(target_arch = "x86_64"))]
                     Level::Avx2 | Level::Avx512 => {
-                        kernels!(tile_plain sweep_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain sweep_plain dots_plain copy_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                 }
             }
