@@ -2,7 +2,7 @@
 
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify::{Verdict, ensure};
-use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, Reduce, Storage};
+use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, PrimitiveCall, Reduce, Storage};
 use bnnc_base::fault::Bug;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use std::collections::BTreeSet;
@@ -40,10 +40,8 @@ fn verify_steps(program: &LoopProgram, steps: &[PlanStep]) -> Verdict {
                     .map_err(|bug| bug.at(format_args!("launch of `{}`", kernel.name)))?;
             }
             PlanStep::Call(call) => {
-                verify_buffers(plan, &call.buffers)?;
-                if let Some(result) = call.buffers.last() {
-                    verify_writable(plan, *result)?;
-                }
+                verify_call(plan, call)
+                    .map_err(|bug| bug.at(format_args!("call of `{}`", call.primitive.name)))?;
             }
             PlanStep::Repeat { counter, body, .. } => {
                 verify_buffers(plan, &[*counter])?;
@@ -53,6 +51,28 @@ fn verify_steps(program: &LoopProgram, steps: &[PlanStep]) -> Verdict {
                 })?;
                 verify_steps(program, body)?;
             }
+        }
+    }
+    Ok(())
+}
+
+fn verify_call(plan: &Plan, call: &PrimitiveCall) -> Verdict {
+    verify_buffers(plan, &call.buffers)?;
+    if let Some(result) = call.buffers.last() {
+        verify_writable(plan, *result)?;
+    }
+    for sizes in samples(&symbols_of(plan, &call.ints, &call.buffers)) {
+        let ints: Vec<i64> = call.ints.iter().map(|amount| amount.resolve(&sizes)).collect();
+        let reach = (call.primitive.reach)(&ints);
+        let reach = reach.ok_or_else(|| Bug(format!("{ints:?} are not its integers")))?;
+        let (found, wanted) = (call.buffers.len(), reach.len());
+        ensure(found == wanted, || format!("{found} buffers instead of {wanted}"))?;
+        for (id, span) in call.buffers.iter().zip(reach) {
+            let count = plan.buffers[*id].shape.count(&sizes) as i64;
+            let inside = span.is_none_or(|[low, high]| low >= 0 && high < count);
+            ensure(inside, || {
+                format!("it reaches {span:?} of {count} elements of {id}")
+            })?;
         }
     }
     Ok(())
@@ -156,9 +176,16 @@ fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
 
 /// Returns the symbols on which the sizes of a launch and of its buffers depend.
 fn symbols(plan: &Plan, launch: &Launch) -> Vec<Symbol> {
-    let amounts = launch.ints.iter().chain([&launch.outer]);
-    let of_amounts = amounts.flat_map(|amount| amount.0.iter().flat_map(|extent| &extent.symbols).copied());
-    let shapes = launch.buffers.iter().map(|id| &plan.buffers[*id].shape);
+    let amounts: Vec<Amount> = launch.ints.iter().chain([&launch.outer]).cloned().collect();
+    symbols_of(plan, &amounts, &launch.buffers)
+}
+
+/// Returns the symbols on which amounts and the sizes of buffers depend.
+fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symbol> {
+    let of_amounts = amounts
+        .iter()
+        .flat_map(|amount| amount.0.iter().flat_map(|extent| &extent.symbols).copied());
+    let shapes = buffers.iter().map(|id| &plan.buffers[*id].shape);
     let dims = shapes.flat_map(|shape| shape.dims());
     let of_shapes = dims.filter_map(|dim| match dim {
         Dim::Fixed(_) => None,

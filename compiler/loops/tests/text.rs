@@ -28,7 +28,8 @@ const EVERYTHING: &str = r#"plan "step" f64 1 {
   b4 = real "out" [] output
   launch 0 (b1, b4) ints (1*batch, none, 2*batch*draws + -3) outer 1*batch work 10*batch reduces (1 sum partial)
   repeat 100 b3 {
-    call matmul (b0, b1, b0) ints (1, 2, 3)
+    call matmul (b0, b1, b0) ints (1, 1, 1*batch, 0, 0, 1, 0, 3, 1)
+    call contraction (b0, b1, b0) ints (2, 0, 0, 1, 1, 0, 3, 0, 0, 1, 1*batch, 0, 1, 0)
   }
 }
 
@@ -55,10 +56,30 @@ fn every_form_round_trips() {
 }
 
 #[test]
+fn calls_outside_of_their_buffers_are_bugs() {
+    let message = |from: &str, to: &str| {
+        let program = parse(&EVERYTHING.replace(from, to)).unwrap();
+        verify(&program).unwrap_err().to_string()
+    };
+    let ints = "ints (2, 0, 0, 1, 1, 0, 3, 0, 0, 1, 1*batch, 0, 1, 0)";
+    let found = message(ints, "ints (3, 0, 0, 1, 1, 0, 3, 0, 0, 1, 1*batch, 0, 1, 0)");
+    assert!(
+        found.contains("call of `contraction`: it reaches Some([3, 3]) of 3 elements of b0"),
+        "{found}"
+    );
+    let found = message(ints, "ints (2, 0, 0, 1, 1, 0, 3, 0, 0, 1, 1*batch, 0, -1, 0)");
+    assert!(found.contains("elements of b1"), "{found}");
+    let found = message(ints, "ints (2, 0, 1, 1, 1, 0, 3, 0, 0, 1, 1*batch, 0, 1, 0)");
+    assert!(found.contains("are not its integers"), "{found}");
+    let found = message("matmul (b0, b1, b0)", "matmul (b0, b1)");
+    assert!(found.contains("2 buffers instead of 3"), "{found}");
+}
+
+#[test]
 fn errors_name_line_and_token() {
     let broken = EVERYTHING.replace("load 0 at 0 [1]\n  v2", "load 0 on 0 [1]\n  v2");
     assert_eq!(
         parse(&broken).unwrap_err().to_string(),
-        "line 15: expected `at`, found `on`"
+        "line 16: expected `at`, found `on`"
     );
 }
