@@ -112,6 +112,7 @@ pub fn emit(
     }
     let backend = backend(stage, options)?;
     let precision = compilation.precision(backend)?;
+    compilation.views = reads_views(stage, backend);
     let loops = compilation.lower(name, &function, &states, precision)?;
     of_loops(&loops, stage, backend, options)
 }
@@ -163,7 +164,13 @@ fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backe
     Ok(backend)
 }
 
-/// Prints a stage that is computed from a loop program.
+/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, whichever backend
+/// is chosen.
+fn reads_views(stage: Stage, backend: &dyn Backend) -> bool {
+    stage != Stage::Ptx && backend.reads_views()
+}
+
+/// Prints a stage of a loop program.
 fn of_loops(
     loops: &ir::LoopProgram,
     stage: Stage,

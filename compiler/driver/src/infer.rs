@@ -2,6 +2,7 @@
 
 pub use crate::failure::CompileFailure;
 
+use crate::backends;
 use crate::diagnostics;
 use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
@@ -50,7 +51,9 @@ pub struct Compilation<'a> {
     pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
-    /// The number of programs compiled so far. This number makes the symbol prefix of each program unique.
+    /// True if the products of lowered programs may read operands through index maps.
+    pub(crate) views: bool,
+    /// The number of programs compiled so far, which makes the symbol prefixes of programs unique.
     programs: usize,
 }
 
@@ -86,6 +89,7 @@ impl<'a> Compilation<'a> {
             item: &program.module.infers[id],
             context,
             timings: Vec::new(),
+            views: backends::lookup(&options.backend).is_none_or(|backend| backend.reads_views()),
             programs: 0,
         }
     }
@@ -387,6 +391,7 @@ impl<'a> Compilation<'a> {
         precision: Precision,
     ) -> Result<ir::LoopProgram, Fault> {
         let options = bnnc_lower::LoweringOptions {
+            views: self.views,
             name: format!("{}.{name}", self.item.name),
             precision,
             seed: self.options.seed,

@@ -80,6 +80,11 @@ pub trait Backend {
         true
     }
 
+    /// Returns whether the code calls the primitive `contraction`, which reads operands through index maps. Otherwise, products get copies of such operands.
+    fn reads_views(&self) -> bool {
+        true
+    }
+
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors

@@ -1,15 +1,13 @@
 //! Decides which contractions become matrix products, and computes the strides of these calls.
 //!
-//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs
-//! in both operands and in the result is a batch axis. A letter of the left operand and the result
-//! is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
-//! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix
-//! product if it has `m`, `n` and `k` axes and is not tiny. Transposes and broadcasts of its
-//! operands then become strides. Any other contraction reads each element of its operands about
-//! once, so computing it in blocks does not help. A contraction that is not a matrix product
-//! becomes a multiplication, which is fused with a reduction over `k`. Several axes of one class
-//! are merged into one axis if they are contiguous in every operand that has them. If `m` and `n`
-//! axes remain unmerged, they become batch axes. If `k` axes remain unmerged, an operand is copied.
+//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both operands and in the result is a batch
+//! axis. A letter of the left operand and the result is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
+//! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
+//! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
+//! blocking does not help. Such a contraction becomes a multiplication that is fused with a reduction over `k`. Several axes of one class are merged
+//! into one axis if they are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they become batch axes. If `k` axes
+//! remain unmerged, an operand is copied, unless the backend has a product that reads operands with several axes per class (`views`). Such a product also
+//! reads windows of images in place.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
@@ -108,12 +106,64 @@ pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     }
 }
 
+/// A stored tensor that is read through static index maps.
+pub struct Viewed {
+    /// The stored tensor.
+    pub base: TensorId,
+    /// The position of the first element.
+    pub offset: SizePolynomial,
+    /// The stride of each axis. The strides are 0 for axes of size 1.
+    pub strides: Vec<SizePolynomial>,
+}
+
+/// Returns the stored tensor of an operand of a call that reads its operands through index maps.
+pub fn viewed(tensors: &Tensors, id: TensorId) -> Viewed {
+    let tensor = &tensors[id];
+    match &tensor.kind {
+        TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => {
+            let Viewed {
+                base,
+                mut offset,
+                strides: inner,
+            } = viewed(tensors, *arg);
+            let mut strides = vec![SizePolynomial::default(); tensor.dims.len()];
+            for (to, inner) in at.iter().zip(inner) {
+                offset = offset.plus(&inner.times(&to.offset));
+                for (axis, factor) in &to.terms {
+                    if tensor.dims[*axis] != Dim::Fixed(1) {
+                        strides[*axis] = strides[*axis].plus(&inner.times(factor));
+                    }
+                }
+            }
+            Viewed {
+                base,
+                offset,
+                strides,
+            }
+        }
+        _ => Viewed {
+            base: flat_base(tensors, id),
+            offset: SizePolynomial::default(),
+            strides: row_major(&tensor.dims),
+        },
+    }
+}
+
+/// Returns whether an operand consists of windows: a position along an axis depends on several indices.
+fn has_windows(tensors: &Tensors, id: TensorId) -> bool {
+    match &tensors[id].kind {
+        TensorDef::View(arg, at) => at.iter().any(|to| to.terms.len() > 1) || has_windows(tensors, *arg),
+        _ => false,
+    }
+}
+
 /// Returns the stored tensor that a call reads for an operand.
 pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     match &tensors[user].kind {
         TensorDef::Call(call) => match call.ints {
             crate::tensor::CallInts::Contraction(_) => strided_base(tensors, arg),
             crate::tensor::CallInts::Given(_) => flat_base(tensors, arg),
+            crate::tensor::CallInts::Views(_) => viewed(tensors, arg).base,
         },
         _ => arg,
     }
@@ -233,6 +283,13 @@ pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], res
     [!contiguous(0), !contiguous(1)]
 }
 
+/// Returns whether a product of windows would become many small matrix products, because its rows or columns are not a single axis.
+pub fn is_spread(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> bool {
+    let operands = Operands::new(tensors, letters, args, result);
+    let several = |class: Class| operands.class(class).len() > 1;
+    args.iter().any(|arg| has_windows(tensors, *arg)) && (several(Class::M) || several(Class::N))
+}
+
 /// Returns whether a contraction is a call of the matrix product; see Note \[Contractions\].
 pub fn is_product(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> bool {
     let operands = Operands::new(tensors, letters, args, result);
@@ -297,4 +354,24 @@ pub fn product(
         ints.extend(axis.strides);
     }
     (operands.args.map(|arg| strided_base(tensors, arg)), ints)
+}
+
+/// Returns the call of the primitive that reads its operands through index maps: its two stored operands and its integers.
+pub fn views(
+    tensors: &Tensors,
+    letters: &Letters,
+    args: [TensorId; 2],
+    result: &[Dim],
+) -> ([TensorId; 2], Vec<SizePolynomial>) {
+    let [left, right] = args.map(|arg| viewed(tensors, arg));
+    let mut operands = Operands::new(tensors, letters, args, result);
+    operands.strides = [left.strides, right.strides, row_major(result)];
+    let sides = [Class::M, Class::N, Class::K, Class::Batch].map(|class| operands.class(class));
+    let mut ints = vec![left.offset, right.offset];
+    ints.extend(sides.iter().map(|axes| SizePolynomial::fixed(axes.len() as i64)));
+    for axis in sides.into_iter().flatten() {
+        ints.push(axis.size);
+        ints.extend(axis.strides);
+    }
+    ([left.base, right.base], ints)
 }

@@ -30,6 +30,8 @@ pub struct Emitter {
     pub kernels: Vec<Kernel>,
     /// The seed from which the keys of noise are derived.
     pub seed: u64,
+    /// True if products may read operands through index maps.
+    pub views: bool,
 }
 
 /// The buffers of stored tensors.
@@ -170,12 +172,12 @@ impl Emitter {
         let carry_type = Type::new(init.dtype, Shape(init.dims.clone()));
         let counter = self.scratch("counter", &[], DType::Int);
         let carry = self.scratch("carry", &init.dims, init.dtype);
-        let mut start = Import::new(&mut self.buffers, self.seed);
+        let mut start = Import::new(&mut self.buffers, (self.seed, self.views));
         let from = start.buffer(memory[&looped.args[0]], &carry_type);
         let start = start.tensors;
         steps.extend(self.steps(&start, &[(from, carry)])?);
 
-        let mut import = Import::new(&mut self.buffers, self.seed);
+        let mut import = Import::new(&mut self.buffers, (self.seed, self.views));
         let count = import.buffer(counter, &Type::int(Shape::scalar()));
         let mut args = vec![import.buffer(carry, &carry_type)];
         for (at, arg) in looped.args.iter().enumerate().skip(1) {
@@ -240,6 +242,11 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Library
         CallInts::Contraction(letters) => {
             let (args, ints) =
                 contract::product(tensors, letters, [call.args[0], call.args[1]], &tensors[id].dims);
+            (args.to_vec(), ints)
+        }
+        CallInts::Views(letters) => {
+            let (args, ints) =
+                contract::views(tensors, letters, [call.args[0], call.args[1]], &tensors[id].dims);
             (args.to_vec(), ints)
         }
     };

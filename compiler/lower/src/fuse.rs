@@ -19,7 +19,7 @@
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
 use crate::task::{TaskWork, TensorStorage};
-use crate::tensor::{CallInts, Coordinate, TensorDef, TensorId, Tensors};
+use crate::tensor::{Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::Id;
@@ -109,11 +109,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
             TensorDef::Call(call) => {
                 stored[id.index()] = true;
                 for arg in &call.args {
-                    let base = match &call.ints {
-                        CallInts::Contraction(_) => contract::strided_base(tensors, *arg),
-                        CallInts::Given(_) => contract::flat_base(tensors, *arg),
-                    };
-                    stored[base.index()] = true;
+                    stored[contract::base(tensors, id, *arg).index()] = true;
                 }
             }
             TensorDef::Loop(looped) => {

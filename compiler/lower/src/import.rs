@@ -20,7 +20,7 @@ use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use bnnc_math::philox;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Returns how elements of the type `dtype` are stored in memory.
@@ -37,6 +37,10 @@ pub struct Import<'a> {
     pub tensors: Tensors,
     buffers: &'a mut Arena<BufferId, Buffer>,
     seed: u64,
+    /// True if products may read operands through index maps.
+    views: bool,
+    /// The products that replace sums of windows.
+    convolved: HashSet<TensorId>,
 }
 
 /// A call of an op: its operands, its attributes and the type of its result.
@@ -47,13 +51,15 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Creates an import without tensors. Literals become buffers in `buffers`. The keys of noise
-    /// sites are derived from `seed`.
-    pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, seed: u64) -> Import<'a> {
+    /// Creates an import without tensors. Literals become buffers. The keys of noise sites are derived from
+    /// `seed`. If `views` is true, products may read operands through index maps.
+    pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, (seed, views): (u64, bool)) -> Import<'a> {
         Import {
             tensors: Tensors::default(),
             buffers,
             seed,
+            views,
+            convolved: HashSet::new(),
         }
     }
 
@@ -181,6 +187,9 @@ impl<'a> Import<'a> {
             }
             KernelKind::ScatterAdd => self.scatter(site),
             KernelKind::Slice => {
+                if let Some(part) = self.part_of_convolved(site) {
+                    return Ok(part);
+                }
                 let (starts, strides) = (ops::slice::starts(site.attrs), ops::slice::strides(site.attrs));
                 let window = starts.iter().zip(strides).enumerate();
                 let at = window

@@ -42,6 +42,8 @@ pub struct LoweringOptions {
     /// The parameters that keep their values from one run to the next. A result with the name of
     /// such a parameter is its next value.
     pub states: Vec<String>,
+    /// True if products may read their operands through index maps (see [`bnnc_abi::primitive::CONTRACTION`]); otherwise they get copies.
+    pub views: bool,
 }
 
 /// Lowers a function whose ops are scalar operations or kernels. The parameters of the function
@@ -56,6 +58,7 @@ pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgr
         buffers: Arena::default(),
         kernels: Vec::new(),
         seed: options.seed,
+        views: options.views,
     };
     let is_state = |name: &str| options.states.iter().any(|state| state == name);
     let mut params = Vec::new();
@@ -85,7 +88,7 @@ pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgr
                 .push(import::as_buffer(name, function.ty(*value), BufferRole::Output)),
         });
     }
-    let mut import = import::Import::new(&mut emitter.buffers, options.seed);
+    let mut import = import::Import::new(&mut emitter.buffers, (options.seed, options.views));
     let args: Vec<_> = function
         .params
         .iter()

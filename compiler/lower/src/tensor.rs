@@ -128,6 +128,8 @@ pub enum CallInts {
     /// The integers belong to a contraction with these letters, and are computed from the strides
     /// of the operands and of the result.
     Contraction(crate::contract::Letters),
+    /// Like [`CallInts::Contraction`], but the call reads its operands through their index maps.
+    Views(crate::contract::Letters),
 }
 
 /// A first-order recurrence, computed by a loop.

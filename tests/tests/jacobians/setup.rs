@@ -168,6 +168,7 @@ pub fn lowered(function: &Function, precision: Precision) -> LoopProgram {
         precision,
         seed: 1,
         states: Vec::new(),
+        views: true,
     };
     let program = bnnc_lower::lower(function, &options).unwrap();
     bnnc_loops::verify::verify(&program).unwrap();

@@ -24,6 +24,11 @@ impl Backend for Cuda {
         self.0.is_available()
     }
 
+    /// Products run on tensor libraries of the device, whose operands have one axis per side.
+    fn reads_views(&self) -> bool {
+        false
+    }
+
     fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         let chip = options.gpu.and_then(chip::lookup).unwrap_or(chip::DEFAULT);
         let images = super::compile(&self.0, program, chip)?;

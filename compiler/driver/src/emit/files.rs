@@ -1,7 +1,7 @@
 //! Reads stages back from files. A `.graph` file contains a function, and a `.loops` file contains
 //! a loop program.
 
-use super::{backend, of_loops};
+use super::{backend, of_loops, reads_views};
 use crate::diagnostics;
 use crate::infer::CompileFailure;
 use crate::options::CompileOptions;
@@ -125,7 +125,8 @@ impl Text {
             (Text::Graph(function), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 let backend = backend(stage, options)?;
                 let function = lowered(function, options)?;
-                of_loops(&program(&function, backend, options)?, stage, backend, options)
+                let loops = program(&function, (stage, backend), options)?;
+                of_loops(&loops, stage, backend, options)
             }
             (Text::Loops(program), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 of_loops(program, stage, backend(stage, options)?, options)
@@ -173,7 +174,7 @@ fn context(options: &CompileOptions) -> PassContext {
 /// state, and the result is its next value.
 fn program(
     function: &Function,
-    backend: &dyn Backend,
+    (stage, backend): (Stage, &dyn Backend),
     options: &CompileOptions,
 ) -> Result<ir::LoopProgram, Fault> {
     let results: HashSet<&str> = function.results.iter().map(|(name, _)| &**name).collect();
@@ -189,6 +190,7 @@ fn program(
         precision,
         seed: options.seed,
         states: states.map(|name| name.to_string()).collect(),
+        views: reads_views(stage, backend),
     };
     let program = bnnc_lower::lower(function, &options)?;
     bnnc_loops::verify::verify(&program)?;

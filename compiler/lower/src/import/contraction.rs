@@ -41,9 +41,28 @@ impl Import<'_> {
             right: right_letters,
             result: labels.result,
         };
-        let dims = site.ty.dims();
+        self.product(letters, [left, right], site.ty.dims())
+    }
+
+    /// Adds a contraction in which each letter occurs in two of the operands and the result, or in all of them.
+    pub(super) fn product(
+        &mut self,
+        letters: Letters,
+        [left, right]: [TensorId; 2],
+        dims: &[Dim],
+    ) -> TensorId {
         if !contract::is_product(&self.tensors, &letters, [left, right], dims) {
             return self.multiply(&letters, [left, right]);
+        }
+        let [copy_left, copy_right] = contract::needs_copy(&self.tensors, &letters, [left, right], dims);
+        let needs_copy = copy_left || copy_right;
+        if self.views && (needs_copy || contract::is_spread(&self.tensors, &letters, [left, right], dims)) {
+            let call = LibraryCall {
+                primitive: Primitive(&primitive::CONTRACTION),
+                args: vec![left, right],
+                ints: CallInts::Views(letters),
+            };
+            return self.push(TensorDef::Call(call), dims, DType::Real);
         }
         let summed = |letters: &Letters, letter: char| letters.class(letter) == Class::K;
         let order: Vec<char> = letters
@@ -52,7 +71,6 @@ impl Import<'_> {
             .copied()
             .filter(|l| summed(&letters, *l))
             .collect();
-        let [copy_left, copy_right] = contract::needs_copy(&self.tensors, &letters, [left, right], dims);
         let mut product = (letters.clone(), [left, right]);
         if copy_left {
             (product.0.left, product.1[0]) = self.gathered(left, &letters.left, &order);

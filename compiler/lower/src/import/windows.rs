@@ -1,22 +1,28 @@
 //! Converts windows over axes to strided reads, and sums of overlapping windows to sums of
 //! elements.
 //!
-//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a
-//! window. The term for `k` is element `k` of the window with the number `(i - k) / stride`, if
-//! this window exists. An index map can neither divide nor skip positions. The windows are
-//! therefore padded with zeros along the axis of window positions. Zeros are added at both ends,
-//! where no windows exist, and between neighbouring windows, which are `stride` apart. With this
-//! padding, `i - k` plus the padding at the beginning is a position. One kernel computes each
-//! element of the result. The order of the sum is always the same, however the work is split
-//! between threads.
+//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
+//! window with the number `(i - k) / stride`, if there is such a window. An index map can neither divide nor skip positions. The windows are
+//! therefore padded with zeros along the axis of window positions: at both ends, where there are no windows, and between neighbouring windows, which
+//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result,
+//! always in the same order, however the work is split between threads.
+//!
+//! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows, `contract(kernel, dy)` being the
+//! windows. With a stride of one, it is also a convolution: of `dy`, with zeros around it, and the reversed kernel. If products read windows in place, the
+//! convolution is faster, because neither the windows nor their padded copy are in memory. The derivative of a padding keeps a part of the result, and
+//! only this part is computed.
 
 use super::{Import, Site, movement};
+use crate::contract::Letters;
 use crate::polynomial::SizePolynomial;
-use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId};
+use crate::tensor::{AssembledPart, CallInts, Coordinate, LibraryCall, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
+
+/// A product replaces sums of windows if it has at most this number of times the operations of the product that computes the windows.
+const MORE: i64 = 3;
 
 impl Import<'_> {
     /// Converts the windows of a tensor to strided reads of this tensor.
@@ -28,9 +34,173 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each
-    /// element is written to its place.
+    /// Returns the sums of windows that a contraction computes as another contraction; see Note \[Sums of windows as products\]. Returns `None` if the
+    /// windows are not such a contraction, or if its number of operations would be much larger.
+    fn convolved(&mut self, site: &Site) -> Option<TensorId> {
+        let strides = ops::overlap_add::strides(site.attrs);
+        let TensorDef::Call(LibraryCall {
+            args,
+            ints: CallInts::Contraction(letters) | CallInts::Views(letters),
+            ..
+        }) = &self.tensors[site.args[0]].kind
+        else {
+            return None;
+        };
+        let (count, first) = (strides.len(), site.ty.rank() - strides.len());
+        let (kept, rest) = letters.result.split_at_checked(first)?;
+        let (windows, positions) = rest.split_at_checked(count)?;
+        let holds = |own: &[char], other: &[char]| {
+            let all = |list: &[char], of: &[char]| of.iter().all(|letter| list.contains(letter));
+            let none = |list: &[char], of: &[char]| !of.iter().any(|letter| list.contains(letter));
+            all(own, windows) && none(own, positions) && all(other, positions) && none(other, windows)
+        };
+        let is_left = holds(&letters.left, &letters.right);
+        if !self.views || strides.iter().any(|stride| *stride != 1) {
+            return None;
+        }
+        if !is_left && !holds(&letters.right, &letters.left) {
+            return None;
+        }
+        let result = [kept, positions].concat();
+        let (windows, positions) = (windows.to_vec(), positions.to_vec());
+        let (mut left, mut right) = ((letters.left.clone(), args[0]), (letters.right.clone(), args[1]));
+        let (kernel, other) = if is_left {
+            (&mut left, &mut right)
+        } else {
+            (&mut right, &mut left)
+        };
+        let sizes = self.dims(site.args[0])[first..first + count].to_vec();
+        let sizes: Vec<usize> = sizes.iter().filter_map(|dim| dim.fixed()).collect();
+        let whole = &site.ty.dims()[first..];
+        let counts = [whole, &self.dims(site.args[0])[first + count..]].map(SizePolynomial::product);
+        let [after, before] = counts.map(|count| count.as_fixed());
+        if sizes.len() != count || after? > MORE * before? {
+            return None;
+        }
+        kernel.1 = self.reversed(kernel, &windows);
+        *other = self.windowed(other, (&windows, &sizes), (&positions, whole));
+        let (left, right) = (left, right);
+        let letters = Letters {
+            left: left.0,
+            right: right.0,
+            result,
+        };
+        let sum = self.product(letters, [left.1, right.1], site.ty.dims());
+        self.convolved.insert(sum);
+        Some(sum)
+    }
+
+    /// Returns a tensor with its axes of these letters reversed.
+    fn reversed(&mut self, (letters, arg): &(Vec<char>, TensorId), windows: &[char]) -> TensorId {
+        let dims = self.dims(*arg);
+        let at = letters
+            .iter()
+            .zip(&dims)
+            .enumerate()
+            .map(|(axis, (letter, dim))| {
+                match dim.fixed().filter(|size| windows.contains(letter) && *size > 1) {
+                    Some(size) => movement::strided(axis, size as i64 - 1, -1),
+                    None => Coordinate::axis(axis),
+                }
+            });
+        let at = at.collect();
+        self.view(*arg, at, &dims)
+    }
+
+    /// Pads the axes of positions with zeros on both sides, and returns all windows over these axes, with their letters.
+    fn windowed(
+        &mut self,
+        (letters, arg): &(Vec<char>, TensorId),
+        (windows, sizes): (&[char], &[usize]),
+        (positions, whole): (&[char], &[Dim]),
+    ) -> (Vec<char>, TensorId) {
+        let position = |letter: char| positions.iter().position(|other| *other == letter);
+        let mut padded = self.dims(*arg);
+        let mut to: Vec<Coordinate> = (0..padded.len()).map(Coordinate::axis).collect();
+        let mut order = Vec::new();
+        for (axis, letter) in letters.iter().enumerate() {
+            if let Some(at) = position(*letter) {
+                if !order.contains(&windows[0]) {
+                    order.extend(windows);
+                }
+                let around = sizes[at] - 1;
+                padded[axis] = Dim::Fixed(padded[axis].fixed().unwrap_or(1) + 2 * around);
+                to[axis] = movement::strided(axis, around as i64, 1);
+            }
+            order.push(*letter);
+        }
+        let is_padded = sizes.iter().any(|size| *size > 1);
+        let ty = Type::real(Shape(padded));
+        let from = if is_padded {
+            self.placed(*arg, to, &ty)
+        } else {
+            *arg
+        };
+        let place = |letter: char| order.iter().position(|other| *other == letter).unwrap_or(0);
+        let coordinate = |letter: &char| match position(*letter) {
+            Some(at) => Coordinate {
+                terms: vec![
+                    (place(windows[at]), SizePolynomial::fixed(1)),
+                    (place(*letter), SizePolynomial::fixed(1)),
+                ],
+                ..Coordinate::default()
+            },
+            None => Coordinate::axis(place(*letter)),
+        };
+        let at = letters.iter().map(coordinate).collect();
+        let size = |letter: &char| match windows.iter().position(|other| other == letter) {
+            Some(at) => Dim::Fixed(sizes[at]),
+            None => match position(*letter) {
+                Some(at) => whole[at],
+                None => letters
+                    .iter()
+                    .position(|other| other == letter)
+                    .map_or(Dim::Fixed(1), |at| ty.dims()[at]),
+            },
+        };
+        let dims: Vec<Dim> = order.iter().map(size).collect();
+        let windows = self.view(from, at, &dims);
+        (order, windows)
+    }
+
+    /// Returns the part of a product that replaces sums of windows, computed without the rest; `None` for other slices.
+    pub(super) fn part_of_convolved(&mut self, site: &Site) -> Option<TensorId> {
+        let (starts, dims) = (ops::slice::starts(site.attrs), site.ty.dims());
+        let arg = site.args[0];
+        if !self.convolved.contains(&arg) || ops::slice::strides(site.attrs).iter().any(|stride| *stride != 1)
+        {
+            return None;
+        }
+        let TensorDef::Call(LibraryCall {
+            args,
+            ints: CallInts::Contraction(letters) | CallInts::Views(letters),
+            ..
+        }) = self.tensors[arg].kind.clone()
+        else {
+            return None;
+        };
+        let part = |import: &mut Self, own: &[char], arg: TensorId| {
+            let mut inner = import.dims(arg);
+            let mut at = Vec::new();
+            for (axis, letter) in own.iter().enumerate() {
+                let outer = letters.result.iter().position(|other| other == letter);
+                let start = outer.map_or(0, |outer| starts[outer]);
+                inner[axis] = outer.map_or(inner[axis], |outer| dims[outer]);
+                at.push(movement::strided(axis, start, 1));
+            }
+            import.view(arg, at, &inner)
+        };
+        let left = part(self, &letters.left, args[0]);
+        let right = part(self, &letters.right, args[1]);
+        Some(self.product(letters, [left, right], dims))
+    }
+
+    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
+    /// simply written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
+        if let Some(sum) = self.convolved(site) {
+            return sum;
+        }
         let (parts, strides) = (self.dims(site.args[0]), ops::overlap_add::strides(site.attrs));
         let first = site.ty.rank() - strides.len();
         let fits = |at: usize| {

@@ -74,11 +74,21 @@ pub fn expanded(function: &Function) -> Function {
 
 /// Lowers a function and verifies the program.
 pub fn lowered(function: &Function, states: &[&str]) -> LoopProgram {
+    lowered_with(function, states, true)
+}
+
+/// Lowers a function for a backend whose products cannot read operands through index maps.
+pub fn without_views(function: &Function) -> LoopProgram {
+    lowered_with(function, &[], false)
+}
+
+fn lowered_with(function: &Function, states: &[&str], views: bool) -> LoopProgram {
     let options = LoweringOptions {
         name: function.name.clone(),
         precision: Precision::F64,
         seed: 0,
         states: states.iter().map(|name| (*name).to_owned()).collect(),
+        views,
     };
     let program =
         lower(&expanded(function), &options).unwrap_or_else(|why| panic!("{}: {why}", function.name));

@@ -40,7 +40,6 @@
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::plan::{Plan, PlanStep};
-use bnnc_abi::primitive;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
@@ -111,7 +110,7 @@ impl Compilation<'_> {
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[PlanStep]) -> usize {
         let one = |step: &PlanStep| match step {
-            PlanStep::Call(call) => usize::from(std::ptr::eq(call.primitive.0, &primitive::MATMUL)),
+            PlanStep::Call(call) => usize::from(call.primitive.is_product()),
             PlanStep::Launch(_) => 0,
             PlanStep::Repeat { body, .. } => of(body),
         };
