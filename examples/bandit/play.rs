@@ -79,6 +79,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         splits: 1,
         fields: vec![reward],
         inputs: COLUMNS + ACTIONS.len(),
+        axes: Vec::new(),
         columns: Vec::new(),
         entries: Vec::new(),
         target: Some("reward".to_owned()),

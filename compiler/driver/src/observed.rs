@@ -100,7 +100,7 @@ impl Compilation<'_> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;
         let mut extents = HashMap::new();
-        if !spec.standardise_inputs && spec.scale == 1.0 {
+        if !spec.standardise_inputs && !spec.normalise_channels && spec.scale == 1.0 {
             for binding in &self.model().inputs {
                 let port = bound.ports.iter().find(|port| port.port == *binding.param.name);
                 let number = port.filter(|port| !matches!(port.elements, Elements::Index(_)));

@@ -99,6 +99,7 @@ pub fn schema() -> Schema {
         splits: 1,
         fields: vec![field("x"), field("y")],
         inputs: 1,
+        axes: Vec::new(),
         columns: vec!["x".to_owned()],
         entries: Vec::new(),
         target: Some("y".to_owned()),

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 /// Formats of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
-    /// Comma-separated values with a header line; `.gz` files are decompressed.
+    /// The binary files of CIFAR-10 and CIFAR-100; `.gz` is unpacked.
+    Cifar,
+    /// Comma-separated values with a header line; `.gz` is unpacked.
     Csv,
     /// The format of MNIST: one file of inputs and one file of targets; `.gz` files are
     /// decompressed.
@@ -24,6 +26,7 @@ pub enum Format {
 }
 
 words!(Format {
+    "cifar" => Cifar,
     "csv" => Csv,
     "idx" => Idx,
     "json" => Json,
@@ -37,14 +40,14 @@ impl Format {
         match self {
             Format::Csv | Format::Parquet => Contents::Columns,
             Format::Json => Contents::Arrays,
-            Format::Idx | Format::Npy => Contents::Pair,
+            Format::Cifar | Format::Idx | Format::Npy => Contents::Pair,
         }
     }
 
     /// Returns whether inputs are first stored as one byte per number, and are converted to reals
     /// later.
     pub fn keeps_bytes(self) -> bool {
-        self == Format::Idx
+        matches!(self, Format::Cifar | Format::Idx)
     }
 }
 
@@ -59,7 +62,7 @@ pub enum Contents {
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
-    /// One file of inputs and one file of targets; each file contains a single array.
+    /// One array of inputs and one of targets, in one file or in a file each.
     Pair,
 }
 
@@ -141,7 +144,10 @@ pub struct DataSpec {
     pub standardise_inputs: bool,
     /// True if the target is standardised too; metrics are still reported in original units.
     pub standardise_target: bool,
-    /// The divisor of the standard deviations of `standardise` and `zscore`.
+    /// True if each channel of images is standardised with its mean and standard deviation over the pixels of all training rows.
+    #[serde(default)]
+    pub normalise_channels: bool,
+    /// The divisor of the standard deviations of `normalise`, `standardise` and `zscore`.
     pub divisor: Divisor,
     /// The factor on every input, as in `scale = 1 / 126`. For `idx`, it is applied after the bytes
     /// are converted to reals.
@@ -344,7 +350,17 @@ pub struct InputEntry {
     pub elements: usize,
 }
 
-/// The schema of a data item, from the header of its files and a scan of the rows.
+/// Returns the axes of an array with this number of axes: axes of size 1 are added or left out in front. `None` if another axis would have to be
+/// left out.
+pub fn with_rank(axes: &[usize], rank: usize) -> Option<Vec<usize>> {
+    let spare = axes.len().saturating_sub(rank);
+    let (left_out, kept) = axes.split_at_checked(spare)?;
+    let ones = std::iter::repeat_n(1, rank.saturating_sub(axes.len()));
+    let is_kept = left_out.iter().all(|size| *size == 1);
+    is_kept.then(|| ones.chain(kept.iter().copied()).collect())
+}
+
+/// The schema of a data item, from the header and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The name of the data item.
@@ -366,8 +382,10 @@ pub struct Schema {
     /// The number of input columns: the size `d` of an input `real[d]`. The input columns are those
     /// of `inputs = [..]`, or all columns except the target.
     pub inputs: usize,
-    /// The names that the program gives to the input columns; empty if some of them are elements of
-    /// an array.
+    /// The axes of the inputs of one row if they are one array; otherwise empty.
+    #[serde(default)]
+    pub axes: Vec<usize>,
+    /// The names of the input columns in the program; empty if some of them are elements of an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,

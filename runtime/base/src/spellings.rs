@@ -9,6 +9,7 @@ pub static TABLE: &[(&str, &str)] = &[
     ("noncentered", "non_centered"),
     ("noncentre", "non_centered"),
     ("optimizer", "optimiser"),
+    ("normalize", "normalise"),
     ("standardize", "standardise"),
 ];
 

@@ -129,7 +129,8 @@ impl Job<'_> {
             (false, false) => Opening::New,
         };
         let names = bnnc_run::out::names(self.manifest);
-        let data = self.manifest.data.iter().flat_map(files).map(PathBuf::as_path);
+        let data: Vec<PathBuf> = self.manifest.data.iter().flat_map(files).collect();
+        let data = data.iter().map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
         // A run that was begun with `--overwrite` is resumed in a folder that still contains the
         // results of another run. The check is therefore skipped if the run has begun.

@@ -9,6 +9,7 @@ use bnnc_abi::method::declare::OptionGroup;
 use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::file::matching;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -66,9 +67,9 @@ impl Fingerprint {
                     // longer name.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
-                let checksum = match sources.checksum(&spec.name, path) {
+                let checksum = match sources.checksum(&spec.name, &path) {
                     Some(read) => read,
-                    None => checksum_of(path)?,
+                    None => checksum_of(&path)?,
                 };
                 print.contents.insert(name, checksum.to_string());
             }
@@ -202,8 +203,8 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns the path of every file that a data item reads.
-pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
+/// Returns every file that a data item reads.
+pub fn files(spec: &DataSpec) -> impl Iterator<Item = PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],
         Test::Files(files) => files,
@@ -214,7 +215,8 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
         Outliers::File(path) => Some(path),
         Outliers::Shuffled(_) => None,
     });
-    spec.files.iter().chain(test).chain(shared).chain(outliers)
+    let named = spec.files.iter().chain(test).chain(shared).chain(outliers);
+    named.flat_map(|path| matching(path))
 }
 
 /// Returns whether the step sizes of a sampler depend on the planned number of iterations.

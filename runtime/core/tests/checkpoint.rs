@@ -636,6 +636,7 @@ fn spec(file: &Path) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        normalise_channels: false,
         divisor: Divisor::Count,
         scale: 1.0,
         limit: None,

@@ -3,6 +3,7 @@
 use crate::diagnostics::{self, At, Faults};
 use crate::expression::{self, Scores};
 use crate::images::Images;
+use crate::inputs::{self, axes_of, channel_size};
 use crate::rows::{RowField, Rows};
 use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
@@ -11,6 +12,7 @@ use crate::table::{Array, ArrayValues, Table};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The rows of one split, prepared for the model.
@@ -85,6 +87,9 @@ pub struct Preparation {
     /// For each array with several numbers per row: its name, and the axes of one row.
     #[serde(default)]
     pub axes: Vec<(String, Vec<usize>)>,
+    /// The axes of the inputs of one row as in the file, if the inputs are one array.
+    #[serde(default)]
+    pub input_axes: Vec<usize>,
 }
 
 /// Builds one split of a data item from its loaded data.
@@ -205,14 +210,18 @@ fn fit(
     let scored = scored.map(|(column, _)| expression::text(column));
     let mut known = HashSet::new();
     let mut constant: Vec<String> = scored.filter(|name| known.insert(name.clone())).collect();
-    let mut fitted = |column: &InputColumn<'_>, element: usize, scale: f64, asked: bool| {
-        if !asked {
-            return Standardisation::IDENTITY;
-        }
-        let values = train.iter().map(|&row| column.value(row, element) * scale);
+    let mut fitted = |column: &InputColumn<'_>, elements: Range<usize>, scale: f64| {
+        let places = train
+            .iter()
+            .flat_map(|&row| elements.clone().map(move |at| (row, at)));
+        let values = places.map(|(row, element)| column.value(row, element) * scale);
         let found = Standardisation::fit(values, spec.divisor);
         if !found.varies {
-            let name = column.name(element);
+            let first = column.name(elements.start);
+            let name = match elements.len() {
+                1 => first,
+                _ => format!("{first} to {}", column.name(elements.end - 1)),
+            };
             if known.insert(name.clone()) {
                 constant.push(name);
             }
@@ -220,11 +229,15 @@ fn fit(
         found.map
     };
     let mut all = |column: &InputColumn<'_>| -> Vec<Standardisation> {
-        (0..column.width())
-            .map(|element| fitted(column, element, spec.scale, spec.standardise_inputs))
-            .collect()
+        let width = column.width();
+        let Some(size) = fitted_together(source, column) else {
+            return vec![Standardisation::IDENTITY; width];
+        };
+        let starts = (0..width).step_by(size.max(1));
+        let maps = starts.flat_map(|at| repeat_n(fitted(column, at..at + size, spec.scale), size));
+        maps.collect()
     };
-    let inputs = columns.iter().flat_map(&mut all).collect();
+    let maps = columns.iter().flat_map(&mut all).collect();
     let names = |column: &InputColumn<'_>| (0..column.width()).map(|element| column.name(element)).collect();
     let names: Vec<Vec<String>> = columns.iter().map(names).collect();
     let named = source.named.iter().map(|&place| &table.arrays[place]);
@@ -236,8 +249,9 @@ fn fit(
         .target
         .filter(|&place| table.arrays[place].width() > 0)
         .map(|place| &table.arrays[place]);
+    let target = target.filter(|_| spec.standardise_target);
     let target = target.map_or(Standardisation::IDENTITY, |array| {
-        fitted(&InputColumn::Array(array), 0, 1.0, spec.standardise_target)
+        fitted(&InputColumn::Array(array), 0..1, 1.0)
     });
     if !constant.is_empty() {
         warnings.push(diagnostics::constant_columns(&table.path(), &constant));
@@ -257,7 +271,7 @@ fn fit(
     let axes = wide.map(|array| (array.name.clone(), array.axes().to_vec()));
     let target_name = source.target.map(|place| table.arrays[place].name.clone());
     Preparation {
-        inputs,
+        inputs: maps,
         columns: names.concat(),
         named,
         zscores: zscores.iter().map(|fitted| fitted.map).collect(),
@@ -265,6 +279,20 @@ fn fit(
         target,
         levels: levels.collect(),
         axes: axes.collect(),
+        input_axes: inputs::axes(&source.inputs, table).to_vec(),
+    }
+}
+
+/// Returns the number of consecutive elements of a column that have one mean and one standard deviation; `None` if the column is not
+/// standardised.
+fn fitted_together(source: &LoadedData, column: &InputColumn<'_>) -> Option<usize> {
+    match column {
+        InputColumn::Array(array) if source.spec.normalise_channels => {
+            channel_size(axes_of(array, &source.table))
+        }
+        InputColumn::Array(_) | InputColumn::Computed(..) | InputColumn::Unread => {
+            source.spec.standardise_inputs.then_some(1)
+        }
     }
 }
 

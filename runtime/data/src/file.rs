@@ -7,8 +7,49 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Opens a file for reading. If the file is a named pipe that no program opens for writing within
-/// five seconds, the call fails. Without this limit, the call could block for ever.
+/// Returns the files that a pattern matches, in the order of their names: `*` in the name of the file stands for any characters. Returns the path
+/// itself if a file has this name, or if no file matches.
+pub fn matching(path: &Path) -> Vec<PathBuf> {
+    let own = || vec![path.to_path_buf()];
+    let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {
+        return own();
+    };
+    if !pattern.contains('*') || path.exists() {
+        return own();
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_match = |name: &String| matches(pattern, name);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(is_match).collect();
+    if names.is_empty() {
+        return own();
+    }
+    names.sort_unstable();
+    names.into_iter().map(|name| path.with_file_name(name)).collect()
+}
+
+/// Returns whether a name consists of the parts of the pattern between `*`, in order, with any characters in the places of `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let inner = name.strip_prefix(first).and_then(|name| name.strip_suffix(last));
+    let after = |name: &str, part: &str| name.split_once(part).map(|(_, after)| after.to_owned());
+    let mut parts = middle.split('*');
+    inner.is_some_and(|inner| {
+        parts
+            .try_fold(inner.to_owned(), |name, part| after(&name, part))
+            .is_some()
+    })
+}
+
+/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error. Without this limit, the call
+/// could block for ever.
 ///
 /// # Errors
 /// Fails if the operating system reports an error.
@@ -88,4 +129,28 @@ pub fn whole(path: &Path) -> Result<Vec<u8>> {
 /// Fails in the same cases as [`regular`], and if the bytes are not UTF-8.
 pub fn text(path: &Path) -> Result<String> {
     String::from_utf8(whole(path)?).map_err(|error| Error::new(ErrorKind::InvalidData, error.utf8_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, name, expected) in [
+            ("data_batch_*.bin", "data_batch_1.bin", true),
+            ("data_batch_*.bin", "data_batch_.bin", true),
+            ("data_batch_*.bin", "test_batch.bin", false),
+            ("data_batch_*.bin", "data_batch_1.bin.gz", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*", "x", true),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "a-c", false),
+            ("a*b*b", "ab", false),
+            ("plain", "plain", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
 }

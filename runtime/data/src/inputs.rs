@@ -2,6 +2,7 @@
 
 use crate::diagnostics::{self, Faults};
 use crate::expression;
+use crate::read;
 use crate::table::{Array, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
@@ -146,4 +147,42 @@ pub(crate) fn named_inputs(
         Input::Computed(_) | Input::Aside => None,
     });
     plain.collect()
+}
+
+/// Returns the axes of the inputs of one row, if the inputs are one array; otherwise no axes.
+pub(crate) fn axes<'t>(inputs: &[Input], table: &'t Table) -> &'t [usize] {
+    match inputs {
+        [Input::Array(place)] => axes_of(&table.arrays[*place], table),
+        _ => &[],
+    }
+}
+
+/// Returns the axes of one row of an array as in the file.
+pub(crate) fn axes_of<'t>(array: &'t Array, table: &'t Table) -> &'t [usize] {
+    match array.name == read::INPUTS && !table.axes.is_empty() {
+        true => &table.axes,
+        false => array.axes(),
+    }
+}
+
+/// Returns the number of elements of each channel of an image: its first axis counts channels, or it has two axes and a single channel. `None`
+/// if there are fewer than two axes.
+pub(crate) fn channel_size(axes: &[usize]) -> Option<usize> {
+    match axes {
+        [] | [_] => None,
+        [height, width] => Some(height * width),
+        [_, positions @ ..] => Some(positions.iter().product()),
+    }
+}
+
+/// Checks that there are images if the data item normalises channels.
+pub(crate) fn check_channels(spec: &DataSpec, inputs: &[Input], table: &Table) -> Result<(), Faults> {
+    let is_image = |input: &Input| match input {
+        Input::Array(place) => channel_size(axes_of(&table.arrays[*place], table)).is_some(),
+        Input::Computed(_) | Input::Aside => false,
+    };
+    match spec.normalise_channels && !inputs.iter().any(is_image) {
+        true => Err(vec![diagnostics::no_channels(&table.path(), axes(inputs, table))]),
+        false => Ok(()),
+    }
 }

@@ -3,11 +3,11 @@
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
 use crate::diagnostics::{self, At, Faults};
 use crate::expression::{self, Scores};
-use crate::read::Reading;
+use crate::read::{INPUTS, Reading};
 use crate::rows::Rows;
 use crate::source::{LoadedData, known_target};
 use crate::table::{self, Array, ArrayValues, Table};
-use bnnc_abi::data::{ColumnExpr, Contents, DataSpec};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, with_rank};
 use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
@@ -131,6 +131,12 @@ impl Preparation {
             if let Some((name, axes)) = of_training(array).filter(|(_, axes)| axes != array.axes()) {
                 return Err(vec![diagnostics::other_axes(&file, name, (axes, array.axes()))]);
             }
+        }
+        let (of_training, own) = (&self.input_axes, &table.axes);
+        let are_images = of_training.len() > 1 && own.len() > 1;
+        if are_images && with_rank(own, of_training.len()).as_ref() != Some(of_training) {
+            let axes = (of_training.as_slice(), own.as_slice());
+            return Err(vec![diagnostics::other_axes(&file, INPUTS, axes)]);
         }
         let some = wanted.filter(|wanted| !wanted.all_inputs);
         let source = LoadedData::of_new_rows(spec, table, (self, some.is_none()))?;

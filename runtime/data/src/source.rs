@@ -5,7 +5,7 @@ use crate::diagnostics::{self, Faults};
 use crate::expression::{self, Scores};
 use crate::images::Frame;
 pub(crate) use crate::inputs::Input;
-use crate::inputs::{entry, named_inputs, resolve_inputs};
+use crate::inputs::{axes, check_channels, entry, named_inputs, resolve_inputs};
 use crate::read::{self, Reading};
 use crate::split::{self, Pool};
 use crate::table::{Array, ArrayValues, Table};
@@ -89,6 +89,7 @@ impl LoadedData {
         let target = resolve_target(spec, &mut table).map_err(|fault| vec![fault])?;
         levels.resize(table.arrays.len(), 0);
         let inputs = resolve_inputs(spec, &table, target)?;
+        check_channels(spec, &inputs, &table)?;
         let named = named_inputs(spec, &table, target, &inputs);
         let outliers = read_outliers(spec, &table, reading)?;
         let schema = empty_schema(spec);
@@ -299,6 +300,7 @@ impl LoadedData {
             splits,
             fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
             inputs: width,
+            axes: axes(&self.inputs, &self.table).to_vec(),
             columns: if columns.len() == width {
                 columns
             } else {
@@ -328,8 +330,7 @@ impl LoadedData {
     }
 }
 
-/// Returns whether this field holds the inputs of `idx` or `npy` data. These inputs are reals,
-/// whatever the element type in the file is.
+/// Returns whether a field is the inputs of images or arrays (`cifar`, `idx`, `npy`), which are reals regardless of the type in the file.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
 }
@@ -354,6 +355,7 @@ fn empty_schema(spec: &DataSpec) -> Schema {
         splits: 1,
         fields,
         inputs: 0,
+        axes: Vec::new(),
         columns: Vec::new(),
         entries: Vec::new(),
         target: None,

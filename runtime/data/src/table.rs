@@ -1,6 +1,7 @@
 //! Named arrays, which every reader returns, and tables that join the arrays of several files.
 
 use crate::diagnostics::{self, Faults};
+use crate::read::INPUTS;
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -454,6 +455,11 @@ impl Table {
     fn disagreements(&self, other: &Table) -> Faults {
         let (here, there) = (self.path(), other.path());
         let mut faults = Vec::new();
+        if self.axes.len() > 1 && other.axes.len() > 1 && self.axes != other.axes {
+            let (expected, actual) = (format!("{:?}", self.axes), format!("{:?}", other.axes));
+            let axes = (expected.as_str(), actual.as_str());
+            return vec![diagnostics::column_differs(&there, INPUTS, axes, &here)];
+        }
         for array in &self.arrays {
             match other.find(&array.name) {
                 None => faults.push(diagnostics::missing_column(&there, &array.name, &here)),

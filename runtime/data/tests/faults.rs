@@ -263,6 +263,53 @@ fn malformed_npy_and_idx_files_are_rejected() {
 }
 
 #[test]
+fn malformed_cifar_files_are_rejected() {
+    let mut two = vec![0; 2 * 3073];
+    assert_eq!(
+        check(Format::Cifar, "b.bin", &two[1..]),
+        [
+            "E0411 b.bin:0:0 not a valid cifar file: expected records of 3073 bytes (CIFAR-10) or 3074 bytes (CIFAR-100), found 6145 bytes"
+        ]
+    );
+    two[3073] = 10;
+    assert_eq!(
+        check(Format::Cifar, "b.bin", &two),
+        ["E0411 b.bin:2:0 not a valid cifar file: 10 is not a label of CIFAR-10"]
+    );
+    let mut fine = vec![0; 3074];
+    fine[1] = 100;
+    assert_eq!(
+        check(Format::Cifar, "train.bin", &fine),
+        ["E0411 train.bin:1:0 not a valid cifar file: 100 is not a label of CIFAR-100"]
+    );
+    assert_eq!(
+        check(Format::Cifar, "b.bin", [])[0].split(' ').next(),
+        Some("E0405")
+    );
+    let folder = Folder::new();
+    two[3073] = 9;
+    let file = folder.file("b.bin", &two);
+    let most = LoadedData::read_within(&spec(Format::Cifar, &[&file]), Some(10_000)).unwrap_err();
+    assert!(most[0].message.contains("memory"), "{}", said(&most[0]));
+}
+
+#[test]
+fn images_with_other_axes_are_not_joined() {
+    let folder = Folder::new();
+    let pair = |name: &str, shape: &str| {
+        [
+            folder.file(&format!("x{name}.npy"), npy("|u1", false, shape, &[0; 12])),
+            folder.file(&format!("y{name}.npy"), npy("|u1", false, "(1,)", &[0])),
+        ]
+    };
+    let [first, last] = [pair("a", "(1, 3, 2, 2)"), pair("b", "(1, 2, 2, 3)")];
+    assert_eq!(
+        faults(&spec(Format::Npy, &[&first[0], &first[1], &last[0], &last[1]])),
+        ["E0417 xb.npy:0:0 expected [3, 2, 2] in `inputs` as in `xa.npy`, found [2, 2, 3]"]
+    );
+}
+
+#[test]
 fn malformed_json_is_rejected() {
     let check = |text: &str| check(Format::Json, "d.json", text);
     assert_eq!(

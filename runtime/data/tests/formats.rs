@@ -191,6 +191,55 @@ fn idx_reads_all_types() {
     );
 }
 
+/// Returns records with these label bytes. The pixels of record `r` count from `r`, modulo 251.
+fn records(labels: &[&[u8]]) -> Vec<u8> {
+    let record = |(at, labels): (usize, &&[u8])| {
+        let pixels = (0..3072).map(move |pixel| ((at + pixel) % 251) as u8);
+        labels.iter().copied().chain(pixels).collect::<Vec<u8>>()
+    };
+    labels.iter().enumerate().flat_map(record).collect()
+}
+
+#[test]
+fn cifar_keeps_bytes_and_takes_the_last_label() {
+    for (labels, expected) in [
+        ([&[3_u8] as &[u8], &[9]], vec![3, 9]),
+        ([&[19, 42], &[0, 99]], vec![42, 99]),
+    ] {
+        let folder = Folder::new();
+        let file = folder.file("b.bin", records(&labels));
+        let table = read(Format::Cifar, &[file], None, &Reading::within(None)).unwrap();
+        assert_eq!(table.axes, [3, 32, 32]);
+        let [inputs, targets] = &table.arrays[..] else {
+            panic!("{:?}", table.arrays.len())
+        };
+        assert_eq!(targets.values, ArrayValues::Byte(expected));
+        assert_eq!(inputs.shape, [2, 3072]);
+        assert!(matches!(&inputs.values, ArrayValues::Byte(bytes) if bytes[3072 + 255] == 5));
+    }
+}
+
+#[test]
+fn a_pattern_names_shards_in_the_order_of_their_names() {
+    let folder = Folder::new();
+    for (name, label) in [
+        ("data_batch_2.bin", 2),
+        ("data_batch_1.bin", 1),
+        ("test_batch.bin", 7),
+        ("data_batch_3.bin", 3),
+    ] {
+        folder.file(name, records(&[&[label]]));
+    }
+    let pattern = folder.0.join("data_batch_*.bin");
+    let data = bnnc_data::LoadedData::read(&spec(Format::Cifar, &[&pattern])).unwrap();
+    let rows = data.dataset(0, 1).unwrap().train;
+    assert_eq!(rows.ints("target").unwrap(), [1, 2, 3]);
+    assert_eq!(rows.place(2).0, folder.0.join("data_batch_3.bin"));
+    let nothing = folder.0.join("batch_*.bin");
+    let faults = bnnc_data::LoadedData::read(&spec(Format::Cifar, &[&nothing])).unwrap_err();
+    assert_eq!(faults[0].code.id, "E0401");
+}
+
 #[test]
 fn json_distinguishes_examples_from_shared_arrays() {
     let text = br#"{"J": 2, "u": [0.5, 1.5], "y": [1, 2, 3], "X": [[1, 2.5], [3, 4], [5, 6]], "g": ["b", "a", "b"]}"#;

@@ -126,6 +126,16 @@ fn mutated_idx_files_never_panic() {
 }
 
 #[test]
+fn mutated_cifar_files_never_panic() {
+    let record = |labels: &[u8]| -> Vec<u8> {
+        let pixels = (0..3072).map(|at| at as u8);
+        labels.iter().copied().chain(pixels).collect()
+    };
+    survive(Format::Cifar, &[record(&[1]), record(&[9])].concat(), 300);
+    survive(Format::Cifar, &gzip(&record(&[1, 9])), 300);
+}
+
+#[test]
 fn mutated_parquet_files_never_panic() {
     survive(
         Format::Parquet,

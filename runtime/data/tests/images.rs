@@ -253,3 +253,92 @@ fn inputs_that_are_not_images_are_rejected() {
         ["E0426 x:0:0 expected `rotate` finite, found inf"]
     );
 }
+
+/// Two training images and a test image with two channels of one by two pixels.
+fn colours(folder: &Folder, shape: &str) -> DataSpec {
+    let file = |name: &str, pixels: &[u8], rows: usize| {
+        let shape = shape.replace("rows", &rows.to_string());
+        folder.file(name, npy("|u1", false, &shape, pixels))
+    };
+    let train = file("x.npy", &[1, 3, 10, 10, 5, 7, 30, 30], 2);
+    let test = file("tx.npy", &[4, 6, 20, 40], 1);
+    let labels =
+        |name: &str, rows: usize| folder.file(name, npy("|u1", false, &format!("({rows},)"), &vec![0; rows]));
+    DataSpec {
+        normalise_channels: true,
+        test: Test::Files(vec![test, labels("ty.npy", 1)]),
+        ..spec(Format::Npy, &[&train, &labels("y.npy", 2)])
+    }
+}
+
+#[test]
+fn channels_have_mean_0_and_standard_deviation_1_over_training_rows_and_pixels() {
+    let folder = Folder::new();
+    let data = cut(&colours(&folder, "(rows, 2, 1, 2)"));
+    // Channel 0 has the values 1, 3, 5, 7: mean 4, variance (9 + 1 + 1 + 9) / 4 = 5. Channel 1 has 10 and 30: mean 20, deviation 10.
+    let root = 5.0_f64.sqrt();
+    let expected = [
+        -3.0 / root,
+        -1.0 / root,
+        -1.0,
+        -1.0,
+        1.0 / root,
+        3.0 / root,
+        1.0,
+        1.0,
+    ];
+    assert!(
+        data.train
+            .inputs
+            .iter()
+            .zip(expected)
+            .all(|(x, y)| (x - y).abs() < 1e-15)
+    );
+    let expected = [0.0, 2.0 / root, 0.0, 2.0];
+    assert!(
+        data.test
+            .inputs
+            .iter()
+            .zip(expected)
+            .all(|(x, y)| (x - y).abs() < 1e-15)
+    );
+    // With two axes, all pixels are one channel: the mean is 12, and the mean of the squares is 2084 / 8.
+    let grey = cut(&colours(&folder, "(rows, 2, 2)"));
+    let sd = (2084.0_f64 / 8.0 - 144.0).sqrt();
+    assert!(
+        (grey.train.inputs[0] + 11.0 / sd).abs() < 1e-15,
+        "{:?}",
+        grey.train.inputs
+    );
+}
+
+#[test]
+fn only_images_have_channels() {
+    let folder = Folder::new();
+    assert_eq!(
+        faults(&colours(&folder, "(rows, 4)")),
+        ["E0434 x.npy:0:0 only the channels of images can be normalised, but the inputs have the shape [4]"]
+    );
+}
+
+#[test]
+fn new_images_have_the_axes_of_the_training_images_and_their_normalisation() {
+    let folder = Folder::new();
+    let spec = colours(&folder, "(rows, 2, 1, 2)");
+    let data = cut(&spec);
+    let new = |shape: &str| {
+        let file = folder.file("n.npy", npy("|u1", false, shape, &[4, 6, 20, 40]));
+        let new = bnnc_data::NewRows {
+            file: &file,
+            open: &[],
+            sources: None,
+            most: None,
+        };
+        data.preparation.rows(&spec, new)
+    };
+    assert_eq!(new("(1, 2, 1, 2)").unwrap().inputs, data.test.inputs);
+    // Flat rows have the same order.
+    assert_eq!(new("(1, 4)").unwrap().inputs, data.test.inputs);
+    let fault = new("(1, 1, 2, 2)").unwrap_err();
+    assert!(said(&fault[0]).contains("found 1 x 2 x 2"), "{}", said(&fault[0]));
+}

@@ -11,6 +11,7 @@ use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Pruning};
 use bnnc_abi::plan::PlanStep;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
+use bnnc_data::file::matching;
 use bnnc_inference::method::{MemoryExtent, Summing, scored};
 use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
@@ -90,7 +91,8 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .chain(&schema.shared)
         .map(width)
         .sum();
-    let files = spec.files.iter().filter_map(|path| std::fs::metadata(path).ok());
+    let files = spec.files.iter().flat_map(|path| matching(path));
+    let files = files.filter_map(|path| std::fs::metadata(path).ok());
     Data {
         file: files
             .map(|file| file.len())

@@ -1,6 +1,6 @@
 //! Checks that data match the data for which the program was compiled.
 
-use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
+use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test, with_rank};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics;
@@ -42,7 +42,7 @@ fn file(spec: &DataSpec) -> &Path {
 /// they match.
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {
-        DataSource::Inputs => return inputs(binding, schema.inputs),
+        DataSource::Inputs => return inputs(binding, schema),
         DataSource::Input(at) => return input(*at, schema.inputs),
         DataSource::Row => return rows(binding, schema.rows),
         DataSource::Field(name) | DataSource::Whole(name) => (name, &schema.fields),
@@ -54,10 +54,20 @@ fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     shape(binding, field, schema).or_else(|| binding.misfit(field))
 }
 
-fn inputs(binding: &Binding, found: usize) -> Option<String> {
-    let expected = binding.shape.first().copied().unwrap_or(0);
-    (found != expected)
-        .then(|| format!("the program was compiled for {expected} inputs, but the data have {found}"))
+fn inputs(binding: &Binding, schema: &Schema) -> Option<String> {
+    let expected: usize = binding.shape.iter().product();
+    if schema.inputs != expected {
+        let found = schema.inputs;
+        return Some(format!(
+            "the program was compiled for {expected} inputs, but the data have {found}"
+        ));
+    }
+    let (rank, axes) = (binding.shape.len(), &schema.axes);
+    let is_other = rank > 1 && axes.len() > 1 && with_rank(axes, rank).as_ref() != Some(&binding.shape);
+    is_other.then(|| {
+        let built = &binding.shape;
+        format!("the program was compiled for inputs {built:?}, but the inputs of the data are {axes:?}")
+    })
 }
 
 fn input(at: usize, found: usize) -> Option<String> {

@@ -185,6 +185,7 @@ fn nothing() -> Dataset {
             target: Standardisation::IDENTITY,
             levels: Vec::new(),
             axes: Vec::new(),
+            input_axes: Vec::new(),
         },
         shared: Vec::new(),
         whole: Vec::new(),

@@ -65,8 +65,13 @@ pub static OPTIONS: &[DataOption] = &[
     option("standardise", |to, written| {
         standardise(to.session, written, to.spec)
     }),
+    option("normalise", |to, written| {
+        to.spec.normalise_channels = word(to, written, &[("channels", true)]).unwrap_or_default();
+    }),
     option("sd", |to, written| {
-        to.spec.divisor = divisor(to.session, written).unwrap_or_default()
+        const DIVISORS: &[(&str, Divisor)] =
+            &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
+        to.spec.divisor = word(to, written, DIVISORS).unwrap_or_default()
     }),
     option("scale", |to, written| {
         let is_scale = |value: f64| value.is_finite() && value != 0.0;
@@ -102,6 +107,7 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        normalise_channels: false,
         divisor: Divisor::Count,
         scale: 1.0,
         limit: None,
@@ -403,19 +409,17 @@ fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut D
     }
 }
 
-/// Reads the divisor of standard deviations: `population` is n, and `sample` is n - 1.
-fn divisor(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Divisor> {
-    const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
+/// Reads an option whose value is one of some words.
+fn word<T: Copy>(to: &mut Reading<'_, '_>, written: &ast::Expr, words: &[(&str, T)]) -> Option<T> {
     let word = match &*strip(written).kind {
         ast::ExprKind::Name(word) => &**word,
         _ => "",
     };
-    let found = WORDS.iter().find(|(known, _)| *known == word);
+    let found = words.iter().find(|(known, _)| *known == word);
     if found.is_none() {
-        let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
-        session
-            .diagnostics
-            .push(report::option_word(written.span, "sd", word, &words));
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let diagnostic = report::option_word(written.span, to.name, word, &words);
+        to.session.diagnostics.push(diagnostic);
     }
-    found.map(|(_, divisor)| *divisor)
+    found.map(|(_, value)| *value)
 }

@@ -8,12 +8,10 @@ use bnnc_base::source::Span;
 pub static NO_COLUMN: Code = Code {
     id: "E0291",
     title: "no such column",
-    explain: "Every input and output of a model uses the column (or the array of a JSON file) with the same name. There are \
-              two exceptions: a single `real[d]` input takes all `inputs` of the data in order, and a single output takes \
-              the target of the data. The message lists the columns of the file.\n\n\
-              ```\n\
-              model M(heigth: real) -> weight: real { .. }   // the file has `height`\n\
-              ```",
+    explain: "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
+              two exceptions: a single input `real[d]` or `real[c, h, w]` takes all `inputs` of the data in order, and a \
+              single output takes the target of the data. The message lists the columns of the file.\n\n\
+              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
 };
 
 /// A column whose values or shape do not fit the declared type.
@@ -21,7 +19,8 @@ pub static WRONG_COLUMN: Code = Code {
     id: "E0292",
     title: "column does not fit",
     explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows \
-              0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. If any \
+              0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. A single \
+              input `real[3, 32, 32]` needs arrays of these sizes, or 3072 numbers per example in row-major order. If any \
               input or output has one value per example, every output needs one value per example. A single output takes the \
               target of the data. Without the option `target`, the target is the last column, and no other column may have \
               the name of the output.\n\n\
@@ -119,6 +118,24 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
         .label("this entry uses the same column")
         .also(span, "this input")
         .help(format!("choose one of them: `{input} = {}`", computed.text))
+}
+
+/// Reports an array of all inputs, declared with these sizes, into which the inputs do not fit.
+pub fn other_sizes(span: Span, (input, sizes): (&str, String), schema: &Schema) -> Diagnostic {
+    let inputs = schema.inputs;
+    let is_array = schema.axes.len() > 1;
+    let found = match is_array {
+        true => format!("an array {:?}", schema.axes),
+        false => format!("{inputs} numbers"),
+    };
+    let text = format!("`{input}` is declared as `real[{sizes}]`, but a row of the data is {found}");
+    let diagnostic = wrong(span, text, schema).label("takes all inputs of a row");
+    match is_array {
+        true => diagnostic.help(format!("declare `{input}: real{:?}`", schema.axes)),
+        false => diagnostic.help(format!(
+            "the product of the sizes must be {inputs}, with at most one size that is not given"
+        )),
+    }
 }
 
 /// Reports a vector of all inputs if the data have no numeric inputs.

@@ -1,5 +1,6 @@
 //! Binds a model to its data. Inputs are bound to columns with the same name, dim names to sizes, and outputs to the target.
 
+mod all_inputs;
 mod bound;
 mod entries;
 pub mod integers;
@@ -198,8 +199,8 @@ impl<'a> Binder<'a> {
             self.row(binding);
             return self.port(binding, DataSource::Row);
         }
-        let vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
-        let sole = vector && self.model.inputs.len() == 1;
+        let is_array = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if !dims.is_empty());
+        let sole = is_array && self.model.inputs.len() == 1;
         if !sole {
             match entries::computed(self.schema, name, self.span(binding)) {
                 Ok(None) => {}
@@ -208,8 +209,8 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column may have the same name as the vector of all inputs (`x`), and so may an entry computed from a scalar column. If the
-        // names are equal, the vector takes precedence.
+        // A scalar column, or an entry computed from such a column, may have the same name as the array of all inputs (`x`). If the names
+        // are equal, the array takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
@@ -222,19 +223,6 @@ impl<'a> Binder<'a> {
             }
             None => self.missing(binding, &self.names(false)),
         }
-    }
-
-    /// Binds all inputs of the data as one vector.
-    fn all_inputs(&mut self, binding: &ParamBinding) {
-        let entries = &self.schema.entries;
-        if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
-            let field = aside.columns.first().and_then(|column| self.field_of(column));
-            let diagnostic = diagnostics::aside(self.span(binding), (aside, field));
-            return self.diagnostics.push(diagnostic);
-        }
-        self.bound.used.extend(0..entries.len());
-        self.fit_dims(binding, &[self.schema.inputs]);
-        self.port(binding, DataSource::Inputs);
     }
 
     /// Binds an input that the data item computes.

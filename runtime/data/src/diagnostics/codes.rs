@@ -342,8 +342,8 @@ pub(super) static NO_HEADER: Code = Code {
 pub(super) static NO_IMAGES: Code = Code {
     id: "E0434",
     title: "inputs are not images",
-    explain: r#"`rotate` and `shuffled` need inputs with a height and a width: an IDX or NPY file with two axes or more for each example.
-Rows of numbers without a height and a width cannot be rotated.
+    explain: r#"`rotate`, `shuffled` and `normalise = channels` need inputs with a height and a width: an IDX or NPY file with two axes or more
+for each example, or a CIFAR file. Rows of numbers without a height and a width cannot be rotated.
 
     x.npy of the shape (100, 784)      # wrong
     x.npy of the shape (100, 28, 28)   # right"#,

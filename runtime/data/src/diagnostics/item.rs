@@ -269,7 +269,16 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// An error: the squares to shuffle are so large that an image contains fewer than two of them.
+/// Channels of inputs that are not images.
+pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
+    let message =
+        format!("only the channels of images can be normalised, but the inputs have the shape {axes:?}");
+    fault(&codes::NO_IMAGES, At::file(path), message).help(
+        "the input file needs two or more axes for each example; write `standardise = inputs` for columns",
+    )
+}
+
+/// Squares that are so large that fewer than two fit into an image.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,

@@ -1,5 +1,6 @@
 //! Readers of data files, with one module per format. All readers return arrays with names.
 
+mod cifar;
 mod csv;
 mod idx;
 mod json;
@@ -9,6 +10,7 @@ mod parquet;
 mod reading;
 
 use crate::diagnostics::{self, Faults};
+use crate::file;
 use crate::table::{Array, ArrayValues, Jump, Table};
 use bnnc_abi::data::Format;
 use bnnc_base::diagnostic::Diagnostic;
@@ -46,9 +48,11 @@ impl Parsed {
     }
 }
 
-/// Reads one of two files that belong together, and returns the shape and the elements of its
-/// array.
-type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic>;
+/// The shape and the elements of an array.
+type ShapedValues = (Vec<usize>, ArrayValues);
+
+/// Reads one file of a pair: the shape and the elements of its array.
+type Half = fn(&Path, &[u8]) -> Result<ShapedValues, Diagnostic>;
 
 /// The reader of a format.
 enum Reader {
@@ -57,10 +61,13 @@ enum Reader {
     Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
     /// A reader for formats with two files per table: one of inputs, and one of targets.
     Pair(Half),
+    /// A reader for formats with the inputs and the targets in one file.
+    Both(fn(&Path, &Reading) -> Result<[ShapedValues; 2], Faults>),
 }
 
 fn reader(format: Format) -> Reader {
     match format {
+        Format::Cifar => Reader::Both(cifar::read),
         Format::Csv => Reader::Table(csv::read),
         Format::Idx => Reader::Pair(idx::array),
         Format::Json => Reader::Table(json::read),
@@ -69,8 +76,7 @@ fn reader(format: Format) -> Reader {
     }
 }
 
-/// Reads files of one format as one table. The files are either shards of rows, or pairs of a file
-/// of inputs and a file of targets (`idx`, `npy`).
+/// Reads files of one format as one table: shards of rows, whose names may be patterns, or pairs of inputs and targets (`idx`, `npy`).
 ///
 /// `target` is the name of the target; `None` if the name is not known. In JSON data, the length of
 /// the array with this name is the number of examples.
@@ -82,7 +88,16 @@ pub fn read(
 ) -> Result<Table, Faults> {
     let mut tables = Vec::new();
     let mut faults = Vec::new();
-    for group in files.chunks(files_per_table(format)) {
+    let per_table = files_per_table(format);
+    let matching: Vec<PathBuf>;
+    let files = match per_table {
+        1 => {
+            matching = files.iter().flat_map(|file| file::matching(file)).collect();
+            &matching
+        }
+        _ => files,
+    };
+    for group in files.chunks(per_table) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
                 // The first file decides whether a column holds text. Later files do not change
@@ -113,12 +128,13 @@ pub fn read_inputs(
     match reader(format) {
         Reader::Table(read) => table(file, read(file, target, reading)?),
         Reader::Pair(read) => Ok(pair(file, half(read, file, reading)?, None)),
+        Reader::Both(read) => read(file, reading).map(|[inputs, targets]| pair(file, inputs, Some(targets))),
     }
 }
 
 fn files_per_table(format: Format) -> usize {
     match reader(format) {
-        Reader::Table(_) => 1,
+        Reader::Table(_) | Reader::Both(_) => 1,
         Reader::Pair(_) => 2,
     }
 }
@@ -132,6 +148,7 @@ fn read_group(
     match (reader(format), group) {
         (Reader::Table(read), [file]) => table(file, read(file, target, reading)?),
         (Reader::Pair(read), [inputs, targets]) => read_pair(read, inputs, targets, reading),
+        (Reader::Both(_), [file]) => read_inputs(format, file, target, reading),
         (_, [file, ..]) => Err(vec![diagnostics::file_count(file, format.word(), group.len())]),
         (_, []) => Err(vec![diagnostics::no_files("data")]),
     }

@@ -63,6 +63,7 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        normalise_channels: false,
         divisor: Divisor::Count,
         scale: 1.0,
         limit: None,

@@ -58,8 +58,7 @@ pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: For
     None
 }
 
-/// Checks that a data item with `rotate` or `outliers = shuffled(..)` contains images and also has
-/// the option `test`.
+/// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`, and `normalise` without `standardise`.
 pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),
@@ -68,9 +67,17 @@ pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
             matches!(spec.outliers, Some(Outliers::Shuffled(_))),
         ),
     ];
+    if spec.normalise_channels && spec.standardise_inputs {
+        let expected = "used without `standardise = inputs`, because both scale the inputs";
+        let diagnostic = report::option_value(span, "normalise", expected);
+        session.diagnostics.push(diagnostic);
+    }
     for (name, _) in asked.into_iter().filter(|(_, asked)| *asked) {
         if spec.format.contents() != Contents::Pair {
-            let expected = format!("used with images: `idx` or `npy`, not `{}`", spec.format.word());
+            let expected = format!(
+                "used with images: `cifar`, `idx` or `npy`, not `{}`",
+                spec.format.word()
+            );
             session
                 .diagnostics
                 .push(report::option_value(span, name, &expected));

@@ -1,0 +1,212 @@
+//! Inputs with a shape: from columns, from NumPy arrays, from images, and from CIFAR files.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+const ROWS: usize = 40;
+const PIXELS: usize = 12;
+
+/// Returns an empty folder for the files of one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-shapes-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn pixels(row: usize) -> impl Iterator<Item = u8> {
+    (0..PIXELS).map(move |at| ((row * 37 + at * 11 + row * at * 5) % 200) as u8)
+}
+
+fn label(row: usize) -> u8 {
+    u8::from(row * row % 7 > 2)
+}
+
+/// Returns an NPY file of bytes.
+fn npy(shape: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let length = u16::try_from(header.len()).expect("a short header").to_le_bytes();
+    [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), bytes].concat()
+}
+
+/// Returns an IDX file of bytes.
+fn idx(sizes: &[u32], bytes: &[u8]) -> Vec<u8> {
+    let axes = u8::try_from(sizes.len()).expect("few axes");
+    let sizes: Vec<u8> = sizes.iter().flat_map(|size| size.to_be_bytes()).collect();
+    [&[0, 0, 8, axes], sizes.as_slice(), bytes].concat()
+}
+
+/// Returns a program with these data and this input. `image` is an image with three channels.
+fn program(data: &str, input: &str, image: &str) -> String {
+    format!(
+        "data d = {data}\n\
+         model M(x: {input}) -> label: index(2) {{\n  \
+         filters = Conv(2, 2, 2, prior = Normal(0, 1))\n  out = Dense(2, prior = Normal(0, 1))\n  \
+         label ~ Categorical(logits = out(flatten(filters({image}))))\n}}\n\
+         infer best = map(M, d) {{ epochs = 20 }}\n"
+    )
+}
+
+/// Writes the rows as a table, as arrays and as images, in a folder of this name.
+fn written(name: &str) -> PathBuf {
+    let folder = folder(name);
+    let all: Vec<u8> = (0..ROWS).flat_map(pixels).collect();
+    let labels: Vec<u8> = (0..ROWS).map(label).collect();
+    let header: Vec<String> = (0..PIXELS).map(|at| format!("p{at}")).collect();
+    let mut table = header.join(",") + ",label\n";
+    for row in 0..ROWS {
+        let cells: Vec<String> = pixels(row).chain([label(row)]).map(|x| x.to_string()).collect();
+        table += &(cells.join(",") + "\n");
+    }
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("a file");
+    write("t.csv", table.as_bytes());
+    write("x.npy", &npy("(40, 3, 2, 2)", &all));
+    write("last.npy", &npy("(40, 2, 2, 3)", &all));
+    write("y.npy", &npy("(40,)", &labels));
+    write("x.idx", &idx(&[40, 6, 2], &all));
+    write("y.idx", &idx(&[40], &labels));
+    folder
+}
+
+/// Runs a program in a folder, with `--out NAME`. Returns the status and all messages.
+fn run(folder: &std::path::Path, name: &str, text: &str) -> (i32, String) {
+    let file = folder.join(format!("{name}.bnn"));
+    fs::write(&file, text).expect("a program");
+    let out = folder.join(name).display().to_string();
+    let output = support::run(["run", &file.display().to_string(), "--out", &out]);
+    (output.status, output.stdout + &output.stderr)
+}
+
+/// Returns the predictions of a run of [`program`].
+fn predictions(folder: &std::path::Path, name: &str, text: &str) -> String {
+    let (status, messages) = run(folder, name, text);
+    assert_eq!(status, 0, "{name}: {messages}");
+    fs::read_to_string(folder.join(name).join("predictions.csv")).expect("predictions")
+}
+
+#[test]
+fn columns_arrays_and_images_feed_the_same_array() {
+    let folder = written("same");
+    let options = "{ test = fraction(0.3), scale = 1 / 100 }";
+    // The numbers of rows depend on whether a file has a header.
+    let from = |name: &str, data: &str, input: &str, image: &str| -> Vec<String> {
+        let text = program(&format!("{data} {options}"), input, image);
+        let predictions = predictions(&folder, name, &text);
+        let lines = predictions.lines().skip(1);
+        lines
+            .filter_map(|line| Some(line.split_once(',')?.1.to_owned()))
+            .collect()
+    };
+    let (table, arrays, images) = (
+        "csv(\"t.csv\")",
+        "npy(\"x.npy\", \"y.npy\")",
+        "idx(\"x.idx\", \"y.idx\")",
+    );
+    let expected = from("vector", table, "real[12]", "reshape(x, 3, 2, 2)");
+    assert_eq!(expected.len(), 12, "{expected:?}");
+    for (name, data, input, image) in [
+        ("columns", table, "real[3, 2, 2]", "x"),
+        ("channels", table, "real[c, 2, 2]", "x"),
+        ("arrays", arrays, "real[3, 2, 2]", "x"),
+        ("sizes", arrays, "real[c, h, w]", "x"),
+        ("flat", arrays, "real[12]", "reshape(x, 3, 2, 2)"),
+        ("matrix", images, "real[6, 2]", "reshape(x, 3, 2, 2)"),
+        ("grey", images, "real[1, 6, 2]", "reshape(x, 3, 2, 2)"),
+    ] {
+        assert_eq!(from(name, data, input, image), expected, "{name}");
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn other_sizes_are_rejected_with_the_sizes_of_the_data() {
+    let folder = written("sizes");
+    for (name, data, input, expected) in [
+        (
+            "product",
+            "csv(\"t.csv\")",
+            "real[3, 3, 2]",
+            "`x` is declared as `real[3, 3, 2]`, but a row of the data is 12 numbers",
+        ),
+        (
+            "several",
+            "csv(\"t.csv\")",
+            "real[3, h, w]",
+            "`x` is declared as `real[3, h, w]`, but a row of the data is 12 numbers",
+        ),
+        (
+            "order",
+            "npy(\"last.npy\", \"y.npy\")",
+            "real[3, 2, 2]",
+            "`x` is declared as `real[3, 2, 2]`, but a row of the data is an array [2, 2, 3]",
+        ),
+    ] {
+        let (status, messages) = run(&folder, name, &program(data, input, "x"));
+        assert_ne!(status, 0);
+        assert!(
+            messages.contains("E0292") && messages.contains(expected),
+            "{name}: {messages}"
+        );
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn new_images_are_normalised_as_the_training_images() {
+    let folder = written("new");
+    let data = "npy(\"x.npy\", \"y.npy\") { test = npy(\"x.npy\", \"y.npy\"), normalise = channels }";
+    let expected = predictions(&folder, "run", &program(data, "real[3, 2, 2]", "x"));
+    let predict = |file: &str| {
+        let path = |name: &str| folder.join(name).display().to_string();
+        let (out, data) = (path("run"), path(file));
+        let output = support::run(["predict", &out, "--data", &data, "-o", &path("new.csv")]);
+        (output.status, output.stdout + &output.stderr)
+    };
+    let (status, messages) = predict("x.npy");
+    assert_eq!(status, 0, "{messages}");
+    let new = fs::read_to_string(folder.join("new.csv")).expect("predictions");
+    let column = |text: &str, name: &str| -> Vec<String> {
+        let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+        let at = lines
+            .next()
+            .and_then(|mut header| header.position(|cell| cell == name));
+        let at = at.unwrap_or_else(|| panic!("no column {name} in {text}"));
+        lines.filter_map(|mut line| line.nth(at)).collect()
+    };
+    let name = expected
+        .lines()
+        .next()
+        .and_then(|header| header.rsplit(',').next());
+    let name = name.expect("a header");
+    assert_eq!(column(&new, name), column(&expected, name));
+    let (status, messages) = predict("last.npy");
+    assert!(status != 0 && messages.contains("found 2 x 2 x 3"), "{messages}");
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn batches_of_cifar_are_shards() {
+    let folder = folder("cifar");
+    for batch in 0..3 {
+        let record = |row: usize| {
+            let pixel = move |at: usize| ((row * 31 + at * 7) % 256) as u8;
+            std::iter::once((row % 10) as u8).chain((0..3072).map(pixel))
+        };
+        let rows: Vec<u8> = (batch * 8..batch * 8 + 8).flat_map(record).collect();
+        fs::write(folder.join(format!("data_batch_{}.bin", batch + 1)), rows).expect("a file");
+    }
+    let text = "data d = cifar(\"data_batch_*.bin\") { normalise = channels }\n\
+                model M(x: real[3, 32, 32]) -> label: index(10) {\n  out = Dense(10, prior = Normal(0, 0.1))\n  \
+                label ~ Categorical(logits = out(flatten(mean_pool(x, 8))))\n}\n\
+                infer best = map(M, d) { epochs = 3 }\n";
+    let (status, messages) = run(&folder, "batches", text);
+    assert_eq!(status, 0, "{messages}");
+    assert!(messages.contains("24 training rows"), "{messages}");
+    let _ = fs::remove_dir_all(folder);
+}

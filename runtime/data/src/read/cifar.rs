@@ -1,0 +1,90 @@
+//! The binary files of CIFAR-10 and CIFAR-100: records of one or two label bytes and 3072 bytes of an image, channels first.
+
+use super::{Reading, ShapedValues, bytes};
+use crate::diagnostics::{self, At, Faults};
+use crate::table::ArrayValues;
+use std::path::Path;
+
+/// The axes of an image: channels, rows and columns.
+const AXES: [usize; 3] = [3, 32, 32];
+const PIXELS: usize = AXES[0] * AXES[1] * AXES[2];
+
+/// A data set with this format.
+struct Records {
+    name: &'static str,
+    /// The number of classes of each label. The last label is the target.
+    classes: &'static [u8],
+}
+
+const CIFAR_10: Records = Records {
+    name: "CIFAR-10",
+    classes: &[10],
+};
+/// The first label is one of 20 superclasses.
+const CIFAR_100: Records = Records {
+    name: "CIFAR-100",
+    classes: &[20, 100],
+};
+
+impl Records {
+    fn width(&self) -> usize {
+        self.classes.len() + PIXELS
+    }
+
+    /// Returns the first record with a label outside the classes, counted from 0, and this label.
+    fn wrong_label(&self, bytes: &[u8]) -> Option<(usize, u8)> {
+        let records = bytes.chunks_exact(self.width()).enumerate();
+        let mut wrong = records.filter_map(|(at, record)| {
+            let mut labels = record.iter().zip(self.classes);
+            labels.find_map(|(label, classes)| (label >= classes).then_some((at, *label)))
+        });
+        wrong.next()
+    }
+}
+
+/// Returns the images `[rows, 3, 32, 32]` and the labels `[rows]`. The length of the file and its labels decide which data set it is.
+pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], Faults> {
+    let bytes = bytes(path, reading)?;
+    if bytes.is_empty() {
+        return Err(vec![diagnostics::no_rows(path, "rows")]);
+    }
+    let fits = |records: &&Records| bytes.len() % records.width() == 0;
+    let fitting: Vec<&Records> = [&CIFAR_10, &CIFAR_100].into_iter().filter(fits).collect();
+    let Some(first) = fitting.first() else {
+        let detail = format!(
+            "expected records of {} bytes ({}) or {} bytes ({}), found {} bytes",
+            CIFAR_10.width(),
+            CIFAR_10.name,
+            CIFAR_100.width(),
+            CIFAR_100.name,
+            bytes.len()
+        );
+        return Err(vec![diagnostics::malformed(At::file(path), "cifar", &detail)]);
+    };
+    let right = fitting
+        .iter()
+        .find(|records| records.wrong_label(&bytes).is_none());
+    let records = right.unwrap_or(first);
+    if let Some((record, label)) = records.wrong_label(&bytes) {
+        let (row, column) = (record + 1, 0);
+        let detail = format!("{label} is not a label of {}", records.name);
+        return Err(vec![diagnostics::malformed(
+            At { path, row, column },
+            "cifar",
+            &detail,
+        )]);
+    }
+    let (labels, rows) = (records.classes.len(), bytes.len() / records.width());
+    reading
+        .take(path, rows * (PIXELS + 1))
+        .map_err(|fault| vec![fault])?;
+    let chunks = || bytes.chunks_exact(records.width());
+    let images: Vec<u8> = chunks().flat_map(|record| &record[labels..]).copied().collect();
+    let targets: Vec<u8> = chunks().map(|record| record[labels - 1]).collect();
+    reading.free(bytes.len());
+    let shape = std::iter::once(rows).chain(AXES).collect();
+    Ok([
+        (shape, ArrayValues::Byte(images)),
+        (vec![rows], ArrayValues::Byte(targets)),
+    ])
+}
