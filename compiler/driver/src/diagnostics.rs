@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod draws;
 pub mod new_levels;
+pub mod observed;
 pub(crate) mod running;
 mod stages;
 pub mod which;
@@ -216,19 +217,6 @@ pub fn all() -> Vec<&'static Code> {
         bnnc_hir::diagnostics::ELABORATE,
         bnnc_rewrite::diagnostics::CODES,
         OWN,
-    ];
-    let elaborate = [
-        &bnnc_hir::elaborate::model::LIMIT,
-        &bnnc_hir::elaborate::model::NO_PART,
-        &bnnc_hir::elaborate::open::OPEN_ARRAY,
-        &bnnc_hir::diagnostics::running::MEAN_OF_SEVERAL,
-        &bnnc_hir::elaborate::posterior::TOO_LARGE,
-        &bnnc_hir::elaborate::bind::NO_COLUMN,
-        &bnnc_hir::elaborate::bind::WRONG_COLUMN,
-        &bnnc_hir::elaborate::bind::UNUSED_POSITION,
-        &bnnc_hir::elaborate::bind::WHOLE_COLUMNS,
-        &bnnc_hir::elaborate::bind::SEVERAL_ENTRIES,
-        &crate::observed::UNUSED_TRANSFORM,
     ];
     let mut codes: Vec<&'static Code> = lists.concat();
     codes.sort_by_key(|code| code.id);

@@ -36,7 +36,7 @@ pub static ELABORATE: &[&Code] = &[
     &bind::UNUSED_POSITION,
     &bind::WHOLE_COLUMNS,
     &bind::SEVERAL_ENTRIES,
-    &elaborate::MEAN_OF_SEVERAL,
+    &running::MEAN_OF_SEVERAL,
     &elaborate::OPEN_ARRAY,
     &elaborate::LIMIT,
     &bind::NO_COLUMN,

@@ -11,7 +11,7 @@ pub static NO_COLUMN: Code = Code {
     explain: "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
               two exceptions: a single input `real[d]` or `real[c, h, w]` takes all `inputs` of the data in order, and a \
               single output takes the target of the data. The message lists the columns of the file.\n\n\
-              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
+              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file has `height`\n```",
 };
 
 /// A column whose values or shape do not fit the declared type.

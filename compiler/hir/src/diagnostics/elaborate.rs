@@ -61,22 +61,3 @@ pub static TOO_LARGE: Code = Code {
               Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights, which is 360 GB.\n\n\
               Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
 };
-
-/// A running mean of several quantities.
-pub static MEAN_OF_SEVERAL: Code = Code {
-    id: "E0277",
-    title: "a running mean of several quantities",
-    explain: "A running mean stores one value for its name. A layer with a running mean, such as `BatchNorm`, can therefore be \
-              called only once, and outside ranges such as `[norm(x[i]) for i in 0..n]`.\n\n    \
-              h = norm(a(norm(x)))             # wrong, for `norm = BatchNorm()`\n    \
-              h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`",
-};
-
-/// Reports a running mean whose line is elaborated for several values.
-pub fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {
-    let text = format!("`{name}` would be the running mean of several quantities");
-    let diagnostic = Diagnostic::error(&MEAN_OF_SEVERAL, span, text);
-    Box::new(
-        diagnostic.help("give each call a layer of its own: `first = BatchNorm()`, `second = BatchNorm()`"),
-    )
-}

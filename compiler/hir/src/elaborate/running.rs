@@ -2,7 +2,7 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
-use super::model::limit;
+use crate::diagnostics::elaborate::limit;
 use crate::diagnostics::running::mean_of_several;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
