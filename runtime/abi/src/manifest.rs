@@ -1,5 +1,4 @@
-//! All data that the runtime needs to run a compiled file: data items, inference blocks with their
-//! programs, and comparisons.
+//! All data that the runtime needs to run a compiled file: data items, inference blocks with their programs, and comparisons.
 
 mod schedule;
 mod training;
@@ -83,8 +82,7 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
-    /// The source of the value if another inference block found it, so that this state is fixed:
-    /// the name of that block and the name of its state.
+    /// The source of the value if another inference block found it, so that this state is fixed: the name of that block and the name of its state.
     pub from: Option<(String, String)>,
 }
 
@@ -103,8 +101,7 @@ pub struct SiteReport {
     pub has_deviation: bool,
     /// The way in which the KL divergence of the site is computed, and the reason.
     pub kl: String,
-    /// The way in which the likelihood is averaged over the site: with a shared draw, or with the
-    /// gradient estimator of the layer.
+    /// The way in which the likelihood is averaged over the site: with a shared draw, or with the gradient estimator of the layer.
     pub likelihood: String,
     /// The properties of the prior of the site with which the posterior is compared.
     pub prior: PriorReport,
@@ -117,8 +114,8 @@ pub struct PriorReport {
     pub support: Support,
     /// True if the integral of the prior density is infinite.
     pub is_improper: bool,
-    /// The smallest and the largest plausible value under the prior: one pair for each element, or
-    /// one pair that all elements share. Empty if these values are not known.
+    /// The smallest and the largest plausible value under the prior: one pair for each element, or one pair that all elements share. Empty if these
+    /// values are not known.
     pub plausible: Vec<(f64, f64)>,
 }
 
@@ -132,8 +129,8 @@ impl PriorReport {
         }
     }
 
-    /// Returns the mean and the standard deviation of the prior of an element, or `None` if its
-    /// plausible values are not known. The prior must be normal.
+    /// Returns the mean and the standard deviation of the prior of an element, or `None` if its plausible values are not known. The prior must be
+    /// normal.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
         let at = if self.plausible.len() == 1 { 0 } else { at };
         let (low, high) = *self.plausible.get(at)?;
@@ -141,9 +138,8 @@ impl PriorReport {
     }
 }
 
-/// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler
-/// calls a value plausible if its log density is at most 12 below the maximum. At `z` standard
-/// deviations, the log density is `z^2 / 2` below it, so `z` is the square root of 24.
+/// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler calls a value plausible if its log density is at
+/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below it, so `z` is the square root of 24.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
@@ -168,22 +164,18 @@ pub struct Output {
     pub shape: Shape,
     /// The type of the elements.
     pub kind: OutputKind,
-    /// True if the distribution of another output of the same example depends on this output.
-    /// Predictions then need the observed values of this output.
+    /// True if the distribution of another output of the same example depends on this output. Predictions then need the observed values of this
+    /// output.
     pub given: bool,
-    /// True if the model reads this output, as in `y[t] ~ Normal(b * y[t - 1], s)`. The elements of
-    /// the output then depend on each other.
+    /// True if the model reads this output, as in `y[t] ~ Normal(b * y[t - 1], s)`. The elements of the output then depend on each other.
     pub series: bool,
-    /// True if the elements have one joint distribution, such as `MultivariateNormal`. The elements
-    /// may then be dependent given the parameters.
+    /// True if the elements have one joint distribution, such as `MultivariateNormal`. The elements may then be dependent given the parameters.
     #[serde(default)]
     pub joint: bool,
-    /// True if the variance of the distribution is infinite for all parameter values. The standard
-    /// deviation of draws is then meaningless.
+    /// True if the variance of the distribution is infinite for all parameter values. The standard deviation of draws is then meaningless.
     #[serde(default)]
     pub infinite_variance: bool,
-    /// The name of a parameter of the distribution, and a bound. The variance is finite only if the
-    /// value of the parameter exceeds the bound.
+    /// The name of a parameter of the distribution, and a bound. The variance is finite only if the value of the parameter exceeds the bound.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
     /// True if the variance of the distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
@@ -192,8 +184,7 @@ pub struct Output {
     /// The name of the distribution of the output, for messages.
     #[serde(default)]
     pub family: Option<String>,
-    /// The interval that contains the mean of the distribution for all values of parameters and
-    /// data; `None` if no such interval is known.
+    /// The interval that contains the mean of the distribution for all values of parameters and data; `None` if no such interval is known.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,
 }
@@ -243,8 +234,7 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// The program that computes draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, or the reason why it does not exist. The ports of this
-    /// program are those of `predict`, without the states.
+    /// The program of prior predictions, or the reason why it does not exist. The ports of this program are those of `predict`, without the states.
     pub prior: Result<Artifact, NoPrior>,
     /// The states: parameters and the optimiser's own tensors.
     pub states: Vec<State>,
@@ -280,8 +270,7 @@ impl InferenceBlock {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature, or `None` if it is 1. At another temperature, the spread of the
-    /// draws differs from that of the posterior.
+    /// Returns the temperature, or `None` if it is 1. At another temperature, the spread of the draws differs from that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -297,8 +286,7 @@ pub enum Start {
     File(StartFile),
 }
 
-/// A safetensors file. The file contains sites by name on the declared scale, or states under their
-/// names in [`InferenceBlock::states`].
+/// A safetensors file. The file contains sites by name on the declared scale, or states under their names in [`InferenceBlock::states`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// The path of the file.
@@ -341,8 +329,7 @@ impl Manifest {
 }
 
 impl InferenceBlock {
-    /// Returns the number of examples in `rows` rows. If the model takes the whole file as one
-    /// example, this is 1, or 0 without rows.
+    /// Returns the number of examples in `rows` rows. If the model takes the whole file as one example, this is 1, or 0 without rows.
     pub fn examples(&self, rows: usize) -> usize {
         match self.bindings.iter().all(|binding| binding.from.is_shared()) {
             true => rows.min(1),
@@ -383,8 +370,8 @@ impl InferenceBlock {
         read.map(|binding| &binding.from).collect()
     }
 
-    /// Returns the inference blocks that must run before this block: it starts from their values,
-    /// takes their sites or iterates, or ranks weights by their posterior.
+    /// Returns the inference blocks that must run before this block: it starts from their values, takes their sites or iterates, or ranks weights by
+    /// their posterior.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),
@@ -398,8 +385,7 @@ impl InferenceBlock {
             .collect()
     }
 
-    /// Returns whether the optimiser maximises an evidence lower bound. If it does not, it
-    /// maximises the log density of the posterior.
+    /// Returns whether the optimiser maximises an evidence lower bound. If it does not, it maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }
@@ -428,8 +414,8 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the port by which prediction programs return a quantity of an output. The port name
-    /// begins with the name of the output if the model has several outputs.
+    /// Returns the port by which prediction programs return a quantity of an output. The port name begins with the name of the output if the model
+    /// has several outputs.
     pub fn port_of(&self, output: &Output, port: PortName) -> String {
         match self.only_output() {
             Some(_) => port.text().to_owned(),
@@ -437,8 +423,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the name of a quantity of an output in tables and results: `mean`, or `y.mean` if the model has
-    /// several outputs.
+    /// Returns the name of a quantity of an output in tables and results: `mean`, or `y.mean` if the model has several outputs.
     pub fn said_of(&self, output: &Output, what: &str) -> String {
         match self.only_output() {
             Some(_) => what.to_owned(),
@@ -481,8 +466,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that approximates the posterior by a Gaussian around a maximum; `None` for
-    /// other methods.
+    /// Returns the part that approximates the posterior by a Gaussian around a maximum; `None` for other methods.
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {
             Work::Laplace(laplace) => Some(laplace),

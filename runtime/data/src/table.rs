@@ -15,8 +15,7 @@ pub enum ArrayValues {
     Int(Vec<i64>),
     /// Real numbers, all of which are finite.
     Real(Vec<f64>),
-    /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the
-    /// order of first appearance.
+    /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the order of first appearance.
     Level {
         /// The index of the string of each element among the levels.
         codes: Vec<u32>,
@@ -77,8 +76,7 @@ impl ArrayValues {
         }
     }
 
-    /// Returns the kind of the elements. For integers, the kind includes their range; for strings,
-    /// their levels.
+    /// Returns the kind of the elements. For integers, the kind includes their range; for strings, their levels.
     pub fn kind(&self) -> FieldKind {
         match self {
             ArrayValues::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
@@ -88,14 +86,13 @@ impl ArrayValues {
         }
     }
 
-    /// Returns the distinct integers in ascending order. Returns `None` if the elements are not
-    /// integers, or if every integer between the smallest and the largest occurs.
+    /// Returns the distinct integers in ascending order. Returns `None` if the elements are not integers, or if every integer between the smallest
+    /// and the largest occurs.
     pub fn distinct(&self) -> Option<Vec<i64>> {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // Few integers that are far apart are sorted. In all other cases, the integers that occur
-        // are marked in an array.
+        // Few integers that are far apart are sorted. In all other cases, the integers that occur are marked in an array.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {
@@ -130,8 +127,8 @@ impl ArrayValues {
         if self.is_text() { "text" } else { "numbers" }
     }
 
-    /// Appends values. If one side is real and the other side is integers, the result is real. The
-    /// levels of text are merged. Returns `None` if one side is text and the other side is numbers.
+    /// Appends values. If one side is real and the other side is integers, the result is real. The levels of text are merged. Returns `None` if one
+    /// side is text and the other side is numbers.
     fn append(self, other: ArrayValues) -> Option<ArrayValues> {
         match (self, other) {
             (ArrayValues::Byte(mut a), ArrayValues::Byte(b)) => {
@@ -176,8 +173,8 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level, which is added to `levels` if it is new. A new level is not added
-/// to `places`: the levels of one file are distinct, so the same level does not come again.
+/// Returns the code of a level, which is added to `levels` if it is new. A new level is not added to `places`: the levels of one file are distinct,
+/// so the same level does not come again.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -235,8 +232,7 @@ impl Array {
         }
     }
 
-    /// Returns a text for messages that explains why this array does not have one element for each
-    /// of `rows` rows.
+    /// Returns a text for messages that explains why this array does not have one element for each of `rows` rows.
     pub(crate) fn shared_by(&self, rows: usize) -> String {
         match self.shape.first() {
             None => "it is one value, which all rows share".to_owned(),
@@ -244,8 +240,7 @@ impl Array {
         }
     }
 
-    /// Returns the number of elements per example. If all examples share the array, returns the
-    /// number of all its elements.
+    /// Returns the number of elements per example. If all examples share the array, returns the number of all its elements.
     pub fn width(&self) -> usize {
         self.axes().iter().product()
     }
@@ -289,8 +284,8 @@ pub struct Shard {
     pub start: usize,
     /// The position in the table after the file's last row.
     pub end: usize,
-    /// The changes of the offset between row numbers and line numbers. Lines that do not start a
-    /// row (blank lines, and lines inside quoted cells) cause them.
+    /// The changes of the offset between row numbers and line numbers. Lines that do not start a row (blank lines, and lines inside quoted cells)
+    /// cause them.
     pub jumps: Vec<Jump>,
 }
 
@@ -304,8 +299,7 @@ pub struct Jump {
 }
 
 impl Shard {
-    /// Returns the number that messages give a row of the table in this file. The file's first row
-    /// has the number `first`.
+    /// Returns the number that messages give a row of the table in this file. The file's first row has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -335,8 +329,7 @@ pub struct Table {
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
-    /// The axes of the inputs of one example in the file. Only formats that store the inputs as one
-    /// array (`idx`, `npy`) have such axes.
+    /// The axes of the inputs of one example in the file. Only formats that store the inputs as one array (`idx`, `npy`) have such axes.
     pub axes: Vec<usize>,
     /// The names of the columns that were not read. Messages need them.
     pub unread: Vec<String>,
@@ -348,8 +341,7 @@ impl Table {
         Table::of_rows(path, first_row, (arrays, 1))
     }
 
-    /// Creates the table of one file. The number of rows is an argument, because a file may lack
-    /// arrays with one element per row.
+    /// Creates the table of one file. The number of rows is an argument, because a file may lack arrays with one element per row.
     pub(crate) fn of_rows(
         path: impl Into<PathBuf>,
         first_row: usize,
@@ -390,8 +382,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Returns the first cell that is not a number: its row and its text. This cell is the reason
-    /// why the array is text.
+    /// Returns the first cell that is not a number: its row and its text. This cell is the reason why the array is text.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let ArrayValues::Level { codes, levels } = &array.values else {
             return None;
@@ -414,8 +405,7 @@ impl Table {
         self
     }
 
-    /// Appends the rows of `other`. Both tables must have the same columns, possibly in a different
-    /// order.
+    /// Appends the rows of `other`. Both tables must have the same columns, possibly in a different order.
     pub fn join(mut self, mut other: Table) -> Result<Table, Faults> {
         let faults = self.disagreements(&other);
         if !faults.is_empty() {
@@ -498,8 +488,8 @@ impl Table {
     }
 }
 
-/// Returns whether two files contradict each other about an array that all examples share. Scalars
-/// such as `N` may differ, because they describe a single file.
+/// Returns whether two files contradict each other about an array that all examples share. Scalars such as `N` may differ, because they describe a
+/// single file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
 }

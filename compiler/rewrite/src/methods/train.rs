@@ -1,8 +1,7 @@
-//! `objective`: the training step of variational inference and of `map`, and the functions that use
-//! the trained states.
+//! `objective`: the training step of variational inference and of `map`, and the functions that use the trained states.
 //!
-//! The loss is the negative evidence lower bound of all rows, which is estimated from the rows of
-//! one step: `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
+//! The loss is the negative evidence lower bound of all rows, which is estimated from the rows of one step: `kl_weight * KL - scale * mean over draws
+//! of the sum over rows of log p(row | draw)`.
 
 mod elements;
 pub mod prune;
@@ -43,15 +42,14 @@ pub struct TrainingSettings<'a> {
     pub optimiser: &'a ElaboratedOptimiser,
     /// The number of draws of the sites per step.
     pub samples: usize,
-    /// The number of draws for KL divergences that need draws. If this number is 0, these
-    /// divergences use the draws of the likelihood.
+    /// The number of draws for KL divergences that need draws. If this number is 0, these divergences use the draws of the likelihood.
     pub kl_draws: usize,
     /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
     /// The layers for which the user requests a gradient estimator.
     pub layers: Layers<'a>,
-    /// True if the objective includes the log determinants of the Jacobians of optimised points.
-    /// The result is then the mode on the unconstrained scale.
+    /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
+    /// scale.
     pub jacobians: bool,
     /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
@@ -59,22 +57,19 @@ pub struct TrainingSettings<'a> {
     pub clips: bool,
     /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
     pub scaled: Option<&'a (Function, f64)>,
-    /// A separate program for the gradient of the loss is built if at most this number of scalars
-    /// are optimised. If this limit is `None`, the program is never built.
+    /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
+    /// is never built.
     pub gradient: Option<usize>,
 }
 
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// The program of one training step. The ports of the program are those of
-    /// `bnnc_abi::manifest::InferenceBlock`.
+    /// The program of one training step. The ports of the program are those of `bnnc_abi::manifest::InferenceBlock`.
     pub train: Function,
-    /// The program of the loss and its gradient, if requested. The ports of the program are those
-    /// of `bnnc_abi::manifest::Train`.
+    /// The program of the loss and its gradient, if requested. The ports of the program are those of `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
-    /// True if the loss of the same rows varies from step to step, because it uses draws of a
-    /// posterior or random masks.
+    /// True if the loss of the same rows varies from step to step, because it uses draws of a posterior or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -92,8 +87,7 @@ pub struct Objective {
     pub variational_parameters: usize,
 }
 
-/// Builds the programs that train `posterior` by variational inference, or by `map` if its families
-/// are points.
+/// Builds the programs that train `posterior` by variational inference, or by `map` if its families are points.
 pub fn objective(
     densities: &Densities,
     model: &Model,
@@ -174,8 +168,7 @@ fn has_noise(loss: &Function) -> bool {
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
-/// Returns the number of nodes in the loss through which a gradient flows to an optimised
-/// parameter.
+/// Returns the number of nodes in the loss through which a gradient flows to an optimised parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
@@ -251,8 +244,8 @@ pub(super) struct Task<'a> {
 
 impl Task<'_> {
     /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
-    /// `divergence`. If positions are counted, the number of positions outside their axes is a result, `outside`. The means over the rows of the
-    /// step are the last results.
+    /// `divergence`. If positions are counted, the number of positions outside their axes is a result, `outside`. The means over the rows of the step
+    /// are the last results.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Result<Function, Fault> {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -313,8 +306,8 @@ impl Task<'_> {
         divergence
     }
 
-    /// Calls a function of one draw for `count` draws, and returns the mean of each result. If only
-    /// one draw is needed, or if a result is the same for all draws, no axis of draws is added.
+    /// Calls a function of one draw for `count` draws, and returns the mean of each result. If only one draw is needed, or if a result is the same
+    /// for all draws, no axis of draws is added.
     pub(super) fn mean_over(
         &self,
         builder: &mut Builder,
@@ -425,8 +418,7 @@ impl Task<'_> {
                 let excess = builder.sub(factor, one);
                 let excess = builder.mul(excess, own);
                 let changed = builder.add(*gradient, excess);
-                // The evidence is added to the objective. The loss is minus the objective, so the
-                // slope of the evidence is subtracted.
+                // The evidence is added to the objective. The loss is minus the objective, so the slope of the evidence is subtracted.
                 *gradient = builder.sub(changed, slope);
             }
         }
