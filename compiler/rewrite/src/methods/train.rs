@@ -5,6 +5,7 @@
 
 mod elements;
 pub mod prune;
+mod update;
 
 use super::divergence::PerDraw;
 use super::likelihood::choice::Layers;
@@ -32,8 +33,8 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
-use elements::map_elements;
 use std::sync::Arc;
+use update::{clip, update};
 
 /// The user's training options that affect the compiled program.
 #[derive(Clone, Copy, Debug)]
@@ -441,65 +442,4 @@ impl Task<'_> {
         }
         Ok(builder.finish(results))
     }
-}
-
-/// Multiplies gradients by one factor, so that their common norm is at most `most` (Pascanu et al. 2013).
-fn clip(builder: &mut Builder, gradients: &mut [Value], most: Value) {
-    // The gradients are divided by the largest norm before they are squared: the square of a large gradient could overflow.
-    let mut squares = builder.zeros_like(most);
-    for gradient in &*gradients {
-        let shape = builder.shape(*gradient);
-        let unit = builder.broadcast_to(most, &shape);
-        let share = builder.div(*gradient, unit);
-        let square = builder.mul(share, share);
-        let sum = builder.reduce_sum_all(square);
-        squares = builder.add(squares, sum);
-    }
-    let ratio = builder.sqrt(squares);
-    let one = builder.like(1.0, ratio);
-    let divisor = builder.max(ratio, one);
-    for gradient in gradients {
-        let shape = builder.shape(*gradient);
-        let divisor = builder.broadcast_to(divisor, &shape);
-        *gradient = builder.div(*gradient, divisor);
-    }
-}
-
-/// Returns the next values of one parameter and of the optimiser's states for this parameter, under their names.
-fn update(
-    builder: &mut Builder,
-    optimiser: &ElaboratedOptimiser,
-    scope: &Scope,
-    (name, shape): (&str, &Shape),
-    gradient: Value,
-) -> Vec<(Arc<str>, Value)> {
-    let is_state = |param: &str| optimiser.states.iter().any(|(state, _)| &**state == param);
-    let function = &optimiser.update;
-    let per_element = |param: &Value| {
-        let param = nodes::param_name(function, *param);
-        matches!(
-            PortName::named(param),
-            Some(PortName::Gradient | PortName::Parameter)
-        ) || is_state(param)
-    };
-    let mapped: Vec<bool> = function.params.iter().map(per_element).collect();
-    let for_shape = map_elements(function, &mapped, shape);
-    let mut arguments = Scope::default();
-    arguments.set(PortName::Gradient.text(), gradient);
-    arguments.set(PortName::Parameter.text(), scope.get(name));
-    arguments.set(PortName::Rate.text(), scope.get(PortName::Rate.text()));
-    let iteration = builder.to_real(scope.get(PortName::Iteration.text()));
-    arguments.set(PortName::Iteration.text(), iteration);
-    for (state, _) in &optimiser.states {
-        arguments.set(state, scope.get(&format!("{name}/{state}")));
-    }
-    let parameter = scope.get(name);
-    let mut next = Vec::new();
-    for (result, value) in arguments.call(builder, &for_shape) {
-        next.push(match PortName::named(&result) {
-            Some(PortName::Step) => (name.into(), builder.add(parameter, value)),
-            _ => (format!("{name}/{result}").into(), value),
-        });
-    }
-    next
 }
