@@ -491,7 +491,12 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
         "one iterate every 2 give 0 iterates",
         true,
     ),
-    ("boxes.epochs=6", "E0601", "those of an earlier inference", true),
+    (
+        "boxes.epochs=6",
+        "E0601",
+        "the iterates of an earlier inference",
+        true,
+    ),
     (
         "penal.batches=1",
         "E0601",
@@ -626,7 +631,7 @@ fn a_damaged_executable_reports_the_damage() {
         (
             [&*runner, &artefact::appended(&newer)].concat(),
             "E0630",
-            "another build",
+            "different builds",
             2,
         ),
         (

@@ -652,14 +652,12 @@ fn interrupted_trainings_keep_their_running_means() {
                    infer found = map(Line, rows) { epochs = 20000, batch = 10 }\n";
     fs::write(workshop.join("line.bnn"), program).unwrap();
     let whole = workshop.join("whole");
-    let clock = Instant::now();
     finish(&workshop, "--out", &whole);
-    let time = clock.elapsed();
     let expected = numbers(&whole);
     let out = workshop.join("parts");
     let child = start(&workshop, "--out", &out);
     wait_for(&out, "found-0.fit");
-    assert!(kill_after(child, time.mul_f64(0.1)), "the run was killed");
+    assert!(kill_after(child, Duration::ZERO), "the run was killed");
     finish(&workshop, "--resume", &out);
     assert_same(&expected, &out, "killed while it trained");
     let rows = workshop.join("rows.csv");

@@ -8,8 +8,8 @@ pub static TABLE: &[(&str, &str)] = &[
     ("noncenter", "non_centered"),
     ("noncentered", "non_centered"),
     ("noncentre", "non_centered"),
-    ("optimizer", "optimiser"),
     ("normalize", "normalise"),
+    ("optimizer", "optimiser"),
     ("standardize", "standardise"),
 ];
 
