@@ -699,7 +699,7 @@ fn missing_iterates_are_rejected_at_their_option() {
 infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
-    refused("noise", text, "samples the noise of `w`");
+    refused("noise", text, "contain the noise of `w`");
     // A noise level is a site. The noise level is not a weight, because the mean does not depend on
     // it.
     let noisy = LINE
@@ -904,7 +904,7 @@ fn the_report_describes_the_integrals() {
     for part in [
         "the unit with the largest effect on the outputs",
         "standard deviations",
-        "no two kinks",
+        "do not share weights",
         "77 draws",
     ] {
         assert!(units.contains(part), "{part}: {units}");
@@ -1371,7 +1371,11 @@ fn options_against_the_published_density_are_rejected() {
             "smoothing",
             "requires `compat = published`",
         ),
-        ("always = [out.b]", "always", "all weights are integrated over"),
+        (
+            "always = [out.b]",
+            "always",
+            "all weights are already integrated over",
+        ),
         (
             "weights = 1, always = [hidden]",
             "always",

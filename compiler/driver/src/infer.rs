@@ -145,9 +145,19 @@ impl<'a> Compilation<'a> {
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
-        let vi = self.options_if()?;
-        let apart = [ViOptions::local(), ViOptions::flipout(), ViOptions::integrate()];
-        self.keeps_means(&model, &apart)?;
+        let vi: Option<ViOptions> = self.options_if()?;
+        let apart = vi.iter().flat_map(|vi| {
+            let lists = [
+                (ViOptions::local(), vi.local.is_empty()),
+                (ViOptions::flipout(), vi.flipout.is_empty()),
+                (ViOptions::integrate(), vi.integrate.is_empty()),
+            ];
+            lists
+                .into_iter()
+                .filter(|(_, is_empty)| !is_empty)
+                .map(|(option, _)| option)
+        });
+        self.keeps_means(&model, &apart.collect::<Vec<_>>())?;
         Ok(ElaboratedInference {
             model,
             posterior,

@@ -163,6 +163,7 @@ impl Compilation<'_> {
             shape: site.ty.shape.clone(),
             init: Init::Constant(0.0),
             parameter: true,
+            is_running_mean: false,
             from: None,
         };
         Ok(InferenceBlock {

@@ -7,14 +7,15 @@ use bnnc_abi::method::declare::OptionName;
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
-    /// Rejects running means in methods that do not update them, and with the options `apart`, which draw separate weights for each row.
+    /// Rejects running means in methods that do not update them, and with options that draw separate weights for each row. `apart` has such options
+    /// of the inference block, if they name layers.
     pub(crate) fn keeps_means(&self, model: &Model, apart: &[OptionName]) -> Result<(), CompileFailure> {
         let Some(mean) = model.running.first() else {
             return Ok(());
         };
         let diagnostic = if !methods::of(self.item.method.finds).keeps_running_means() {
             no_running_means(self.item, &mean.name)
-        } else if apart.iter().any(|option| self.is_set(*option)) {
+        } else if !apart.is_empty() {
             rows_apart(self.item, apart, &mean.name)
         } else {
             return Ok(());

@@ -82,6 +82,9 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
+    /// True if the state is the running mean of a quantity: training steps move it, but the optimiser does not.
+    #[serde(default)]
+    pub is_running_mean: bool,
     /// The source of the value if another inference block found it, so that this state is fixed: the name of that block and the name of its state.
     pub from: Option<(String, String)>,
 }

@@ -123,6 +123,7 @@ fn built(seed: u64) -> Built {
             shape: Shape::fixed(&[3]),
             init: Init::Normal(0.0, 0.1),
             parameter: true,
+            is_running_mean: false,
             from: None,
         }],
         reports: Vec::new(),

@@ -328,6 +328,7 @@ impl<'a> Columns<'a> {
         Some(scales::correlated(
             &term(found.column),
             &term(found.partner),
+            [found.column, found.partner].map(|at| coefficients[first + at].name),
             found.factor,
         ))
     }

@@ -11,6 +11,9 @@ use super::orthogonal::{Basis, dot};
 /// from the same factor on.
 const LEAST: f64 = 3.0;
 
+/// A larger factor cannot be told from that of an exact linear combination, whose remainder consists of rounding errors.
+const MOST: f64 = 1e5;
+
 /// A column that other columns explain to a large part.
 pub(super) struct InflatedColumn {
     /// The index of the column.
@@ -27,9 +30,12 @@ pub(super) fn residuals(columns: &[Vec<f64>], others: &[Vec<f64>]) -> Vec<Vec<f6
     columns.iter().map(|column| basis.rest(column.clone())).collect()
 }
 
-/// Returns the candidate with the largest variance inflation, if its factor is above [`LEAST`]. An exact linear combination of other columns, whose
-/// factor is infinite, is left out.
+/// Returns the candidate with the largest variance inflation, if its factor is above [`LEAST`]. A column that the others determine up to rounding is
+/// left out. Returns `None` if a column has fewer than two values for each column, because other columns would explain it by chance.
 pub(super) fn largest(columns: &[Vec<f64>], is_candidate: &dyn Fn(usize) -> bool) -> Option<InflatedColumn> {
+    if columns.first()?.len() < 2 * columns.len() {
+        return None;
+    }
     let others = |at: usize| (0..columns.len()).filter(move |other| *other != at);
     let size = |column: &[f64]| dot(column, column).sqrt();
     let factor = |at: usize| {
@@ -40,7 +46,7 @@ pub(super) fn largest(columns: &[Vec<f64>], is_candidate: &dyn Fn(usize) -> bool
     let factors = (0..columns.len()).filter(|at| is_candidate(*at));
     let factors = factors.map(|at| (at, factor(at)));
     let (column, factor) = factors
-        .filter(|(_, factor)| *factor > LEAST && factor.is_finite())
+        .filter(|(_, factor)| *factor > LEAST && *factor < MOST)
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let correlation = |other: usize| {
         dot(&columns[column], &columns[other]).abs() / (size(&columns[column]) * size(&columns[other]))
@@ -82,6 +88,14 @@ mod tests {
         assert_eq!([found.column, found.partner], [1, 0]);
         assert!((found.factor * (1.0 - squared).sqrt() - 1.0).abs() < 1e-9);
         assert!(found.factor > 10.0);
+    }
+
+    /// Twelve columns of six values determine each other.
+    #[test]
+    fn more_columns_than_values_are_not_reported() {
+        let column = |at: i32| (0..6).map(|row| f64::from((row * row + at * row) % 7)).collect();
+        let columns: Vec<Vec<f64>> = (0..12).map(column).collect();
+        assert!(largest(&columns, &|_| true).is_none());
     }
 
     /// The columns are orthogonal to each other.

@@ -113,7 +113,8 @@ fn weights(infer: &InferenceBlock) -> usize {
 
 /// Returns the number of parameters that the optimiser moves.
 fn moved(infer: &InferenceBlock) -> usize {
-    let parameters = infer.states.iter().filter(|state| state.parameter);
+    let parameters = infer.states.iter();
+    let parameters = parameters.filter(|state| state.parameter && !state.is_running_mean);
     parameters.map(|state| state.shape.count(&Sizes::default())).sum()
 }
 

@@ -145,7 +145,10 @@ impl Starts<'_> {
             return start;
         }
         let is_constant = |state: &&State| {
-            let is_own = state.parameter && state.from.is_none() && !self.gives(member, &state.name);
+            let is_own = state.parameter
+                && !state.is_running_mean
+                && state.from.is_none()
+                && !self.gives(member, &state.name);
             is_own && state.shape.rank() < 2 && matches!(state.init, Init::Constant(_))
         };
         for state in self.infer.states.iter().filter(is_constant) {

@@ -32,6 +32,7 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
             shape: shape.clone(),
             init: Init::Constant(value),
             parameter: false,
+            is_running_mean: false,
             from: None,
         }));
     }
@@ -45,6 +46,7 @@ pub fn running(model: &Model) -> impl Iterator<Item = State> {
         shape: mean.ty.shape.clone(),
         init: Init::Constant(mean.start),
         parameter: true,
+        is_running_mean: true,
         from: None,
     })
 }
@@ -75,6 +77,7 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
                 shape,
                 init,
                 parameter: true,
+                is_running_mean: false,
                 from,
             });
         }

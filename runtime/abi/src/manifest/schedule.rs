@@ -181,7 +181,8 @@ impl RateSchedule {
     /// Returns the factor on the learning rate after a fraction `done` of a training of this length.
     fn factor(&self, done: f64, length: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
-        let time = done * length;
+        // Rounding must not put a step that begins at a milestone before it: `15 / 22 * 22` is below 15.
+        let time = done * length * (1.0 + 4.0 * f64::EPSILON);
         match self {
             RateSchedule::Constant => 1.0,
             RateSchedule::Cosine => cosine(done),

@@ -60,8 +60,17 @@ pub(super) static CORRELATED: Code = Code {
 };
 
 /// Returns the warning that the column of a coefficient is correlated with another column, and that the variational family makes the standard
-/// deviation of the coefficient up to `factor` times too small.
-pub fn correlated(column: &ColumnTerm, other: &ColumnTerm, factor: f64) -> Diagnostic {
+/// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.
+pub fn correlated(
+    column: &ColumnTerm,
+    other: &ColumnTerm,
+    [first, second]: [&str; 2],
+    factor: f64,
+) -> Diagnostic {
+    let names = match first == second {
+        true => first.to_owned(),
+        false => format!("{first}, {second}"),
+    };
     let text = format!(
         "`vi` treats the coefficients of `{}` and `{}` as independent, but the columns are correlated",
         column.text, other.text
@@ -72,7 +81,9 @@ pub fn correlated(column: &ColumnTerm, other: &ColumnTerm, factor: f64) -> Diagn
             column.text,
             short(factor)
         ))
-        .help("give the coefficients one family: `p, q ~ FullRankNormal()`")
+        .help(format!(
+            "use a family with correlations: `{names} ~ FullRankNormal()`"
+        ))
         .help("or use `nuts`")
 }
 

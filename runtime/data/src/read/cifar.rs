@@ -79,7 +79,8 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], 
         .take(path, rows * (PIXELS + 1))
         .map_err(|fault| vec![fault])?;
     let chunks = || bytes.chunks_exact(records.width());
-    let images: Vec<u8> = chunks().flat_map(|record| &record[labels..]).copied().collect();
+    let mut images: Vec<u8> = Vec::with_capacity(rows * PIXELS);
+    chunks().for_each(|record| images.extend_from_slice(&record[labels..]));
     let targets: Vec<u8> = chunks().map(|record| record[labels - 1]).collect();
     reading.free(bytes.len());
     let shape = std::iter::once(rows).chain(AXES).collect();

@@ -93,7 +93,7 @@ impl Compilation<'_> {
             return Ok(());
         }
         let message = format!(
-            "`online` tunes the prior precision of the weights, which needs weights and a parameter `{site}` whose priors do not depend on each other"
+            "`online` tunes the prior precision of the weights, but the prior of the weights depends on the free parameter `{site}`, or the prior of `{site}` depends on a weight"
         );
         let help = format!(
             "fix `{site}` in a posterior, or replace `online` by `prior_precision = marginal_likelihood`, which tunes at the maximum"
