@@ -281,6 +281,22 @@ mod tests {
         close(&found, &[1.0, 1.0, 0.1, 0.1, 0.01, 0.01]);
     }
 
+    /// In double precision, `15 / 22 * 22` is below 15.
+    #[test]
+    fn the_step_at_a_milestone_has_the_new_rate_for_every_length() {
+        for total in 2..400_u32 {
+            for milestone in 1..total {
+                let schedule = RateSchedule::Steps {
+                    milestones: vec![f64::from(milestone)],
+                    factor: 0.5,
+                };
+                let plan = RatePlan::new(&schedule, f64::from(total));
+                let at = |step: u32| plan.factor(f64::from(step) / f64::from(total));
+                assert_eq!([at(milestone - 1), at(milestone)], [1.0, 0.5], "{milestone} of {total}");
+            }
+        }
+    }
+
     /// The values are those of `adjust_learning_rate` in the code of Maddox et al. with `swa_start = 161`, `lr_init = 0.05` and `swa_lr = 0.01`.
     #[test]
     fn the_schedule_of_swa_falls_between_half_and_nine_tenths_of_its_start() {
