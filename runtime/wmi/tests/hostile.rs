@@ -73,7 +73,7 @@ fn broken_texts_are_rejected_at_their_place() {
 
 #[test]
 fn texts_that_are_not_problems_are_rejected() {
-    assert_refused("{}", "E0702", (1, 1), "expected an object with `instances`");
+    assert_refused("{}", "E0702", (1, 1), "one of these sets of keys: `instances`");
     assert_refused("[1, 2]", "E0702", (1, 1), "found a list");
     assert_refused("{\"instances\": 3}", "E0702", (1, 15), "a list of instances");
     assert_refused(
