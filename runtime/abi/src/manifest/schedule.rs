@@ -292,7 +292,11 @@ mod tests {
                 };
                 let plan = RatePlan::new(&schedule, f64::from(total));
                 let at = |step: u32| plan.factor(f64::from(step) / f64::from(total));
-                assert_eq!([at(milestone - 1), at(milestone)], [1.0, 0.5], "{milestone} of {total}");
+                assert_eq!(
+                    [at(milestone - 1), at(milestone)],
+                    [1.0, 0.5],
+                    "{milestone} of {total}"
+                );
             }
         }
     }
