@@ -164,13 +164,13 @@ fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backe
     Ok(backend)
 }
 
-/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, whichever backend
-/// is chosen.
+/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, whichever
+/// backend is chosen.
 fn reads_views(stage: Stage, backend: &dyn Backend) -> bool {
     stage != Stage::Ptx && backend.reads_views()
 }
 
-/// Prints a stage of a loop program.
+/// Prints a stage that is computed from a loop program.
 fn of_loops(
     loops: &ir::LoopProgram,
     stage: Stage,

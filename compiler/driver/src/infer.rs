@@ -53,7 +53,7 @@ pub struct Compilation<'a> {
     pub timings: Timings,
     /// True if the products of lowered programs may read operands through index maps.
     pub(crate) views: bool,
-    /// The number of programs compiled so far, which makes the symbol prefixes of programs unique.
+    /// The number of programs compiled so far. This number makes the symbol prefix of each program unique.
     programs: usize,
 }
 

@@ -77,8 +77,8 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns the reason why predictions are not means over draws of all parameters; `None` if they are such means. The reason is the predicate of a
-    /// sentence about the method.
+    /// Returns the reason why predictions are not means over draws of all parameters, or `None` if they are such means. The reason is the predicate
+    /// of a sentence whose subject is the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }

@@ -29,7 +29,7 @@ pub struct Model {
     pub sites: Vec<Site>,
     /// The running means over rows, in order. Each is one `running_mean` node, whose attribute `name` is its path.
     pub running: Vec<RunningMean>,
-    /// The deterministic quantities that the model names, in order. Each is a node of `function`.
+    /// The named deterministic quantities of the model, in order. Each quantity is a node of `function`.
     pub derived: Vec<(Arc<str>, Value)>,
 }
 

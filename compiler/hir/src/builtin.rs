@@ -79,7 +79,7 @@ pub enum BuiltinRule {
     Reshape,
     /// `running_mean(x, momentum, start)`: the mean of `x` over the rows of a training step, and a stored average of these means elsewhere.
     RunningMean,
-    /// `stop_gradient(x)`: keeps the value and the type.
+    /// `stop_gradient(x)`: returns `x` with the same type.
     Same(Op),
     /// `eye(n)`: the identity matrix.
     Eye,

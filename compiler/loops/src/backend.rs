@@ -80,7 +80,8 @@ pub trait Backend {
         true
     }
 
-    /// Returns whether the code calls the primitive `contraction`, which reads operands through index maps. Otherwise, products get copies of such operands.
+    /// Returns whether the code calls the primitive `contraction`, which reads operands through index maps. Otherwise, products get copies of such
+    /// operands.
     fn reads_views(&self) -> bool {
         true
     }

@@ -51,8 +51,8 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Creates an import without tensors. Literals become buffers. The keys of noise sites are derived from
-    /// `seed`. If `views` is true, products may read operands through index maps.
+    /// Creates an import without tensors. Literals become buffers in `buffers`. The keys of noise sites are derived from `seed`. If `views` is true,
+    /// products may read operands through index maps.
     pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, (seed, views): (u64, bool)) -> Import<'a> {
         Import {
             tensors: Tensors::default(),

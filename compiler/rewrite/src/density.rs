@@ -49,7 +49,7 @@ pub struct Densities {
     /// Like `row_log_likelihood`, but each running mean is the mean over the rows that are computed together. The operand of each mean is another
     /// result, `NAME/mean`. `None` if the model has no running means.
     pub training_row: Option<Function>,
-    /// The predictive quantities of every output that a single observation covers completely.
+    /// The predictive quantities of every output that a single observation covers as a whole.
     pub predictions: Vec<Prediction>,
     /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output
     /// that one observation covers. The results have the same names as in [`Prediction::function`].

@@ -149,8 +149,7 @@ pub struct DataSpec {
     pub normalise_channels: bool,
     /// The divisor of the standard deviations of `normalise`, `standardise` and `zscore`.
     pub divisor: Divisor,
-    /// The factor on every input, as in `scale = 1 / 126`. For `idx`, it is applied after the bytes
-    /// are converted to reals.
+    /// The factor on every input, as in `scale = 1 / 126`. The bytes of `idx` and `cifar` files are converted to reals before the factor is applied.
     pub scale: f64,
     /// The number of training rows to use, counted from the first row; `None` uses all.
     pub limit: Option<usize>,
@@ -360,7 +359,7 @@ pub fn with_rank(axes: &[usize], rank: usize) -> Option<Vec<usize>> {
     is_kept.then(|| ones.chain(kept.iter().copied()).collect())
 }
 
-/// The schema of a data item, from the header and a scan of the rows.
+/// The schema of a data item, from the header of its files and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The name of the data item.
@@ -385,7 +384,7 @@ pub struct Schema {
     /// The axes of the inputs of one row if they are one array; otherwise empty.
     #[serde(default)]
     pub axes: Vec<usize>,
-    /// The names of the input columns in the program; empty if some of them are elements of an array.
+    /// The names that the program gives to the input columns; empty if some of them are elements of an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,

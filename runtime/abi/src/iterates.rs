@@ -150,7 +150,8 @@ forms!(Covariance {
     "snapshots" => Covariance::Snapshots,
 });
 
-/// The part of an inference block that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
+/// The part of an inference block that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the
+/// members.
 ///
 /// For each state in `moved`, [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take an array of shape
 /// `[draws, ..]`.
@@ -164,7 +165,7 @@ pub struct Ensemble {
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that have no effect if the iterates come from an earlier inference block.
+/// The options of [`Swag`] that apply to its training. These options have no effect if the iterates come from an earlier inference block.
 const OF_TRAINING: [OptionName; 11] = [
     Training::epochs(),
     Training::steps(),

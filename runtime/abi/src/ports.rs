@@ -30,7 +30,7 @@ ports! {
     Chosen = "chosen";
     /// The largest norm of the gradient of the loss.
     Clip = "clip";
-    /// The cotangent of one result.
+    /// The cotangent of one result of a program.
     Cotangent = "cotangent";
     /// The cotangents of the outputs, one for each column.
     Cotangents = "cotangents";

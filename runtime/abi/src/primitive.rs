@@ -21,7 +21,7 @@ pub struct PrimitiveDef {
     pub flops: fn(&[i64]) -> u64,
     /// Returns the elements of each buffer that a call with these integers may access; `None` if the integers are not those of a call.
     pub reach: fn(&[i64]) -> Option<Vec<ElementSpan>>,
-    /// `(buffers, ints)`: the last buffer is the result. The reference is simple and slow.
+    /// The naive reference implementation: `(buffers, ints)`. The last buffer is the result. The reference is simple but slow.
     pub naive: fn(Naive, &[i64]),
 }
 
@@ -184,7 +184,7 @@ pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Running sums.
+/// Computes running sums.
 pub static CUMSUM: PrimitiveDef = PrimitiveDef {
     name: "cumsum",
     doc: "Running sums along the middle axis. Integers: outer, length, inner, reverse (0 or 1). Buffers: x, y.",

@@ -37,7 +37,8 @@ options! {
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
         /// Layers or parameters with local reparameterisation: the outputs of the layer are drawn for each row, instead of the weights.
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at random.
+        /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at
+        /// random.
         flipout: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// Layers or parameters over which the likelihood is integrated in closed form. The log likelihood must be a polynomial in the outputs of
         /// these layers, or logistic.

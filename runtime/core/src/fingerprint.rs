@@ -203,7 +203,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns every file that a data item reads.
+/// Returns the path of every file that a data item reads.
 pub fn files(spec: &DataSpec) -> impl Iterator<Item = PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],

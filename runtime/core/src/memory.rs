@@ -77,7 +77,7 @@ pub fn predicting_some(
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    // The states of the draws of one call.
+    // The values of states for the draws of one call.
     let drawn = infer.per_draw().into_iter().filter_map(|name| plan.port(name));
     let drawn: usize = drawn.map(|id| plan.buffers[id].shape.count(&sizes)).sum();
     let chosen = NUMBER * drawn as u64;

@@ -24,7 +24,7 @@ use std::ops::Range;
 /// The coordinate `step` of the random numbers for predictions. Training steps use other values.
 pub const PREDICTIVE_STEP: i32 = -1;
 
-/// One output of the prediction program, `[draws, rows, ..]`.
+/// One output of the prediction program, of the shape `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct PredictionOutput {
     /// The name of the output's port in the program.
@@ -214,8 +214,8 @@ pub fn trained_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of predictive draws from `held` positions. The number is `held` if all outputs are classes, otherwise the smallest multiple of
-/// `held` that is at least `predictive_draws`. Each position is used equally often.
+/// Returns the number of predictive draws from `held` stored draws of the parameters. If all outputs are classes, the number is `held`. If not, the
+/// number is the smallest multiple of `held` that is at least `predictive_draws`, so that each stored draw is used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -346,7 +346,7 @@ impl Predictor {
         Ok(values.len() > width && values.len().is_multiple_of(width))
     }
 
-    /// Replaces the rows by other rows, whose target may be unknown.
+    /// Replaces the rows to predict for. The new rows need not have targets.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.

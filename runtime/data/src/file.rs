@@ -48,8 +48,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     })
 }
 
-/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error. Without this limit, the call
-/// could block for ever.
+/// Opens a file for reading. If the file is a named pipe that no program opens for writing within five seconds, the call fails. Without this limit,
+/// the call could block for ever.
 ///
 /// # Errors
 /// Fails if the operating system reports an error.

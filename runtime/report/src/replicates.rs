@@ -141,7 +141,7 @@ fn replicated(plan: &Plan) -> usize {
     usize::try_from(most).unwrap_or(ROWS).clamp(FEWEST, ROWS)
 }
 
-/// Returns the names of the classes of an output, or their indices as text if they have no names.
+/// Returns the names of the classes of an output. If the classes do not have names, returns their indices as text.
 fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),

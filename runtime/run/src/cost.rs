@@ -72,7 +72,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` files are read as bytes, with one byte per number. The bytes are converted to reals later.
+    // The inputs of `idx` and `cifar` files are read as bytes, with one byte per number. The bytes are converted to reals later.
     let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {

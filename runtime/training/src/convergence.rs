@@ -104,7 +104,7 @@ struct Block {
     rate: f64,
 }
 
-/// Returns the evidence that a complete training has not converged, if there is any.
+/// Returns the evidence that a complete training has not converged, or `None` if the losses do not show it.
 pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
@@ -113,13 +113,14 @@ pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) ->
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), rates, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), rates) {
-        // While the rate was constant, the scatter of the iterates was constant too, so the losses of this part must also decrease.
+        // While the rate was constant, the scatter of the iterates was constant too. Scatter therefore does not explain a fall of these losses, and
+        // they must also show one.
         Some(end) => judge(&blocks(history.means(), rates, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Returns the time at which the rate of a training begins to fall, if it was constant for long before.
+/// Returns the time at which the rate begins to decrease, or `None` unless it was constant for at least the time [`CONSTANT`] before.
 fn constant(count: usize, rates: RatePlan<'_>) -> Option<f64> {
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
@@ -160,7 +161,7 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// Returns the blocks of the last part of a training up to the time `end`.
+/// Divides the last part of a training, which ends at the time `end`, into blocks.
 fn blocks(losses: &[f64], rates: RatePlan<'_>, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
@@ -306,7 +307,7 @@ mod tests {
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, CONSTANT, size(3, 100)), None);
-        // A slope below the noise is not detected, and a fall of less than a nat does not matter.
+        // A slope below the noise is not detected. A fall of less than one nat is not relevant.
         assert_eq!(
             unfinished(&history(0.0, |done| -0.9 * done), CONSTANT, size(3, 40)),
             None

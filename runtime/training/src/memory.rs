@@ -78,7 +78,7 @@ pub fn validation_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of bytes of a descent and of its start, or 0 without a descent.
+/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if the training is not followed by a descent.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

@@ -13,7 +13,8 @@ use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// The names of the scalars that the host writes before each step. Looking these ports up in each step would take a tenth of the time of a short one.
+/// The scalars that the host writes before each step. The ports of these scalars are looked up once, because a look-up in each step would take a
+/// tenth of the time of a short step.
 const INPUTS: [PortName; 6] = [
     PortName::Iteration,
     PortName::Step,

@@ -87,7 +87,7 @@ fn batch_norms_run() {
     );
 }
 
-/// The image consists of twelve units of a layer.
+/// The input of the convolution is an image of twelve elements, which are the units of a layer.
 #[test]
 fn convolutions_run() {
     let network = "h = Dense(12)\n c = Conv(2, 2, 3, stride = 2, padding = 1)\n k = Dense(1)

@@ -2,15 +2,15 @@
 //! elements.
 //!
 //! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
-//! window with the number `(i - k) / stride`, if there is such a window. An index map can neither divide nor skip positions. The windows are
-//! therefore padded with zeros along the axis of window positions: at both ends, where there are no windows, and between neighbouring windows, which
-//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result,
-//! always in the same order, however the work is split between threads.
+//! window with the number `(i - k) / stride`, if this window exists. An index map can neither divide nor skip positions. The windows are therefore
+//! padded with zeros along the axis of window positions. Zeros are added at both ends, where no windows exist, and between neighbouring windows,
+//! which are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the
+//! result. The order of the sum is always the same, however the work is split between threads.
 //!
-//! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows, `contract(kernel, dy)` being the
-//! windows. With a stride of one, it is also a convolution: of `dy`, with zeros around it, and the reversed kernel. If products read windows in place, the
-//! convolution is faster, because neither the windows nor their padded copy are in memory. The derivative of a padding keeps a part of the result, and
-//! only this part is computed.
+//! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows, `contract(kernel, dy)` being
+//! the windows. With a stride of one, it is also a convolution: of `dy`, with zeros around it, and the reversed kernel. If products read windows in
+//! place, the convolution is faster, because neither the windows nor their padded copy are in memory. The derivative of a padding keeps a part of the
+//! result, and only this part is computed.
 
 use super::{Import, Site, movement};
 use crate::contract::Letters;
@@ -34,8 +34,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// Returns the sums of windows that a contraction computes as another contraction; see Note \[Sums of windows as products\]. Returns `None` if the
-    /// windows are not such a contraction, or if its number of operations would be much larger.
+    /// Returns the sums of windows that a contraction computes as another contraction; see Note \[Sums of windows as products\]. Returns `None` if
+    /// the windows are not such a contraction, or if its number of operations would be much larger.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
         let TensorDef::Call(LibraryCall {
@@ -195,8 +195,7 @@ impl Import<'_> {
         Some(self.product(letters, [left, right], dims))
     }
 
-    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
-    /// simply written to its place.
+    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
         if let Some(sum) = self.convolved(site) {
             return sum;

@@ -39,7 +39,7 @@ pub(super) enum Means {
     OfRows,
 }
 
-/// The deterministic part of a model, in which sites are parameters and random nodes are recorded.
+/// The deterministic part of a model: sites are parameters, and random nodes are recorded.
 pub(super) struct Split {
     builder: Builder,
     priors: Vec<Random>,

@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// The log-likelihood of one row. Each site is replaced as its gradient estimator requires.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`, or `Densities::training_row` if there is one. A site with separate draws per example is replaced by [`per_example::centre`] and
-    /// [`per_example::spread`]; `draw`, `example` and `step` are the coordinates of the noise.
+    /// Like `Densities::row_log_likelihood`, or `Densities::training_row` if there is one, but [`per_example::centre`] and [`per_example::spread`]
+    /// replace a site that is drawn separately for each example. `draw`, `example` and `step` are the coordinates of the noise.
     row: Function,
     /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
     /// to lie inside, or if some site is drawn separately for each example.
@@ -56,8 +56,8 @@ pub(super) fn likelihood(
     context: &mut PassContext,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified before it is repeated, while it is still small. The search for layers runs after simplification, because
-    // simplification moves transpositions into products.
+    // The graph of one example is simplified before it is repeated for all examples, while it is still small. The search for layers runs after
+    // simplification, because simplification moves transpositions into products.
     let row = densities
         .training_row
         .as_ref()
@@ -104,8 +104,8 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. The number
-    /// of positions `outside` is another result, if these are counted. The means over the rows of the step are the last results.
+    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. If positions outside their axes are counted, their
+    /// number `outside` is another result. The means over the rows of the step are the last results.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);

@@ -51,8 +51,8 @@ pub fn running(model: &Model) -> impl Iterator<Item = State> {
     })
 }
 
-/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the slope of the state's log prior; the second
-/// (the slope of an evidence, for example) is added to the slope of the log posterior.
+/// Returns the names of two states that are tuned while another state is optimised. The first is a factor on the slope of the log prior. The second
+/// is added to the slope of the log posterior; it is, for example, the slope of an evidence.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }

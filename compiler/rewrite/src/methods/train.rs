@@ -56,7 +56,7 @@ pub struct TrainingSettings<'a> {
     pub online: bool,
     /// True if the gradient is shortened to a norm, which is an input of the step.
     pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
     pub scaled: Option<&'a (Function, f64)>,
     /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
     /// is never built.

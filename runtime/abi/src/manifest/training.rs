@@ -36,7 +36,7 @@ pub struct Train {
     pub has_noise: bool,
     /// True if the loss of a row depends on the other rows of its step, because the model normalises rows together.
     pub joins_rows: bool,
-    /// The options of every training.
+    /// The options that every training has.
     pub options: Training,
     /// The learning rate at the start.
     pub rate: f64,
@@ -127,15 +127,15 @@ options! {
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The optimiser and its arguments.
         optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
-        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then to zero along a cosine); `cosine` (to zero along
-        /// a cosine); `linear` (to zero linearly); `step(fraction, factor)` (multiplied by `factor` after this fraction of the epochs);
-        /// `steps([m1, m2], factor)` (multiplied by `factor` at each milestone); `swa(start, final)` (constant, then linear to `final` times the
-        /// rate, then constant); or `warmup(length, schedule)` (rises linearly at the start of another schedule).
+        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then falls to zero along a cosine); `cosine` (falls to
+        /// zero along a cosine); `linear` (falls to zero linearly); `step(fraction, factor)` (multiplied by `factor` after this fraction of the
+        /// epochs); `steps([m1, m2], factor)` (multiplied by `factor` at each milestone); `swa(start, final)` (constant, then linear to `final` times
+        /// the rate, then constant); or `warmup(length, schedule)` (rises linearly at the start of another schedule).
         schedule: RateSchedule { "cooldown", OptionKind::Schedule, Phase::Run, &["lr_scheduler", "scheduler"] };
         /// The largest norm of the gradient of the loss per row over all parameters; longer gradients are shortened to this norm.
         clip: Option<f64> { "", OptionKind::Real(0.0, f64::INFINITY), Phase::Compile,
             &["clip_norm", "clip_grad_norm", "gradient_clip_val", "max_grad_norm"] };
-        /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
+        /// Stop after this many epochs without improvement on the validation rows. With 0, the training never stops early.
         patience: usize { "0", from(0), Phase::Run };
         /// The number of posterior draws over which predictions average.
         predictive_draws: usize { "100", OptionKind::Int(1, DRAWS), Phase::Run };

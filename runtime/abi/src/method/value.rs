@@ -53,11 +53,11 @@ pub enum RawOption<'a> {
     Real(f64),
     /// The value true or false.
     Bool(bool),
-    /// A word, or a call with its numbers: `diagonal`, `low_rank(20)`.
+    /// A word, or a call with numbers as arguments: `diagonal`, `low_rank(20)`.
     Call(&'a str, &'a [f64]),
     /// A schedule of the learning rate.
     Schedule(&'a RateSchedule),
-    /// Numbers in brackets.
+    /// A list of numbers in brackets.
     Reals(&'a [f64]),
     /// A list of names in brackets.
     Names(&'a [Arc<str>]),

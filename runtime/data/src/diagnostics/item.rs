@@ -278,7 +278,7 @@ pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// Squares that are so large that fewer than two fit into an image.
+/// An error: the squares to shuffle are so large that an image contains fewer than two of them.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,

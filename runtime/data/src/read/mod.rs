@@ -51,7 +51,7 @@ impl Parsed {
 /// The shape and the elements of an array.
 type ShapedValues = (Vec<usize>, ArrayValues);
 
-/// Reads one file of a pair: the shape and the elements of its array.
+/// Reads one of two files that belong together, and returns the shape and the elements of its array.
 type Half = fn(&Path, &[u8]) -> Result<ShapedValues, Diagnostic>;
 
 /// The reader of a format.
@@ -76,7 +76,8 @@ fn reader(format: Format) -> Reader {
     }
 }
 
-/// Reads files of one format as one table: shards of rows, whose names may be patterns, or pairs of inputs and targets (`idx`, `npy`).
+/// Reads files of one format as one table. The files are either shards of rows, whose names may be patterns, or pairs of a file of inputs and a file
+/// of targets (`idx`, `npy`).
 ///
 /// `target` is the name of the target; `None` if the name is not known. In JSON data, the length of
 /// the array with this name is the number of examples.

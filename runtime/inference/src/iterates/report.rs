@@ -113,8 +113,8 @@ const BROAD: f64 = 25.0;
 /// they do with a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. The factor is infinite if
-/// the rate decreases to zero.
+/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
+/// zero, the factor is infinite.
 fn fall(swag: &Swag, fitted: &TrainingResult, rows: usize) -> Option<f64> {
     let (planned, rates) = (fitted.planned, swag.train.options.rates(rows));
     let taken: Vec<f64> = (1..=fitted.epochs)

@@ -127,7 +127,7 @@ pub unsafe fn compute<T: MatmulElement>(
     });
 }
 
-/// Divides `size` into parts of about equal size, each at most `most`; there is at least one part. Returns `(start, length)` of each part.
+/// Divides `size` into one or more parts of about equal size, each at most `most`. Returns `(start, length)` of each part.
 pub fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
@@ -143,7 +143,7 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns that one kernel computes, for a block of rows and a block of the contracted axis.
+/// The columns that one call of a kernel computes, within a block of rows and a block of the contracted axis.
 pub struct Strip<T: 'static> {
     /// The kernels, indexed by the number of rows minus one.
     pub kernels: &'static [TileKernel<T>],
@@ -151,7 +151,7 @@ pub struct Strip<T: 'static> {
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// The operands at the first row, and the first tile of the result.
+    /// The operands at the first row, and the first tile of the result in this strip.
     pub job: TileJob<T>,
 }
 
@@ -250,8 +250,8 @@ impl<T: MatmulElement> Piece<'_, T> {
         columns
     }
 
-    /// Copies a block of the left operand whose rows (or columns) have adjacent elements. In the copy, the rows (or columns) do not evict each other
-    /// from the cache. Returns `(copy, strides)`.
+    /// Copies a block of the left operand. Elements must be adjacent along its rows or along its columns. In the copy, these rows or columns do not
+    /// evict each other from the cache. Returns `(copy, strides)`.
     ///
     /// # Safety
     /// `from` must hold the whole block.

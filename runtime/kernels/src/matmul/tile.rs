@@ -88,7 +88,7 @@ pub struct CopyJob<'a, T> {
 /// A kernel that copies lines by runs.
 pub type CopyKernel<T> = unsafe fn(&CopyJob<'_, T>);
 
-/// A kernel for one shape of tile.
+/// A kernel that computes a tile of one shape.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
 /// The kernels of an instruction set. Each list is indexed by the number of rows minus one, unless
@@ -292,7 +292,7 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
 /// The operand must hold the runs, whose lengths are at most the number of lanes. The copy must have room for the lines and one more vector.
 #[inline(always)]
 unsafe fn copy<V: Vector>(job: &CopyJob<'_, V::Element>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for (line, start) in job.lines.iter().enumerate() {
             let (from, to) = (job.from.wrapping_offset(*start), job.to.add(line * job.stride));
@@ -304,7 +304,7 @@ unsafe fn copy<V: Vector>(job: &CopyJob<'_, V::Element>) {
     }
 }
 
-/// The versions of the kernels for one instruction set.
+/// Compiles the kernels for one instruction set.
 macro_rules! compiled {
     ($tile_name:ident $sweep_name:ident $dots_name:ident $copy_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
@@ -327,7 +327,7 @@ macro_rules! compiled {
 
         $(#[$feature])?
         unsafe fn $copy_name<V: Vector>(job: &CopyJob<'_, V::Element>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { copy::<V>(job) }
         }
     };

@@ -1,5 +1,5 @@
-//! Memory of each thread for copied operands and for the positions of their elements. The memory is allocated at the first product of the thread,
-//! and kept until the thread ends.
+//! Memory of each thread for copied operands and for the positions of their elements. A thread allocates the memory at its first product, and keeps
+//! it until the thread ends.
 
 use std::cell::RefCell;
 
@@ -16,13 +16,13 @@ pub const COLUMNS: usize = 32;
 /// The largest number of rows of a block.
 pub const ROWS_MOST: usize = HEIGHT_BYTES / 4;
 
-/// The number of cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows, and one line that copies of
-/// whole vectors may overwrite.
+/// The number of cache lines for a strip of the right operand. Each of its [`DEPTH`] rows has two of the longest vectors. Copies of whole vectors may
+/// overwrite the last line.
 const STRIP: usize = 2 * DEPTH + 1;
-/// The number of cache lines for a block of the left operand, which is copied by rows or by columns. Each copied row or column is padded by one line.
-/// Copies of whole vectors may overwrite the last line.
+/// The number of cache lines for a block of the left operand. The block is copied by rows or by columns, and each copied row or column is padded by
+/// one cache line. Copies of whole vectors may overwrite the last line.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH + 1;
-/// The number of cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
+/// The number of cache lines for a tile of the result. Each row of the tallest tile has two vectors; the number is rounded up.
 const TILE: usize = 32;
 
 /// The number of cache lines for the tables.

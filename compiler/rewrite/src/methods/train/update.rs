@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Multiplies gradients by one factor, so that their common norm is at most `most` (Pascanu et al. 2013).
 pub(super) fn clip(builder: &mut Builder, gradients: &mut [Value], most: Value) {
-    // The gradients are divided by the largest norm before they are squared: the square of a large gradient could overflow.
+    // The gradients are divided by `most` before they are squared: the square of a large gradient could overflow.
     let mut squares = builder.zeros_like(most);
     for gradient in &*gradients {
         let shape = builder.shape(*gradient);
