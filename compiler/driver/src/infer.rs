@@ -145,19 +145,8 @@ impl<'a> Compilation<'a> {
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
-        let vi: Option<ViOptions> = self.options_if()?;
-        let apart = vi.iter().flat_map(|vi| {
-            let lists = [
-                (ViOptions::local(), vi.local.is_empty()),
-                (ViOptions::flipout(), vi.flipout.is_empty()),
-                (ViOptions::integrate(), vi.integrate.is_empty()),
-            ];
-            lists
-                .into_iter()
-                .filter(|(_, is_empty)| !is_empty)
-                .map(|(option, _)| option)
-        });
-        self.keeps_means(&model, &apart.collect::<Vec<_>>())?;
+        let vi = self.options_if()?;
+        self.keeps_means(&model, vi.as_ref())?;
         Ok(ElaboratedInference {
             model,
             posterior,

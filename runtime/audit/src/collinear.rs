@@ -324,11 +324,11 @@ impl<'a> Columns<'a> {
         let columns = inflation::residuals(&values[first..], &values[..first]);
         let is_candidate = |at: usize| is_independent(self.infer, coefficients[first + at].name);
         let found = inflation::largest(&columns, &is_candidate)?;
-        let term = |at: usize| self.term(&coefficients[first + at]);
+        let both = [found.column, found.partner].map(|at| &coefficients[first + at]);
+        let names = both.map(|one| one.name);
         Some(scales::correlated(
-            &term(found.column),
-            &term(found.partner),
-            [found.column, found.partner].map(|at| coefficients[first + at].name),
+            &both.map(|one| self.term(one)),
+            names,
             found.factor,
         ))
     }

@@ -11,7 +11,7 @@ use super::orthogonal::{Basis, dot};
 /// from the same factor on.
 const LEAST: f64 = 3.0;
 
-/// A larger factor cannot be told from that of an exact linear combination, whose remainder consists of rounding errors.
+/// A larger factor is treated as that of an exact linear combination, whose remainder consists of rounding errors.
 const MOST: f64 = 1e5;
 
 /// A column that other columns explain to a large part.

@@ -61,12 +61,7 @@ pub(super) static CORRELATED: Code = Code {
 
 /// Returns the warning that the column of a coefficient is correlated with another column, and that the variational family makes the standard
 /// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.
-pub fn correlated(
-    column: &ColumnTerm,
-    other: &ColumnTerm,
-    [first, second]: [&str; 2],
-    factor: f64,
-) -> Diagnostic {
+pub fn correlated([column, other]: &[ColumnTerm; 2], [first, second]: [&str; 2], factor: f64) -> Diagnostic {
     let names = match first == second {
         true => first.to_owned(),
         false => format!("{first}, {second}"),
