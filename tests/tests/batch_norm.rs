@@ -239,6 +239,14 @@ fn results_do_not_depend_on_the_number_of_threads() {
     }
 }
 
+/// With a momentum of zero, the stored means would never leave their start.
+#[test]
+fn a_momentum_of_zero_is_refused() {
+    let body = BODY.replace("momentum = 0.3", "momentum = 0");
+    let (path, text) = program("momentum", &body, "infer f = map(M, d)");
+    assert!(compile::refused(&path, &text).message.contains("momentum"));
+}
+
 #[test]
 fn methods_that_need_independent_rows_are_refused() {
     let infers = [

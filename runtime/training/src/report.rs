@@ -6,7 +6,9 @@ use super::maximum::{Descent, Runaway};
 use super::windows::{LossEstimate, Worsened};
 use super::{TrainingResult, restarts};
 use crate::diagnostics::losses::{self, RestartLosses, WarnedTraining};
-use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, OutputKind, Train, Training};
+use bnnc_abi::manifest::{
+    InferenceBlock, KlWeight, Length, OptimiserChoice, Output, OutputKind, Train, Training,
+};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
@@ -79,6 +81,12 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
 /// The maximum number of points of a curve in the result object.
 const POINTS: usize = 200;
 
+/// A training whose loss rises by more than this number of nats per row has diverged. Iterates that scatter around an optimum stay far below it.
+const RISE: f64 = 10.0;
+
+/// A training whose last loss is above this number of nats per row has diverged, even if its first loss was as high.
+const HUGE: f64 = 1e8;
+
 /// Returns pairs `[epoch, loss]` for the losses per row during the training, and for the losses of
 /// the validation rows if there are any.
 pub fn learning(fitted: &TrainingResult, rows: usize) -> Value {
@@ -121,6 +129,8 @@ fn moved(infer: &InferenceBlock) -> usize {
 /// A reason why the parameters of a training may be wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
+    /// The loss rose from the first number to the second one.
+    Diverged(f64, f64),
     /// Some parameters do not have a maximum: they diverge while the loss decreases by this number
     /// of nats.
     Unbounded(&'a [Runaway], f64),
@@ -135,6 +145,16 @@ pub enum Doubt<'a> {
     Unfinished(Unfinished),
 }
 
+/// Returns the first and the last loss of a training that diverged. If the weight of the KL divergence changes, the losses cannot be compared.
+fn diverged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<(f64, f64)> {
+    let losses = fitted.history.means();
+    let (first, last) = (*losses.first()?, *losses.last()?);
+    let rows = rows.max(1) as f64;
+    let is_comparable = infer.training()?.kl_weight() == KlWeight::Exact;
+    let rose = is_comparable && losses.len() > 1 && last - first > RISE * rows;
+    (rose || last > HUGE * rows).then_some((first, last))
+}
+
 /// Returns the most serious doubt about a training. Convergence is not tested if the user or the
 /// validation rows stopped the training. After early stopping, convergence is still tested if the
 /// training should have reached its optimum.
@@ -143,6 +163,9 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
     // not a reason for doubt.
     let is_point = infer.iterated().is_none();
+    if let Some((first, last)) = diverged(infer, fitted, rows) {
+        return Some(Doubt::Diverged(first, last));
+    }
     if let Some(descent) = fitted
         .descent
         .as_ref()
@@ -227,6 +250,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         raw: &raw,
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
+        Doubt::Diverged(first, last) => losses::diverged(trained, (first, last), rows),
         Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
         Doubt::Worsened(Worsened { best, last }) => {
             let losses = (best.estimate.loss, last.loss);

@@ -204,6 +204,15 @@ mistakes! {
         }
         infer fit = map(M, d) { steps = 100, optimiser = Adam(1e-3) }";
 
+    a_rate_at_which_a_network_diverges: ["E0533"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[n]) -> y: real {
+          hidden = Dense(10)
+          out = Dense(1)
+          y ~ Normal(out(tanh(hidden(x)))[0], 0.1)
+        }
+        infer fit = map(M, d) { epochs = 40, batch = 30, optimiser = SGD(0.1), precision = f64 }";
+
     too_few_steps_of_vi: ["E0533"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {

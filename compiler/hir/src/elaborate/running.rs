@@ -22,6 +22,10 @@ impl Elaborator<'_> {
         }
         let x = self.real(x, span)?;
         let momentum = self.number_of(momentum, "momentum", span)?;
+        if !(momentum > 0.0 && momentum <= 1.0) {
+            let text = format!("the momentum of a running mean is above 0 and at most 1, not {momentum}");
+            return Err(limit(span, text));
+        }
         let start = self.number_of(start, "start", span)?;
         let value = self.apply(Operation::running_mean(x, name), span)?;
         let name: Arc<str> = name.into();

@@ -12,7 +12,8 @@ pub(super) static NOT_CONVERGED: Code = Code {
               standard deviations and predictions are those of parameters that were still moving. The reported fall is an \
               extrapolation: from the fall in the last fifth of the training, bnnc estimates the fall in another training of \
               the same length. Each step counts in proportion to its learning rate. Falls below one nat, or below 0.02 per \
-              row, are not reported. If the loss has no noise, as for `map`, and is cheap to compute, bnnc continues from \
+              row, are not reported. A training whose loss per row rises by more than 10 nats, or ends above 1e8, has \
+              diverged. If the loss has no noise, as for `map`, and is cheap to compute, bnnc continues from \
               the end of the training with a descent in double precision. The warning then reports by how much this descent \
               lowered the loss, if that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also \
               detects plateaus. The loss of `vi` and `dropout` has noise. For these methods, the descent minimises the mean \
@@ -263,6 +264,19 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
     warning(&NOT_CONVERGED, text)
         .help(format!("train for longer: `{longer}`"))
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`")
+}
+
+/// A warning: the loss of a training rose from `first` to `last`, because its steps are too long.
+pub fn diverged(trained: WarnedTraining<'_>, (first, last): (f64, f64), rows: usize) -> Diagnostic {
+    let text = format!(
+        "`{}` diverged: its loss is {} per row at the end, and was {} at the start",
+        trained.infer,
+        short(per_row(last, rows)),
+        short(per_row(first, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help("lower the rate of the `optimiser`, for instance to a tenth")
+        .help("or limit the norm of the gradient: `clip = 1`")
 }
 
 /// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`,
