@@ -10,7 +10,7 @@ use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, Model, Site};
+use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, Model, RunningMean, Site};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file. The state of such a site is
+/// Returns the sites and the stored running means of `model` whose values can be loaded from a file. The state of such a site is
 /// its position. A site in `noncentred` does not qualify, because its state is the noise of the
 /// prior.
 ///
@@ -120,7 +120,15 @@ pub fn loadable(
             moves: matches!(param.start, FamilyStart::Optimise(_)),
         })
     };
-    model.sites.iter().map(one).collect()
+    let stored = |mean: &RunningMean| StartSite {
+        site: mean.name.to_string(),
+        state: mean.name.to_string(),
+        shape: mean.ty.shape.clone(),
+        support: Support::Real,
+        moves: true,
+    };
+    let means = model.running.iter().map(|mean| Ok(stored(mean)));
+    model.sites.iter().map(one).chain(means).collect()
 }
 
 /// Returns the names and shapes of the states that the optimiser updates.
