@@ -163,7 +163,8 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
     // not a reason for doubt.
     let is_point = infer.iterated().is_none();
-    if let Some((first, last)) = diverged(infer, fitted, rows) {
+    // Iterates that diverge are reported with the posterior that is made of them.
+    if is_point && let Some((first, last)) = diverged(infer, fitted, rows) {
         return Some(Doubt::Diverged(first, last));
     }
     if let Some(descent) = fitted

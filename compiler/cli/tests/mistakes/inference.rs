@@ -211,7 +211,7 @@ mistakes! {
           out = Dense(1)
           y ~ Normal(out(tanh(hidden(x)))[0], 0.1)
         }
-        infer fit = map(M, d) { epochs = 40, batch = 30, optimiser = SGD(0.1), precision = f64 }";
+        infer fit = map(M, d) { epochs = 10, batch = 30, optimiser = SGD(0.1), precision = f64 }";
 
     too_few_steps_of_vi: ["E0533"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
