@@ -145,8 +145,9 @@ impl<'a> Compilation<'a> {
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
-        let vi = self.options_if()?;
-        self.keeps_means(&model, vi.as_ref())?;
+        let vi: Option<ViOptions> = self.options_if()?;
+        let apart = vi.as_ref().map_or_else(Vec::new, ViOptions::rows_apart);
+        self.keeps_means(&model, &apart)?;
         Ok(ElaboratedInference {
             model,
             posterior,

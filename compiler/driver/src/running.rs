@@ -4,34 +4,21 @@ use crate::diagnostics::running::{no_running_means, rows_apart};
 use crate::infer::{Compilation, CompileFailure};
 use crate::methods;
 use bnnc_abi::method::declare::OptionName;
-use bnnc_abi::variational::ViOptions;
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
-    /// Rejects running means in methods that do not update them, and with options that draw separate weights for each row.
-    pub(crate) fn keeps_means(&self, model: &Model, vi: Option<&ViOptions>) -> Result<(), CompileFailure> {
+    /// Rejects running means in methods that do not update them, and with options `apart` that draw separate weights for each row.
+    pub(crate) fn keeps_means(&self, model: &Model, apart: &[OptionName]) -> Result<(), CompileFailure> {
         let Some(mean) = model.running.first() else {
             return Ok(());
         };
-        let apart: Vec<OptionName> = vi.map_or_else(Vec::new, options_apart);
         let diagnostic = if !methods::of(self.item.method.finds).keeps_running_means() {
             no_running_means(self.item, &mean.name)
         } else if !apart.is_empty() {
-            rows_apart(self.item, &apart, &mean.name)
+            rows_apart(self.item, apart, &mean.name)
         } else {
             return Ok(());
         };
         Err(CompileFailure::Program(vec![diagnostic]))
     }
-}
-
-/// Returns the options that draw separate weights for each row of the layers that they name.
-fn options_apart(vi: &ViOptions) -> Vec<OptionName> {
-    let lists = [
-        (ViOptions::local(), &vi.local),
-        (ViOptions::flipout(), &vi.flipout),
-        (ViOptions::integrate(), &vi.integrate),
-    ];
-    let named = lists.into_iter().filter(|(_, layers)| !layers.is_empty());
-    named.map(|(option, _)| option).collect()
 }

@@ -1,7 +1,7 @@
 //! The options of variational inference.
 
 use crate::manifest::Training;
-use crate::method::declare::{options, words};
+use crate::method::declare::{OptionName, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,19 @@ options! {
         /// Fractions of weights for the pruning table, such as `[0, 0.5, 0.95]`. For each fraction, the weights with the lowest signal-to-noise
         /// ratios are set to zero.
         prune: Vec<f64> { "", OptionKind::Fractions, Phase::Compile };
+    }
+}
+
+impl ViOptions {
+    /// Returns the options that draw separate weights for each row, if they name layers.
+    pub fn rows_apart(&self) -> Vec<OptionName> {
+        let lists = [
+            (ViOptions::local(), &self.local),
+            (ViOptions::flipout(), &self.flipout),
+            (ViOptions::integrate(), &self.integrate),
+        ];
+        let named = lists.into_iter().filter(|(_, layers)| !layers.is_empty());
+        named.map(|(option, _)| option).collect()
     }
 }
 
