@@ -1,8 +1,7 @@
 //! Checks for coefficients that the data cannot distinguish, because columns of the linear part of a model are linearly dependent.
 
 use super::orthogonal::dot;
-use super::scales::is_independent;
-use super::{COLUMNS, Column, columns_of, inflation, relation};
+use super::{COLUMNS, Column, columns_of, inflation, relation, scales::is_independent};
 use crate::diagnostics::data::{self as codes, ColumnTerm};
 use crate::diagnostics::scales;
 use bnnc_abi::data::{DataSpec, Elements};
