@@ -97,7 +97,7 @@ fn plot(title: &str, done: &Done, is_first: bool) -> Plot {
     plot
 }
 
-/// Prints the tables with these names (all tables if there are no names), and plots the differences from SGD on each split.
+/// Prints the tables with these names (without names, all tables), and plots the differences from SGD on each split.
 ///
 /// # Errors
 /// Returns the diagnostics as text.

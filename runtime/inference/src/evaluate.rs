@@ -20,8 +20,8 @@ pub struct Evaluation {
     pub predictions: Vec<(String, ResultColumn)>,
     /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. The vector is empty if
-    /// there are no outliers.
+    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. Without outliers, the vector
+    /// is empty.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights and their errors, if predictions need such integrals.
     pub tally: Option<Tally>,

@@ -101,7 +101,8 @@ impl MemoryExtent<'_> {
     }
 }
 
-/// Returns the number of examples that are predicted and scored. The examples are the test rows, or the training rows if there are no test rows.
+/// Returns the number of examples that are predicted and scored. The examples are the test rows. Without test rows,
+/// they are the training rows.
 pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     let rows = if schema.test > 0 {
         schema.test

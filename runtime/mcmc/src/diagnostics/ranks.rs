@@ -41,7 +41,7 @@ impl Ranks {
 }
 
 /// Returns the quantile of sorted values at the probability `p`, interpolated linearly between order statistics (Hyndman and Fan 1996, type 7).
-/// Returns NaN if there are no values.
+/// Returns NaN for an empty slice.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

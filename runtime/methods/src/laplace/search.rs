@@ -11,8 +11,8 @@ use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts, train};
 use std::sync::Arc;
 
-/// Checks that the start of a member can be used as the maximum. If there is no search, the start
-/// must contain every weight.
+/// Checks that the start of a member can be used as the maximum. Without a search, the start must
+/// contain every weight.
 ///
 /// # Errors
 /// Fails if the start does not contain a weight: the weight would have the default value of its

@@ -224,7 +224,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult
 }
 
 /// Returns the draws of the mean of the first element of each output, in original units. The rows
-/// are evenly spaced test rows, or training rows if there are no test rows. If an output does not
+/// are evenly spaced test rows; without test rows, they are training rows. If an output does not
 /// have a mean, its log likelihood is used. Unlike the weights, predictions do not change if the
 /// units of a network swap places between draws.
 fn predictions(

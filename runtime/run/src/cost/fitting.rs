@@ -157,7 +157,7 @@ fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> 
     infer
 }
 
-/// Makes all weights random, so that there is no subnetwork, and removes the programs that compute whole Jacobians.
+/// Makes all weights random instead of a subnetwork, and removes the programs that compute whole Jacobians.
 fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
