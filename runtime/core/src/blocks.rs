@@ -11,12 +11,12 @@ use bnnc_kernels::executor::Machine;
 /// whereas 32 lines would use only a few sets.
 pub const ROWS: usize = 248;
 
-/// The memory that a program uses for one block has at most this number of bytes. The same limit
-/// applies to the Jacobian of a block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
+/// The maximum number of bytes that a program may use for one block of rows. The same limit applies to the Jacobian of a
+/// block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
-/// Returns the number of rows per block. With this number, each program needs at most [`BYTES`],
-/// and `numbers` additional reals per row also need at most [`BYTES`].
+/// Returns the number of rows per block. Each program then needs at most [`BYTES`] per block. The
+/// `numbers` additional reals per row also need at most [`BYTES`] per block.
 pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers: usize) -> usize {
     let fits = |rows: &usize| {
         let sizes = sizes.with(Symbol::Batch, *rows);

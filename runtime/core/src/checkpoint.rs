@@ -10,15 +10,15 @@
 //! | `INFER-SPLIT.training` | the state of a running training; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
 //!
-//! A later run deletes or replaces only these files, and only those of the inference blocks that
-//! `run.json` names. All other files in the folder belong to the user.
+//! A later run deletes or replaces only these files, and only if they belong to an inference block
+//! that `run.json` names. All other files in the folder belong to the user.
 //!
 //! Every file except the first two begins with a checksum of its identity: the run, the inference
 //! block, the split and the chain. A renamed file is therefore rejected.
 //!
 //! A commit of a chain first writes the draws to the disk. The commit then writes the state under a
-//! temporary name, and renames this file. Even after a crash, a state exists whose draws are all on
-//! disk. Draws after this state are deleted and drawn again.
+//! temporary name, and renames this file. So even after a crash, the folder contains a state whose
+//! draws are all on disk. Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -108,7 +108,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Fails if the folder cannot be written, or if another process uses it. Also fails if the
-    /// folder contains the checkpoint of another run, unless `how` is [`Opening::Overwrite`].
+    /// folder contains the checkpoint of another run and `how` is not [`Opening::Overwrite`].
     pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
         not_a_link(&path)?;
@@ -140,8 +140,8 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| diagnostics::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed before the other files. If the process ends in between,
-            // the rest is never resumed, because a checkpoint without a fingerprint is ignored.
+            // The fingerprint is removed before the other files. If the process is killed before all files are removed, a later
+            // run does not resume from the remaining files, because a checkpoint without a fingerprint is ignored.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;

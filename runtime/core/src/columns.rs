@@ -219,7 +219,8 @@ impl<'a> OfOutput<'a> {
                 column.extend(deviations);
             }
             // The standard deviation computed from its two parts is exact. The exact value replaces
-            // the standard deviation of the draws, which are only finitely many quantiles.
+            // the standard deviation of the draws, because the draws are only a finite number of
+            // quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

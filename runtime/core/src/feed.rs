@@ -55,12 +55,13 @@ pub struct Feed {
 pub struct FeedPorts<'a> {
     /// The ports, each with the source of its elements.
     pub bindings: &'a [Binding],
-    /// The outputs of the model. Rows to predict for need not have values of outputs.
+    /// Rows that are only predicted need not contain values of the outputs. Rows to predict for
+    /// need not have values of outputs.
     pub outputs: &'a [Output],
     /// The precision of reals.
     pub precision: Precision,
-    /// Returns how the program that will read the port stores its elements, or `None` if the
-    /// program does not have the port.
+    /// A function that returns the storage type of a port's elements in the program that reads the
+    /// port, or `None` if the program does not have the port.
     pub storage: &'a dyn Fn(&str) -> Option<Storage>,
 }
 
@@ -378,7 +379,8 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
 }
 
 /// Checks a port for rows without targets. If other outputs depend on the port's output, the rows
-/// must have values of this output. `output` is the output of the binding.
+/// must have values of this output. `output` is the model output that the binding fills, if it
+/// fills one.
 fn check_given(binding: &Binding, output: Option<&Output>, rows: &Rows) -> Result<(), Diagnostic> {
     match &binding.from {
         DataSource::Field(name) if output.is_some_and(|output| output.given) => rows.check_output(name),

@@ -219,7 +219,8 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = PathBuf> {
     named.flat_map(|path| matching(path))
 }
 
-/// Returns whether the step sizes of a sampler depend on the planned number of iterations.
+/// Returns whether the step sizes of a sampler depend on the number of iterations that the run
+/// plans.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

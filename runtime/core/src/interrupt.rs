@@ -47,7 +47,8 @@ impl Interrupt {
         raised
     }
 
-    /// Returns whether the flag has been raised for longer than predictions may still take.
+    /// Returns whether the flag has been raised for longer than the time that predictions may still
+    /// take.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

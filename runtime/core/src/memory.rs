@@ -25,7 +25,7 @@ pub fn elements(shape: &Shape) -> u64 {
     shape.count(&Sizes::default()) as u64
 }
 
-/// Returns the number of bytes of a copy of all states outside a machine.
+/// Returns the number of bytes that a copy of all states takes outside a machine.
 pub fn states(infer: &InferenceBlock) -> u64 {
     NUMBER
         * infer
@@ -35,7 +35,7 @@ pub fn states(infer: &InferenceBlock) -> u64 {
             .sum::<u64>()
 }
 
-/// Returns the number of bytes of a copy of the parameters outside a machine.
+/// Returns the number of bytes that a copy of the parameters takes outside a machine.
 pub fn parameters(infer: &InferenceBlock) -> u64 {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
@@ -54,14 +54,14 @@ pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     rows as u64 * widths.sum::<u64>()
 }
 
-/// Returns the number of bytes of a prediction program, of its rows, and of all its outputs for a
-/// block of rows.
+/// Returns the number of bytes that a prediction program needs for a block of rows: the program
+/// itself, its rows, and all its outputs.
 pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// Returns the number of bytes of a prediction program, of its rows, and of some of its outputs for
-/// a block of rows.
+/// Returns the number of bytes that a prediction program needs for a block of rows: the program
+/// itself, its rows, and some of its outputs.
 pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,

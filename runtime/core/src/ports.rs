@@ -4,7 +4,7 @@ use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// Writes an integer scalar. A program that does not use the scalar does not have the port, and
+/// Writes an integer scalar. If the program does not use the scalar, it does not have the port, and
 /// nothing is written.
 pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     if machine.has_port(name) {
@@ -14,7 +14,7 @@ pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     }
 }
 
-/// Writes an array of reals. A program that does not use the array does not have the port, and
+/// Writes an array of reals. If the program does not use the array, it does not have the port, and
 /// nothing is written.
 pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fault> {
     if machine.has_port(name) {

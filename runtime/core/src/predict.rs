@@ -90,7 +90,7 @@ pub struct Predictive {
 /// Additional results of predictions that integrate over weights. All are empty for other predictions.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
-    /// For each element, the numerical error of its mean. For classes, the largest error of the probabilities of each row.
+    /// The numerical error of each element's mean. The largest error of the probabilities of each row, if the output is a class.
     pub error: Vec<f64>,
     /// The log density of the target of each row, or the log probability of the true class. Empty if targets are unknown.
     pub log_density: Vec<f64>,
@@ -158,7 +158,7 @@ impl Predictive {
     /// not have is skipped.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn collect(
         &mut self,
         said: &PredictionOutput,
@@ -196,7 +196,7 @@ pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation)
     }
 }
 
-/// Returns the number of draws or iterates in these values, or 0 if each state has a single value.
+/// Returns the number of draws or iterates in these values. Returns 0 if each state has a single value.
 pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
@@ -206,7 +206,7 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws of a posterior from an optimiser. All draws of a point are the same position.
+/// Returns the number of predictive draws of a posterior from an optimiser. If the posterior is a single point, all draws are this point.
 pub fn trained_draws(infer: &InferenceBlock) -> usize {
     match infer.is_point() {
         true => predictive_draws(infer, 1),
@@ -337,7 +337,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Returns whether these are several values of a parameter that has one value per call.
+    /// Returns whether `values` holds several values of a parameter of which the program reads only one value per call.
     fn stores_several(&self, name: &str, values: &[f64]) -> Result<bool, Fault> {
         if !self.stored.iter().any(|stored| stored == name) || !self.machine.has_port(name) {
             return Ok(false);
@@ -372,7 +372,7 @@ impl Predictor {
     /// Returns the log predictive density on the model's scale, averaged over the rows.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
         self.each(1, &|| Ok::<(), Fault>(()), |_, block| {
@@ -437,8 +437,8 @@ impl Predictor {
         Ok(())
     }
 
-    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each call of the program, and stops if it returns an
-    /// error.
+    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each call of the program, and stops if `go_on`
+    /// returns an error.
     fn each<E: From<Fault>>(
         &mut self,
         count: usize,

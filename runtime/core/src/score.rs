@@ -27,8 +27,8 @@ enum Scores {
 }
 
 impl<'a> Scorer<'a> {
-    /// Creates scores without predictions. The predictions will be of `rows`, which form `examples`
-    /// examples.
+    /// Creates scores without predictions. The scores are for predictions of `rows`, which form
+    /// `examples` examples.
     ///
     /// # Errors
     /// Fails if a target column does not fit the program.
@@ -84,7 +84,8 @@ impl<'a> Scorer<'a> {
     }
 
     /// Returns the accuracy after the most uncertain predictions have been rejected, for several
-    /// rejected fractions. Rows and outliers take part. Without outliers, the result is empty.
+    /// rejected fractions. The predictions of the rows and of the outliers are ranked together.
+    /// Without outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {

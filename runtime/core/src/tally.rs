@@ -6,7 +6,7 @@ use crate::predict::Predictive;
 /// Counts of integrals over all rows, outputs and iterates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// The number of weights over whose intervals the integrals run.
+    /// The number of weights over which the integrals run.
     pub columns: usize,
     /// The number of predicted rows.
     pub rows: u64,
@@ -24,8 +24,8 @@ pub struct Tally {
     pub why: Option<String>,
     /// The largest numerical error of a predicted mean or probability.
     pub error: f64,
-    /// The largest numerical error of the log density of an observation. It is 0 if the rows have no
-    /// observed values.
+    /// The largest numerical error of the log density of an observation. The value is 0 if the rows
+    /// do not have observed values.
     pub log_density_error: f64,
     /// The sum over all rows of the total probability of all classes, before the probabilities were
     /// normalised.
@@ -46,8 +46,8 @@ impl Tally {
         }
     }
 
-    /// Counts the rows and the errors of a block of predictions. `is_drawn` tests whether draws
-    /// replaced an integral of a row.
+    /// Counts the rows and the errors of a block of predictions. `is_drawn` returns whether draws
+    /// replaced some integral of a row.
     pub fn add(&mut self, predictive: &Predictive, is_drawn: impl Fn(&usize) -> bool) {
         self.note(predictive);
         self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;

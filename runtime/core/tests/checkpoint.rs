@@ -1,4 +1,4 @@
-//! An interrupted run resumes with bit-identical results, however it was interrupted. If a run
+//! An interrupted run resumes with bit-identical results for every kind of interruption. If a run
 //! cannot be resumed, the reason is reported.
 
 #![allow(clippy::unwrap_used)]
@@ -444,8 +444,8 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// Files of another chain are not accepted under the names of this chain, whether these are its
-/// draws, its state or both. Files of another run are not accepted either.
+/// The draws or the state of another chain are rejected if they are renamed to the files of this
+/// chain. Files of another run are rejected too.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");

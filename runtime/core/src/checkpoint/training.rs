@@ -18,7 +18,7 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The maximum time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Commits may take at most one part in this number of the time of a training.
+/// Commits may take at most the fraction `1 / SHARE` of the time of a training.
 const SHARE: u32 = 20;
 
 /// The file that stores the state of a training. Without a checkpoint, nothing is written.
@@ -30,8 +30,8 @@ pub struct TrainingFile {
 }
 
 impl Checkpoint {
-    /// Returns the file of a training. `name` is the name of the inference block, with a member or
-    /// a restart if it has several trainings.
+    /// Returns the file of a training. `name` is the name of the inference block, followed by the
+    /// member or the restart if the block trains more than once.
     pub fn training(&self, name: &str, split: usize) -> TrainingFile {
         let place = self.folder.as_ref().map(|folder| {
             let name = format!("{name}-{split}");

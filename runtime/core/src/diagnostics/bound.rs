@@ -67,8 +67,8 @@ pub struct NoDeviation<'a> {
     pub parameter: &'a str,
     /// The end of the interval.
     pub end: f64,
-    /// The ratio of the standard deviation that the approximation would have to the correct
-    /// standard deviation.
+    /// The standard deviation that the approximation would have, divided by the correct standard
+    /// deviation.
     pub factor: f64,
     /// True if the structure of the approximation can represent the whole matrix of second
     /// derivatives.

@@ -29,8 +29,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 
 /// Returns options with which a Gaussian over logits predicts as well as its centre, or `None` if
 /// such options are not known. A diagonal structure ignores the correlations of the weights, so the
-/// variance of the logits is several times its correct value. With this structure, the Laplace
-/// bridge alone does not help.
+/// variance of the logits is several times its correct value. With a diagonal structure, the
+/// Laplace bridge alone does not help.
 pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();

@@ -165,7 +165,7 @@ pub enum Unpredicted {
     Whole,
     /// Each row has this number of values, but a column of a table has one value per row.
     Vector(usize),
-    /// The distribution has neither a mean nor a sampler.
+    /// The distribution does not have a mean or a sampler.
     NoMoments,
 }
 

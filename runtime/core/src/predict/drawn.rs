@@ -36,7 +36,8 @@ impl Drawn {
         }
     }
 
-    /// Returns the largest number of draws from `draw` on that a call can compute: those with the same value, if a call has one value.
+    /// Returns the largest number of consecutive draws, starting with `draw`, that one call can compute. If a call reads a single
+    /// value, these draws must all have the same value.
     pub(super) fn same(&self, draw: usize, all: usize) -> usize {
         match self.is_shared {
             true => ((self.stored(draw, all) + 1) * all).div_ceil(self.held()) - draw,
@@ -86,7 +87,7 @@ mod tests {
         );
         assert_eq!(calls(3, 3), [0.0, 1.0, 2.0].map(|member| (member, 1)));
         assert_eq!(calls(3, 7), [(0.0, 3), (1.0, 2), (2.0, 2)]);
-        // Of more values than draws, some are not used.
+        // If there are more values than draws, some values are not used.
         assert_eq!(calls(4, 2), [(0.0, 1), (2.0, 1)]);
     }
 

@@ -32,8 +32,8 @@ pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     halves.map(sizes).find(fits).unwrap_or(one)
 }
 
-/// Returns a limit for calls whose first draw alone costs this much. The parts of a program that are the same for all draws are computed once per
-/// call. If these parts exceed a limit, further draws cost little, whereas more calls would repeat these parts.
+/// Returns a limit for the cost of a call whose first draw alone costs `first`. The parts of a program that are the same for all draws are
+/// computed once per call. If these parts exceed a limit, further draws cost little, whereas more calls would repeat these parts.
 fn with_room(first: u64) -> u64 {
     first.saturating_add(first / 2)
 }
@@ -99,7 +99,7 @@ mod tests {
     fn few_operations_per_draw_are_repeated_for_a_network_that_draws_do_not_share() {
         // A call with 7 of the 100 draws has 14.3 MB; 13 draws need more than 16 MiB.
         assert_eq!(sizes(&plan(10, 2000), 256, 100).get(Symbol::Draws), 7);
-        // Of draws that each exceed the limit, every call computes one.
+        // If a single draw exceeds the limit, every call computes one draw.
         let plan = plan(10, 2_000_000);
         assert_eq!(sizes(&plan, 256, 100).get(Symbol::Draws), 1);
         assert_eq!(operations(&plan), 256 * 100 * (2_000_000 + 10));
