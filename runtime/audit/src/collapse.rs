@@ -215,7 +215,7 @@ impl Targets {
         let neighbours = Neighbours::new(self.values.len(), COMPARED, columns);
         let likeness = neighbours.nearby(&apart) / neighbours.anywhere(&apart);
         // If the target is normal noise and one of the inputs of the `n` rows is continuous, the ratio differs from one by up to 1.6 / sqrt(n). With
-        // a binary input, it differs by a tenth of this number (60 seeds of 100 and 200 rows).
+        // a binary input, the ratio differs from one by up to a tenth of this number (60 seeds of 100 and 200 rows).
         let most = (1.0 - 6.0 / (neighbours.count() as f64).sqrt()).min(0.7);
         (!columns.is_empty() && likeness < most).then_some(likeness)
     }

@@ -23,8 +23,8 @@ const COMPARED: usize = 60;
 /// If the columns have more values in total than this, they are not compared.
 const CELLS: usize = 20_000_000;
 
-/// A column counts as an exact linear combination of other columns if the norm of the residual is at most this fraction of the norm of the column.
-/// The fraction allows for rounding errors.
+/// A column counts as an exact linear combination of other columns if its residual is small: the norm of the residual is at most this fraction of
+/// the norm of the column. The fraction allows for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 /// The values of an input port in all rows.
@@ -83,7 +83,7 @@ impl Coefficient<'_> {
     }
 
     /// Returns whether only the priors distinguish this coefficient from another coefficient. The data do not distinguish two coefficients with the
-    /// same columns. Neither do they distinguish a mean from a deviation that is added to this mean in some sums, or two deviations from the same
+    /// same columns. The data also do not distinguish a mean from a deviation that is added to it in some sums, or two such deviations of the same
     /// parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
@@ -316,8 +316,8 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// Returns the warning about the coefficient whose standard deviation a variational family with independent elements makes too small by the
-    /// largest factor. The mean of a column is left out, because `E0650` is about means.
+    /// Returns the warning about the coefficient with the largest variance inflation. A variational family with independent elements makes the
+    /// standard deviation of this coefficient too small. The component along the intercept is removed first, because `E0650` reports large means.
     fn correlated(&self, coefficients: &[Coefficient<'_>], values: &[Vec<f64>]) -> Option<Diagnostic> {
         let first = usize::from(coefficients[0].is_intercept);
         let columns = inflation::residuals(&values[first..], &values[..first]);
@@ -333,7 +333,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column of zeros is ignored, because its weight
-    /// has no effect.
+    /// does not affect the sum.
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         let column = self.column(port, at)?;
@@ -395,7 +395,7 @@ impl<'a> Columns<'a> {
         codes::combined_inputs(&terms, with)
     }
 
-    /// Returns the term of a column for messages.
+    /// Returns the description of a column that messages use.
     fn term(&self, coefficient: &Coefficient<'_>) -> ColumnTerm {
         let name = |port: usize, at: usize| {
             let binding = self.bindings[port];
@@ -421,7 +421,7 @@ impl<'a> Columns<'a> {
 struct Rest {
     /// The values of the column in the rows in which dependences are searched.
     values: Vec<f64>,
-    /// The factors of the linear combination of the original columns that gives these values.
+    /// The factors by which the original columns are multiplied before they are added to give `values`.
     factors: Vec<f64>,
 }
 
@@ -564,7 +564,8 @@ mod tests {
             kept(&[level(0), level(1), ones, series.clone()]),
             (names(&["c2", "c3"]), true)
         );
-        // A coefficient that is constant in only some sums is not an intercept. Neither is a coefficient whose constant is twice as large in one sum.
+        // A coefficient that is constant in only some sums is not an intercept. A coefficient whose constant is twice as large in one sum is not an
+        // intercept either.
         let of_some = [number(1.0), number(1.0), None];
         assert_eq!(kept(&[of_some, series.clone()]), (names(&["c0", "c1"]), false));
         let uneven = [1.0, 1.0, 2.0].map(number);

@@ -12,8 +12,8 @@ use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// If a parameter with at least this number of elements is at the mean of its prior, this is not due to chance. The probability that 10 normal
-/// numbers are all within a hundredth of a standard deviation is below 1e-20.
+/// If all elements of a parameter with at least this number of elements are at the means of their priors, this is not due to chance. The
+/// probability that 10 normal numbers are all within a hundredth of a standard deviation is below 1e-20.
 const ELEMENTS: usize = 10;
 
 /// A weight counts as being at the prior mean if its distance from the mean, measured in prior standard deviations, is below this value.

@@ -29,8 +29,8 @@ const MANY: usize = 50;
 /// Classes count as imbalanced if at least this fraction of the rows belongs to the most frequent class.
 const IMBALANCED: f64 = 0.8;
 
-/// The check scales the parameters with flat priors. The check is skipped if all of these parameters are at most this large in absolute value,
-/// because scaling would hardly change them.
+/// The check multiplies the parameters with flat priors by constants. The check is skipped if all of these parameters are at most this large
+/// in absolute value, because scaling would hardly change them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the result of an inference block on the last split. `is_converged` is false if the training is known to have ended too
@@ -210,9 +210,9 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// Returns the end of an interval at which a posterior is concentrated. The ends 0, 1 and -1 are ignored, because the posterior of a scale, a
-/// probability or a correlation may be there for good reasons. But if the posterior of a coefficient is concentrated at 0, the data require a
-/// negative value.
+/// Returns the end of an interval at which a posterior is concentrated. The ends 0, 1 and -1 are ignored, because a scale, a probability or a
+/// correlation may have good reasons to be there. But if the posterior of a coefficient is concentrated at 0, the data require a negative
+/// value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
     // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. The distance is 1 for exponential decay
@@ -231,7 +231,7 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
 }
 
 /// Multiplies all parameters with flat priors by ten and by a hundred. Returns a warning if the likelihood of a point estimate does not decrease. The
-/// posterior then has neither a maximum nor a finite integral.
+/// posterior then does not have a maximum, and its integral is infinite.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -7,11 +7,12 @@
 
 use super::orthogonal::{Basis, dot};
 
-/// A coefficient whose standard deviation is too small by a factor of at most this is not reported. An input whose mean is far from zero is reported
-/// from the same factor on.
+/// A coefficient is reported only if its standard deviation is too small by more than this factor. The check for inputs whose mean is far from zero
+/// starts at the same factor.
 const LEAST: f64 = 3.0;
 
-/// A larger factor is treated as that of an exact linear combination, whose remainder consists of rounding errors.
+/// A column with a larger factor is treated as an exact linear combination of other columns, because its remainder
+/// consists only of rounding errors.
 const MOST: f64 = 1e5;
 
 /// A column that other columns explain to a large part.
@@ -24,14 +25,16 @@ pub(super) struct InflatedColumn {
     pub factor: f64,
 }
 
-/// Returns the parts of columns that are orthogonal to other columns, such as that of an intercept.
+/// Returns the part of each column that is orthogonal to `others`, for example to the column of an
+/// intercept.
 pub(super) fn residuals(columns: &[Vec<f64>], others: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let basis = spanned(others.iter());
     columns.iter().map(|column| basis.rest(column.clone())).collect()
 }
 
 /// Returns the candidate with the largest variance inflation, if its factor is above [`LEAST`]. A column that the others determine up to rounding is
-/// left out. Returns `None` if a column has fewer than two values for each column, because other columns would explain it by chance.
+/// left out. Returns `None` if the number of values per column is less than twice the number of columns, because the other columns would then
+/// explain a column by chance.
 pub(super) fn largest(columns: &[Vec<f64>], is_candidate: &dyn Fn(usize) -> bool) -> Option<InflatedColumn> {
     if columns.first()?.len() < 2 * columns.len() {
         return None;

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// A relation is first searched in this number of rows. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// If there are more columns than this, relations are not searched, because the search leaves out one column after the other.
+/// If there are more columns than this, relations are not searched, because the search fits the target again for each column
+/// that it leaves out.
 const MOST: usize = 30;
 
 /// Relations are searched only if there are at least this number of rows per column, because fewer rows may be fitted by chance.

@@ -209,7 +209,7 @@ fn inputs(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Col
         .collect()
 }
 
-/// Returns the same columns as [`inputs`], without those that select a position. The numbers in such a column are names, and not measurements.
+/// Returns the columns of [`inputs`], except the columns that select a position. The numbers in such a column are names, and not measurements.
 fn measures(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
@@ -335,8 +335,8 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 /// Returns a warning if the smallest or the largest value of a column is a common code for missing values. Such codes are numbers such as 999, and
-/// the limits of number formats. The value must occur in at least two rows. The distance of the value from the other values must be more than
-/// three times their range.
+/// the limits of number formats. The value must occur in at least two rows. The value must also be far from the other values: its distance from
+/// them must be more than three times their range.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,

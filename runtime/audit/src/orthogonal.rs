@@ -1,4 +1,5 @@
-//! An orthogonal basis of columns. With it, the part of a column is computed that the other columns do not explain.
+//! An orthogonal basis of columns. The basis is used to compute the part of a column that the other columns do not
+//! explain.
 
 /// If a column is a linear combination of other columns, its remainder consists of rounding errors. The squared length of the remainder is then at
 /// most this fraction of the squared length of the column.

@@ -4,8 +4,8 @@ use super::orthogonal::dot;
 
 /// A relation must hold in at least this number of rows, because a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
-/// The coefficients of two columns cannot be distinguished if the fraction of the variance of one column that the other does not explain is below
-/// this value. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
+/// If the other column leaves less than this fraction of the variance of a column unexplained, the coefficients of the two columns cannot be
+/// distinguished. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// A relation is first tested on this number of rows. If the relation holds there, it is tested on all rows.

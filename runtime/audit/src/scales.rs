@@ -16,8 +16,8 @@ const FACTOR: f64 = 100.0;
 /// an effect.
 const SMALL: f64 = 1e-3;
 
-/// A column is examined only if at least this fraction of its values is neither the smallest nor the largest value. Indicator columns and rarely used
-/// pixels are therefore skipped, because their standard deviations are small in any unit.
+/// A column is examined only if at least this fraction of its values lies strictly between the smallest and the largest value. Indicator columns and
+/// rarely used pixels are therefore skipped, because their standard deviations are small in any unit.
 const VARIED: f64 = 0.1;
 
 /// An input column: its name, its standard deviation, its mean and its root mean square.
@@ -62,7 +62,7 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
 const STUCK: f64 = 1.05;
 
 /// If the root mean square of an output is larger than this, chains that start at size one cannot reach the posterior. With an output of size one
-/// million, none of three models failed; with one billion, two of the three failed.
+/// million, all three models succeeded; with one billion, two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about stuck chains, if the model has a large output, or a large input with its own name. The chains then start too far away
@@ -126,7 +126,8 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
     })
 }
 
-/// Returns whether the elements of a parameter are independent of each other and of all other parameters in the approximate posterior.
+/// Returns whether, in the approximate posterior, the elements of a parameter are independent of each other and of all other
+/// parameters.
 pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
     let report = infer.reports.iter().find(|report| report.name == site);
     report.is_some_and(|report| report.has_deviation && !report.is_point)

@@ -13,8 +13,8 @@ const LEAST: usize = 20;
 /// In a continuous column, at least this number of rows with the same extreme value is not due to chance.
 const PILED: usize = 5;
 
-/// Returns a warning if many rows have the smallest or the largest value of a target, although its other values occur at most twice. Many rows are at
-/// least five rows, and at least one row in thirty. The warning is not given if an input marks these rows. Such an input has only two different
+/// Returns a warning if many rows have the smallest or the largest value of a target, although its other values occur at most twice. "Many" means
+/// at least five rows, and at least one row in thirty. The warning is not given if an input marks these rows. Such an input has only two different
 /// values, and has the same value in all of these rows.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
@@ -66,8 +66,8 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
 /// If less than this fraction of the rows is beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
-/// A root mean square excess below this number of standard deviations of the target is ignored. If the mean varies over its whole range, noise causes
-/// a larger excess only if it is as large as the range.
+/// The root mean square excess is ignored if it is below this fraction of the target's standard deviation. If the mean varies over its whole range,
+/// noise causes a larger excess only if it is as large as the range.
 const EXCESS: f64 = 0.25;
 
 /// Returns a warning if many values of a target are beyond the bounds of its mean, so that no parameters can fit these values. The warning is not
@@ -137,7 +137,8 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// Returns the standard deviation of the residuals of a linear function of centred inputs.
+/// Returns the standard deviation of the residuals of a target that is fitted by a linear function
+/// of centred inputs.
 fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let count = target.len() as f64;
     let mean = target.iter().sum::<f64>() / count;
