@@ -94,7 +94,8 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
     found.sort_by_key(|(member, _)| *member);
     // A member whose training was interrupted is less trained than the others. Such members are
-    // dropped if another member is complete; otherwise, only the first of them is kept.
+    // dropped if another member is complete. If all members are incomplete, only the first of them
+    // is kept.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),

@@ -54,8 +54,8 @@ use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
 
-/// A centre counts as a maximum if the Gaussian predicts a possible increase of the log posterior
-/// of at most this amount per weight.
+/// A centre counts as a maximum if, according to the Gaussian, the log posterior can rise by at
+/// most this amount per weight.
 const RISE: f64 = 0.1;
 
 /// Computes the Gaussian around the maximum that is found from each start. Uses the training rows
@@ -384,7 +384,7 @@ impl Around<'_> {
         member.facts.piled_up = piled_up;
         // The Gaussian of the subnetwork can be compared with the Gaussian of all weights only if
         // both have the same prior factor. Both Gaussians have the same factor if the options give
-        // the factor and no search has tuned it.
+        // the factor and a search has not tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

@@ -1,4 +1,5 @@
-//! The inference methods, one per folder. No method depends on another. Other crates obtain a method from [`of`].
+//! The inference methods, one per folder. The methods do not depend on each other. Other crates obtain a method
+//! from [`of`].
 
 #[cfg(not(feature = "collapsed"))]
 mod absent;

@@ -112,8 +112,8 @@ pub fn sample(
 }
 
 /// Returns the mean of each state over the draws. Other inference blocks may start from these
-/// means. For a non-centred site, this is the mean of the values of the site, not of its noise,
-/// because the blocks that start from it are centred.
+/// means. For a non-centred site, the mean refers to the values of the site, not to its noise,
+/// because the blocks that start from the site are centred.
 fn centred(
     infer: &InferenceBlock,
     sampling: &Sampling,

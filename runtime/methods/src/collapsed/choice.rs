@@ -170,8 +170,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
 }
 
 /// Returns the places, within the box, of the weights to integrate over, in ascending order. The
-/// chosen weights are all weights that are integrated over in every row, and those of the other
-/// weights that have the highest scores. Weights with score 0 are left out.
+/// chosen weights are the weights that are integrated over in every row, and the other weights with
+/// the highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -269,9 +269,9 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns how much the outputs of a row change when a kink's value changes by one. Absolute changes
-/// are summed over the outputs. `kink` is the gradient of the kink's value with respect to the
-/// weights.
+/// Returns the change of the outputs of a row if the value of a kink changes by one. Absolute
+/// changes are summed over the outputs. `kink` is the gradient of the kink's value with respect to
+/// the weights.
 fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {

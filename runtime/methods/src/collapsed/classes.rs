@@ -179,7 +179,7 @@ fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<
     sums.iter().map(|sum| sum / all.len().max(1) as f64).collect()
 }
 
-/// Returns the log of the sum of the exponentials of all logits except one.
+/// Returns the log-sum-exp of all logits except one.
 fn others(logits: &[f64], class: usize) -> f64 {
     let all = || {
         logits
@@ -306,10 +306,11 @@ impl Panel {
         }
     }
 
-    /// Returns the integral and an error estimate. The integral is Simpson's rule on both halves,
-    /// extrapolated; the estimate is the difference between the rule on the halves and on the
-    /// whole. The estimate exceeds the error if the function is smooth. If the function jumps, as
-    /// distribution functions may do, the estimated error is about as large as the actual error.
+    /// Returns the integral and an error estimate. The integral is the extrapolation of Simpson's
+    /// rule on both halves. The error estimate is the difference between the rule on the halves and
+    /// the rule on the whole interval. The estimate exceeds the error if the function is smooth. If
+    /// the function jumps, as distribution functions may do, the estimated error is about as large
+    /// as the actual error.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;
@@ -422,8 +423,8 @@ mod tests {
         }
     }
 
-    /// Small probabilities need the same relative accuracy as large ones, because their logarithms
-    /// are scored.
+    /// Small probabilities need the same relative accuracy as large probabilities, because their
+    /// logarithms are scored.
     #[test]
     fn a_unit_far_below_zero_keeps_relative_accuracy() {
         for more in [-25.0, -40.0, -300.0] {

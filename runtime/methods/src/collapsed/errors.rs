@@ -87,7 +87,7 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
             let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
                 density if density > 0.0 => variance / (density * density),
-                // No draw is near `y`, but this does not prove that the density at `y` is small.
+                // Although all draws are far from `y`, the density at `y` may be large.
                 _ => f64::INFINITY,
             }
         }
@@ -123,7 +123,7 @@ pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
 pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        // No draw is near the point, but this does not prove that the density there is small.
+        // Although all draws are far from the point, the density there may be large.
         let variance = f64::INFINITY;
         return (largest, Error { size: 0.0, variance });
     }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// The error is infinite for a single draw. The error is also infinite for a density without a
-    /// floor at a point that no draw is near.
+    /// floor at a point that is far from all draws.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };

@@ -59,7 +59,7 @@ impl LocationDist {
 pub struct Spot<'a> {
     /// The box of the weights that may be integrated over.
     pub boxes: &'a Boxes,
-    /// The weights that are integrated over, by their places in the box.
+    /// The weights that are integrated over, as indices into the box.
     pub places: &'a [usize],
     /// The row, by its index within the block.
     pub row: usize,

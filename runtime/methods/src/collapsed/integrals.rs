@@ -35,8 +35,8 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a StateValues,
     boxes: Boxes,
-    /// Used if all rows share one choice: for each output, the weights to integrate over, by their
-    /// places in the box.
+    /// The indices, in the box, of the weights to integrate over for each output. Used only if all
+    /// rows share one choice.
     fixed: Vec<Vec<usize>>,
     local: LocalProgram<'a>,
     /// The true classes, if they are known.
@@ -321,15 +321,15 @@ impl Integrals<'_> {
         }
     }
 
-    /// Returns whether some weights of the box are not integrated over, and keep the values of the
-    /// iterate.
+    /// Returns whether some weights of the box keep their values at the iterate instead of being
+    /// integrated over.
     fn is_chosen(&self) -> bool {
         let count = self.collapsed.options.weights;
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
     }
 
     /// Returns the weights that are integrated over for one output. If all rows share one choice,
-    /// it is this choice; otherwise, each row uses the weights that change the output most.
+    /// returns this choice. Otherwise, each row gets the weights that change its output most.
     fn sets(&self, blocks: [&LocationBlock; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);
@@ -371,7 +371,7 @@ fn bent(
 /// The integrated weights on which each output of each row depends.
 struct Used {
     outputs: usize,
-    /// The weights for each row and output, `[rows, outputs]`, by their places in the box.
+    /// The weights for each row and output, `[rows, outputs]`, as indices into the box.
     places: Vec<Vec<usize>>,
 }
 
@@ -396,7 +396,7 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// Adds all weights of a row. This function is for rows whose pieces are not known.
+    /// Adds all weights of a row. The function is used for rows whose pieces are not known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();

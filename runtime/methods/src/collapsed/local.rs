@@ -211,7 +211,7 @@ impl<'a> LocalProgram<'a> {
     }
 
     /// Returns the locations `[places, outputs]` of one row at many points. Each point is the sum
-    /// of an iterate and a row of `moves` `[places, selected]`.
+    /// of an iterate and one row of `moves`, which has the shape `[places, selected]`.
     ///
     /// # Errors
     /// Fails in the same cases as [`LocalProgram::evaluate`].

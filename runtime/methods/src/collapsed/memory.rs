@@ -44,8 +44,8 @@ fn calling(
         + rows as u64 * 4
 }
 
-/// Returns the number of reals per row that are in memory while weights are chosen: the slopes near
-/// the middle of the box and across the kinks, and the moves to these two points.
+/// Returns the number of reals per row that are in memory while weights are chosen. These are the
+/// slopes near the middle of the box and across the kinks, and the moves to these two points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
         LocationForm::Piecewise { kinks, .. } => *kinks,

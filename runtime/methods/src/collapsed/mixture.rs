@@ -34,7 +34,7 @@ impl Mixture {
             .iter()
             .map(|part| part.variance() + (part.mean() - mean).powi(2));
         let sd = (spread.sum::<f64>() / count).max(0.0).sqrt();
-        // The mean of equal means may have a rounding error, which does not count as spread.
+        // The mean of equal means may have a rounding error. This error does not count as spread.
         let sd = if sd <= 8.0 * f64::EPSILON * mean.abs() {
             0.0
         } else {
@@ -63,7 +63,7 @@ impl Mixture {
     }
 
     /// Returns the quantiles for ascending probabilities. The quantiles are interpolated between
-    /// points of the distribution function, and so not exact.
+    /// points of the distribution function, so they are not exact.
     pub fn quantiles(&self, probabilities: &[f64]) -> QuantileTable {
         let mut table = QuantileTable {
             quantiles: vec![self.mean; probabilities.len()],

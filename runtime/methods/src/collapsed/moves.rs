@@ -3,7 +3,7 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
 
-/// For each row, the weights that are integrated over, by their places in the box.
+/// For each row, the weights that are integrated over, as indices into the box.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     all: Vec<usize>,
@@ -55,7 +55,7 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 
 /// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to a corner of
 /// the box. At this corner, as many kinks as possible have the opposite of their sign in the block.
-/// Each weight is moved for the sake of one kink: the one on which the weight has the largest
+/// Each weight is moved to flip a single kink, namely the kink on which the weight has the largest
 /// effect. The weight moves to the end of its box that brings this kink closer to the opposite
 /// sign. Weights that are not in the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {

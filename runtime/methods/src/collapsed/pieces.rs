@@ -23,7 +23,7 @@ const MOST_APART: usize = 8;
 pub struct RowPlace<'a> {
     /// The box of the weights that may be integrated over.
     pub boxes: &'a Boxes,
-    /// The weights that are integrated over, by their places in the box.
+    /// The weights that are integrated over, as indices into the box.
     pub places: &'a [usize],
     /// The number of the iterate.
     pub iterate: usize,
@@ -63,7 +63,7 @@ impl fmt::Display for NoLaw {
 /// the row within this block.
 ///
 /// # Errors
-/// Fails only because of a bug of the machine.
+/// Fails only if the machine has a bug.
 pub fn law(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,
@@ -75,8 +75,8 @@ pub fn law(
         low < 0.0 && high > 0.0
     };
     let crossed: Vec<(f64, &[f64])> = base.kinks_of(at).filter(is_crossed).collect();
-    // If no kink depends on another kink, the pieces do not depend on the weights that do not
-    // affect a crossed kink.
+    // If the kinks are independent of each other, the pieces depend only on the weights that affect
+    // a crossed kink.
     let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
     let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
     let straight = base.slope_of(at, place.output);

@@ -8,8 +8,8 @@
 //! The published density is the density of the noisy location, truncated to the interval `[a, b]`
 //! and mixed with a uniform distribution on this interval. The interval spans the targets that are
 //! scored together, plus a margin. A real prediction does not know these targets. The truncation
-//! raises every density. Means, standard deviations and quantiles are those of the triangle without
-//! truncation.
+//! raises every density. Means, standard deviations and quantiles are computed from the triangle
+//! without truncation.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -50,8 +50,8 @@ impl Published {
         (self.smoothing * (high - low) + inside, error)
     }
 
-    /// Returns the log density at a target around one iterate. The log density is minus infinity if
-    /// the interval has no mass.
+    /// Returns the log density at a target around one iterate. If the interval has a probability of
+    /// zero, the log density is minus infinity.
     pub fn log_density(&self, law: &Law, y: f64) -> f64 {
         let (whole, _) = self.whole(law);
         match whole > 0.0 {

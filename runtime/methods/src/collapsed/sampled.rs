@@ -31,8 +31,8 @@ struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. The predictive draws are taken from the draws from the box:
-    /// all of them, an evenly spaced subset, or several copies of each.
+    /// The number of predictive draws. The draws are chosen among the draws from the box: all of
+    /// them, an evenly spaced subset, or several copies of each.
     draws: usize,
 }
 
@@ -183,7 +183,7 @@ pub fn drawn(
 /// if the box of the row has too many pieces.
 ///
 /// # Errors
-/// Fails only because of a bug of the machine.
+/// Fails only if the machine has a bug.
 pub fn locations(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

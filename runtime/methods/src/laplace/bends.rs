@@ -2,12 +2,12 @@
 //! wider than the posterior.
 //!
 //! Such a weight is a function `b(u)` of unconstrained coordinates `u`. The generalised
-//! Gauss-Newton matrix and the Fisher matrix treat the outputs as linear functions of `u`.
-//! Therefore, they omit a term in the precision of `u`. The omitted term is minus the slope of the
-//! log likelihood along a coordinate, times the bend of `b`. The bend is the second derivative of
-//! `b` divided by its first derivative. If the data determine the weight, the term is small
-//! compared with the precision. If the density increases towards an end of the support, the term is
-//! nearly all of the precision at this end.
+//! Gauss-Newton matrix and the Fisher matrix are computed as if the outputs were linear functions
+//! of `u`. Therefore, they omit a term in the precision of `u`. The omitted term is minus the slope
+//! of the log likelihood along a coordinate, times the bend of `b`. The bend is the second
+//! derivative of `b` divided by its first derivative. If the data determine the weight, the term is
+//! small compared with the precision. If the density increases towards an end of the support, the
+//! term is nearly all of the precision at this end.
 //!
 //! A half-open interval is the image of `exp`, whose bend is 1. The same holds for the gap between
 //! two elements of an ordered vector. A bounded interval is the image of the logistic function. At
@@ -26,16 +26,16 @@ use bnnc_core::diagnostics::bound::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 
-/// The largest allowed ratio of two variances: that of the Gaussian of a weight and that of the
-/// posterior of the weight. At this ratio, the standard deviation of the Gaussian is twice that of
-/// the posterior.
+/// The largest allowed ratio between the variance of a weight's Gaussian and the variance of the
+/// weight's posterior. At this ratio, the standard deviation of the Gaussian is twice the standard
+/// deviation of the posterior.
 const MOST: f64 = 4.0;
 
-/// Compares two variances of each weight near an end of its support: without the term, and with it.
-/// Finds the weight with the largest ratio of these variances, if this ratio is above `MOST`. If
-/// the curvature contains the term, returns this weight. The posterior of such a weight is nearly
-/// exponential at the end of the support, so a Gaussian is a poor approximation. `gradient` is the
-/// derivative of the log likelihood with respect to the random weights.
+/// Computes the variance of each weight near an end of its support twice: without the omitted term,
+/// and with it. Finds the weight with the largest ratio of these variances, if this ratio is above
+/// `MOST`. If the curvature contains the term, returns this weight. The posterior of such a weight
+/// is nearly exponential at the end of the support, so a Gaussian is a poor approximation.
+/// `gradient` is the derivative of the log likelihood with respect to the random weights.
 ///
 /// # Errors
 /// If the curvature omits the term, returns an error that names this weight.
@@ -158,7 +158,7 @@ struct SiteEnds<'a> {
 }
 
 impl SiteEnds<'_> {
-    /// Returns the data of an element that has a coordinate of its own.
+    /// Returns the data of an element that has its own coordinate.
     fn end(&self, (coordinate, element): (usize, usize), at: f64, bend: f64) -> End {
         let own = Part {
             place: self.first + coordinate,

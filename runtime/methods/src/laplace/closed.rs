@@ -1,5 +1,5 @@
-//! Predictions from linearised outputs that do not need draws: for the Normal likelihood, classes
-//! and Booleans. The predictions of several members are a mixture with equal weights.
+//! Predictions in closed form from linearised outputs, for the Normal likelihood, classes and
+//! Booleans. The predictions of several members are a mixture with equal weights.
 
 use crate::laplace::machines::LikelihoodBlock;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
@@ -130,8 +130,8 @@ impl OutputNormals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean of equally spaced quantiles of a skewed distribution differs slightly from its
-        // mean. The shift removes this difference.
+        // The mean of equally spaced quantiles of a skewed distribution differs slightly from the
+        // mean of the distribution. The shift removes this difference.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;

@@ -135,7 +135,8 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
 }
 
 /// Returns the settings of the search for the largest eigenvalues and their eigenvectors.
-/// Predictions need only a few correct digits of them, and these settings give more.
+/// Predictions need only a few correct digits of the eigenvalues and eigenvectors, and these
+/// settings give more.
 fn search(rank: usize) -> EigenpairSearch {
     EigenpairSearch {
         rank,
@@ -196,7 +197,7 @@ fn second_derivative(
     Ok(())
 }
 
-/// Returns the unit vectors, in the space of all weights, of some weights.
+/// Returns one unit vector for each weight in `units`, in the space of all weights.
 fn unit_vectors(evaluation: &Evaluator, units: &[usize]) -> Matrix {
     let mut vectors = Matrix::zeros(units.len(), jacobians::weights(evaluation));
     units

@@ -256,7 +256,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// An error: the subnetwork has more weights than affect an output.
+/// An error: the options request a larger subnetwork than there are weights that affect an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"

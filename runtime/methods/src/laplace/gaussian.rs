@@ -1,4 +1,4 @@
-//! A Gaussian of the weights around a maximum, and the properties of it that are reported.
+//! A Gaussian of the weights around a maximum, and its reported properties.
 
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
@@ -70,7 +70,7 @@ pub struct GaussianFacts {
     pub rise: Option<f64>,
     /// The predicted increase, from the centre to the maximum, of the log density that the Gaussian
     /// approximates. The increase is present only if the prior factors or the temperature differ
-    /// from those of the search.
+    /// from the values that the search used.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
     /// The predicted increase of the log posterior if the states other than the weights were moved
@@ -102,8 +102,9 @@ pub struct GaussianFacts {
     /// deviation is too small because the curvature omits a part of the second derivative.
     #[serde(default)]
     pub narrow: Option<NarrowParameter>,
-    /// A parameter whose posterior is nearly exponential at an end of its support, if there is one.
-    /// Of several such parameters, it is the one that the Gaussian approximates worst.
+    /// A parameter whose posterior is nearly exponential at an end of its support, if such a
+    /// parameter exists. Of several such parameters, it is the one that the Gaussian approximates
+    /// worst.
     #[serde(default)]
     pub piled_up: Option<ParameterAtEnd>,
 }
@@ -251,8 +252,8 @@ impl Approximated {
 /// The prefix of the names of arrays that belong to a Gaussian.
 pub const PREFIX: &str = "laplace/";
 
-/// Restores one member from its arrays. `wrong` returns the error for the reason why the arrays do
-/// not fit the program.
+/// Restores one member from its arrays. `wrong` turns the reason why the arrays do not fit the
+/// program into an error.
 fn restored(
     laplace: &Laplace,
     values: &Arc<StateValues>,
@@ -326,7 +327,7 @@ struct KeptMember<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Returns the form of an approximation that a checkpoint stores.
+    /// Returns an approximation in the form that a checkpoint stores.
     pub fn of(found: &'a Approximated) -> Kept<'a> {
         let member = |member: &'a Gaussian| KeptMember {
             values: member.values.clone(),

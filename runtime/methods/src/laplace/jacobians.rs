@@ -43,7 +43,7 @@ pub fn weights(evaluation: &Evaluator) -> usize {
         .sum()
 }
 
-/// Returns a program that the compiler generates only if the options need it.
+/// Returns a program that the compiler generates only if the options require it.
 ///
 /// # Errors
 /// Fails if the program is absent, which is a bug.
@@ -73,8 +73,8 @@ pub struct Pulls<'a> {
 }
 
 impl<'a> Jacobians<'a> {
-    /// Prepares the products of cotangents and Jacobians. The cotangents are of the kind `pulled`,
-    /// and the Jacobians are with respect to the weights in `which`.
+    /// Prepares the products of cotangents and Jacobians. The cotangents are of the kind `pulled`.
+    /// The Jacobians are with respect to the weights in `which`.
     ///
     /// # Errors
     /// Fails if there is too little memory.

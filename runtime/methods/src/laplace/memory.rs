@@ -43,8 +43,8 @@ pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// Returns the number of bytes of the precision of all weights, if this precision is needed to
-/// choose a subnetwork.
+/// Returns the number of bytes that the precision of all weights takes, if this precision is needed
+/// to choose a subnetwork.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -76,8 +76,8 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// Returns the bytes needed to compute an approximation from `rows` rows. The memory of the search,
-/// of the data and of the maximum is not included.
+/// Returns the bytes needed to compute an approximation from `rows` rows. The memory for the
+/// search, the data and the maximum is not included.
 ///
 /// Note \[Phases\]. The computation has four phases that do not overlap, so only the phase with the
 /// largest memory counts. First, a subnetwork is chosen among all weights. Second, the curvature is
@@ -116,8 +116,8 @@ fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the number of bytes that the programs of the curvature need, or those that the program
-/// of the gradient needs if this is more. The gradient is computed first.
+/// Returns the larger of two numbers of bytes: those that the programs of the curvature need, and
+/// those that the program of the gradient needs. The gradient is computed first.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();

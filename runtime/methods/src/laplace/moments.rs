@@ -90,7 +90,7 @@ impl<'a> OutputMoments<'a> {
     /// after the last block.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn advance(&mut self, size: usize) -> Result<Option<(&LikelihoodBlock, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {

@@ -1,17 +1,17 @@
-//! The search for a maximum with online tuning: during the search, the prior factors and the noise
+//! The search for a maximum with online tuning. During the search, the prior factors and the noise
 //! are tuned repeatedly so that they maximise the marginal likelihood (Immer et al. 2021, "Scalable
 //! marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
 //! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum. At
 //! such a point, the log marginal likelihood is approximated by the log joint density minus half
-//! the log of a ratio of determinants: that of the posterior precision divided by that of the prior
-//! precision. The optimiser maximises the log joint density. The term with the determinants depends
-//! on the noise level too. Therefore, the derivative of this term with respect to the noise level
-//! is added to the gradient of the optimiser. This derivative stays constant until the next tuning.
-//! For a Normal likelihood, the derivative with respect to the log of the noise is the effective
-//! number of parameters `gamma`. The fixed point of the search is therefore the one in MacKay
-//! (1992, "Bayesian interpolation"): the noise variance is the residual sum of squares divided by
-//! `N - gamma`.
+//! the log of a ratio. The ratio is the determinant of the posterior precision, divided by the
+//! determinant of the prior precision. The optimiser maximises the log joint density. The term with
+//! the determinants depends on the noise level too. Therefore, the derivative of this term with
+//! respect to the noise level is added to the gradient of the optimiser. This derivative stays
+//! constant until the next tuning. For a Normal likelihood, the derivative with respect to the log
+//! of the noise is the effective number of parameters `gamma`. The fixed point of the search is
+//! therefore the one in MacKay (1992, "Bayesian interpolation"): the noise variance is the residual
+//! sum of squares divided by `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -42,8 +42,8 @@ const STEPS: usize = 10;
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// For each noise state, the derivative of the log marginal likelihood, without the derivative
-    /// of the log joint density.
+    /// The derivative of the log marginal likelihood with respect to each noise state, without the
+    /// derivative of the log joint density.
     pub slope: StateValues,
 }
 

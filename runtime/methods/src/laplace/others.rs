@@ -19,10 +19,11 @@ const RISE: (f64, f64) = (0.1, 1e-3);
 const SINGLE: usize = 32;
 
 /// Returns the largest increase of the log posterior that is predicted if the other states move.
-/// The directions are the gradient and single elements. Returns `None` if the increase is within
-/// the limit. The step along a direction is the Newton step, but has at most the length 1 on the
-/// unconstrained scale. The increase is infinite if the gradient is not finite. `besides` contains,
-/// for each state, the derivative of another term that the search maximises too.
+/// The states are moved along the gradient, and along single elements. Returns `None` if the
+/// increase is within the limit. The step along a direction is the Newton step, but has at most the
+/// length 1 on the unconstrained scale. The increase is infinite if the gradient is not finite.
+/// `besides` contains, for each state, the derivative of another term that the search maximises
+/// too.
 ///
 /// # Errors
 /// Fails if there is too little memory.

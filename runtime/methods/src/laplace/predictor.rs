@@ -31,7 +31,7 @@ pub(super) enum Way {
 /// Predictions by linearised networks.
 pub struct LinearisedPredictor<'a> {
     members: &'a [Gaussian],
-    /// For each member, the evaluator of the rows at its maximum.
+    /// The evaluator of the rows at the maximum of each member.
     evaluations: Vec<Evaluator<'a>>,
     way: Way,
     /// The true classes, if they are known.

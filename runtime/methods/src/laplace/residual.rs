@@ -12,8 +12,8 @@
 //! has `u' P u = 1`. By the Cauchy-Schwarz inequality, `(e' u)^2 <= (e' H^-1 e) (u' H u)`.
 //! Therefore, the variance `e' H^-1 e` of the weight under `H` is at least its variance under `P`,
 //! divided by `u' H u`. One product of `H` and a vector therefore proves that a variance is too
-//! small, whatever `H` is in other directions. The product is computed as a difference of two
-//! gradients.
+//! small. The proof does not depend on the values of `H` in other directions. The product is
+//! computed as a difference of two gradients.
 
 use crate::laplace::gaussian::NarrowParameter;
 use crate::laplace::jacobians;
@@ -62,8 +62,8 @@ pub struct CheckedGaussian<'a> {
 impl CheckedGaussian<'_> {
     /// Returns the parameter whose standard deviation is too small by the largest factor. Only
     /// parameters that the model itself declares are checked. The weights of networks are not
-    /// checked, because the complete second derivative is rarely positive definite for them, and
-    /// their standard deviations are not read one by one.
+    /// checked: their complete second derivative is rarely positive definite, and users do not read
+    /// their standard deviations one by one.
     ///
     /// # Errors
     /// Fails if there is too little memory, or if the user interrupts the run.

@@ -1,4 +1,5 @@
-//! The maximum of a Laplace approximation, which an optimiser finds or which is the start.
+//! The maximum of a Laplace approximation. An optimiser finds the maximum, or the start is used as
+//! the maximum.
 
 use crate::laplace::diagnostics;
 use crate::laplace::gaussian::found;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 /// contain every weight.
 ///
 /// # Errors
-/// Fails if the start does not contain a weight: the weight would have the default value of its
-/// state.
+/// Fails if some weight is missing from the start, because this weight would then have the default
+/// value of its state.
 pub fn stated(
     infer: &InferenceBlock,
     laplace: &Laplace,

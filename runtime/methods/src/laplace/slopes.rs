@@ -1,5 +1,5 @@
 //! Derivatives with respect to the inputs of rows: the derivative of the mean of each output, and
-//! that of its variance under the Gaussian of the weights.
+//! the derivative of its variance under the Gaussian of the weights.
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;

@@ -1,10 +1,10 @@
 //! The variances of weights under an earlier inference block. Subnetworks can be chosen by these
 //! variances.
 //!
-//! Note \[Scales\]. For iterates, ensemble members, chains and Normal families, the variances are
-//! those of positions on the unconstrained scale. For every other family, the variance of a site is
-//! estimated from draws of the site, on its declared scale. For a site on the reals, both scales
-//! are the same.
+//! Note \[Scales\]. For iterates, ensemble members, chains and Normal families, these are the
+//! variances of positions on the unconstrained scale. For every other family, the variance of a
+//! site is estimated from draws of the site, on its declared scale. For a site on the reals, both
+//! scales are the same.
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
@@ -51,9 +51,9 @@ pub fn variances(
     }
 }
 
-/// Returns the variances of weights that can be computed from the states: the variance over
-/// iterates or draws, or the square of the scale. The scale is used only if it is the standard
-/// deviation of the variational family.
+/// Returns the variances of weights for which the states suffice: the variance over iterates or
+/// draws, or the square of the scale. The scale is used only if it is the standard deviation of the
+/// variational family.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());

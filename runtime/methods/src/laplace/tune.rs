@@ -86,9 +86,9 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the Gaussian for the given prior factors. If no factors are given, uses those that
-    /// the options select. If the derivative of the log likelihood is given, also predicts the
-    /// increase of the log density from the centre to the maximum.
+    /// Returns the Gaussian for the given prior factors. If the caller does not pass factors, the
+    /// function uses the factors that the options select. If the derivative of the log likelihood
+    /// is given, also predicts the increase of the log density from the centre to the maximum.
     ///
     /// # Errors
     /// Fails if a precision matrix is not positive definite.
@@ -268,7 +268,7 @@ impl TuningProblem<'_> {
         (self.index, prior)
     }
 
-    /// Returns the factors of the groups: the given factors, or those that are tuned.
+    /// Returns the factors of the groups, which the options either give or tune.
     fn factors(
         &self,
         given: Option<&marginal::TuningResult>,

@@ -45,7 +45,7 @@ pub fn drawn(
     values
 }
 
-/// Draws weights from one member. Calls `take` with each draw, state by state.
+/// Draws the weights of one member. Calls `take` with each draw, state by state.
 pub fn each(
     member: &Gaussian,
     infer: &InferenceBlock,

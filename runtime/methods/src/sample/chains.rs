@@ -44,7 +44,7 @@ pub struct Chains<'a> {
 
 /// Returns the number of chains that a thread runs in lockstep. One call evaluates the density at
 /// `abreast` positions, and every thread has `each` chains to run. The result is a divisor of
-/// `abreast`, so that every chain has a place of its own in a call.
+/// `abreast`, so that every chain has its own place in a call.
 fn company(abreast: usize, each: usize) -> usize {
     let mut company = abreast.max(1);
     while company > each.max(1) {
@@ -54,10 +54,10 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains of the inference block. Every thread runs several chains in lockstep: as
-    /// many as one call of the density can evaluate, or fewer if other threads would otherwise be
-    /// idle. If there are more threads than chains, the additional threads work inside the
-    /// evaluations of chains.
+    /// Runs all chains of the inference block. Every thread runs several chains in lockstep. Their
+    /// number is the number that one call of the density can evaluate, or less if other threads
+    /// would otherwise be idle. If there are more threads than chains, the additional threads work
+    /// inside the evaluations of chains.
     ///
     /// # Errors
     /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.

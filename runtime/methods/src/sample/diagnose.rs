@@ -86,15 +86,16 @@ pub fn diagnose(
 
 /// An R-hat above this value is a sign that chains are in different modes.
 const APART: f64 = 1.2;
-/// The value of R-hat after the values within each draw are sorted may be below this limit. The
-/// chains then agree except for the order of the values.
+/// If R-hat is below this limit after the values within each draw are sorted, the chains agree
+/// except for the order of the values.
 const TOGETHER: f64 = 1.05;
 
-/// The largest number of elements of a vector, or of scalars, that are compared in this way.
+/// The largest number of elements of a vector, or of scalars together, for which the sorted values
+/// are compared.
 const COMPONENTS: usize = 10;
 
-/// Returns the elements of a vector, or two scalars, on which the chains disagree but agree once
-/// the values within each draw are sorted. Returns `None` if the draws are only on disk.
+/// Returns elements of a vector, or two scalars, on which the chains disagree, although they agree
+/// once the values within each draw are sorted.
 fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART

@@ -42,8 +42,8 @@ pub struct RunningChain {
     sums: Vec<f64>,
     /// The index of the statistic that records whether an iteration diverged.
     diverging: Option<usize>,
-    /// The number of divergences that the progress line does not include yet, and the iteration
-    /// that the line shows.
+    /// The number of divergences that the progress line does not include yet, followed by the
+    /// iteration that the line shows.
     diverged: u64,
     shown: usize,
 }
@@ -88,7 +88,7 @@ impl RunningChain {
     /// returns `false` if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
-    /// Fails if a file cannot be written, or because of a bug in the machine.
+    /// Fails if a file cannot be written, or if the machine has a bug.
     pub fn advance(
         &mut self,
         chains: &Chains<'_>,

@@ -1,5 +1,5 @@
-//! The quantities of a sampled posterior whose convergence is diagnosed: the elements of small
-//! sites, the norms of large sites and of sites in layers, predictions, and the log density.
+//! The quantities of a sampled posterior whose convergence is diagnosed. They are the elements of
+//! small sites, the norms of large sites and of sites in layers, predictions, and the log density.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
 use bnnc_abi::names::layer_of;

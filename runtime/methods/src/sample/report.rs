@@ -7,7 +7,7 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use serde_json::{Map, Value, json};
 
-/// Adds the results of the chains to the diagnostics of an inference block. The chains are those of
+/// Adds the results of the chains to the diagnostics of an inference block. The chains come from
 /// the last split.
 pub fn diagnostics(value: &mut Value, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     value["chains"] = json!(sampled.chains.len());

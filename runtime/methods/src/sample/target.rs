@@ -97,7 +97,7 @@ impl<'a> Shared<'a> {
 }
 
 /// Returns the sizes with which one chain evaluates its gradient. If the sampler uses batches, the
-/// gradient is evaluated on a batch; otherwise, on all rows.
+/// gradient is evaluated on a batch. Otherwise, it is evaluated on all rows.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
@@ -158,8 +158,8 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the larger of two numbers of bytes: that of the machines of one chain and their rows,
-/// and that of the preparation.
+/// Returns the larger of two numbers of bytes: for the machines of one chain with their rows, and
+/// for the preparation.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -186,7 +186,7 @@ struct Slot {
 }
 
 /// A machine, and the ports that every evaluation uses. If one run evaluates several positions,
-/// each position has a place of its own in the ports.
+/// each position has its own place in the ports.
 struct Program {
     machine: Machine,
     slots: Vec<Slot>,
@@ -306,11 +306,12 @@ impl<'a> DensityMachines<'a> {
     }
 
     /// Returns the log density at a position, and writes its gradient. The density and its gradient
-    /// are computed from all rows or, if one call cannot take all rows, from as many rows as it can
-    /// take. If one run evaluates several positions, all of them are set to this position.
+    /// are computed from all rows. If one call cannot take all rows, they are computed from the
+    /// largest number of rows that it can take. If one run evaluates several positions, all of them
+    /// are set to this position.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         let evaluation = self.shared.evaluation.gradient;
         let some = self.all[..evaluation.min(self.all.len())].to_vec();
@@ -323,11 +324,11 @@ impl<'a> DensityMachines<'a> {
     }
 
     /// Writes the position of a chain to its place in the next call of the program. `rows` and
-    /// `scale` are those of `bnnc_mcmc::seam::SamplerRequest`. `rows` and `scale` are the same for
-    /// all chains that share a call.
+    /// `scale` have the same meaning as in `bnnc_mcmc::seam::SamplerRequest`. `rows` and `scale`
+    /// are the same for all chains that share a call.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
         let machine = &mut self.density.machine;
         match rows {
@@ -350,7 +351,7 @@ impl<'a> DensityMachines<'a> {
     /// Computes the log density at all places.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.density.run(self.scale)
     }
@@ -358,7 +359,7 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn value(&self, place: usize) -> Result<f64, Fault> {
         self.density.value(place)
     }
@@ -366,7 +367,7 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place, and writes its gradient.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         self.density.gradient(place, gradient)?;
         self.density.value(place)
@@ -397,7 +398,7 @@ impl<'a> DensityMachines<'a> {
     /// change of the log prior.
     ///
     /// # Errors
-    /// Fails only because of a bug of the machine.
+    /// Fails only if the machine has a bug.
     pub fn differences(
         &mut self,
         (from, to): (&[f64], &[f64]),
