@@ -28,7 +28,7 @@ const RANK_BINS: usize = 20;
 /// neighbouring chains.
 const EXPECTED: f64 = 0.6;
 
-/// At most this number of quantities is drawn against each other in pairs.
+/// Scatter plots of pairs are drawn for at most this number of quantities.
 const PAIRED: usize = 3;
 
 /// A scatter plot shows about this number of dots. Divergent draws are always shown.
@@ -61,7 +61,8 @@ pub struct ChainReport<'a> {
     pub missing_information: &'a [f64],
 }
 
-/// If the draws are only on disk, this number of last draws of each chain is plotted.
+/// The number of draws per chain that are plotted if the draws are only on disk. These are the last
+/// draws of the chain.
 const LATEST: usize = 1 << 16;
 
 /// Returns a sampler statistic for each chain. If the draws are only on disk, only the last [`LATEST`] draws are included. The result is empty if the
@@ -160,8 +161,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// Draws two distributions: that of the energy, and that of its change from one iteration to the next (Betancourt 2016, section 3.3). If the
-    /// changes vary much less than the energy, the chain cannot reach the tails.
+    /// Draws the distribution of the energy, and the distribution of its change from one iteration to the next (Betancourt 2016, section 3.3).
+    /// If the changes vary much less than the energy, the chain cannot reach the tails.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();
@@ -235,7 +236,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// Draws pairs of those quantities that mixed worst against each other.
+    /// Draws scatter plots for pairs of the quantities that mixed worst.
     fn pairs(&self) -> Vec<String> {
         let varying =
             |quantity: &&(&Quantity, QuantitySummary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
@@ -337,7 +338,8 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     counts
 }
 
-/// Draws a histogram for each chain, of the ranks of its draws among the draws of all chains. The histograms are flat if the chains agree.
+/// Draws one histogram per chain. It counts the ranks of the chain's draws among the draws of all chains. The histograms are flat if the
+/// chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);
     let x = PlotAxis::between("rank among all draws", 0.0, 1.0);

@@ -28,8 +28,8 @@ pub struct CharacterPlot {
 }
 
 impl CharacterPlot {
-    /// Returns an empty plot. The plot is at most `width` characters wide, unless the marks need more room. If the vertical axis shows names,
-    /// the plot has one line for each name.
+    /// Returns an empty plot. The plot is at most `width` characters wide, except if the marks need more room. If the vertical axis shows
+    /// names, the plot has one line for each name.
     pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);
         let columns = width.saturating_sub(labels[0].chars().count() + 2).max(NARROWEST);
@@ -215,7 +215,8 @@ mod tests {
             .map(|column| plot.lines.iter().filter(|line| line[column] == '#').count())
             .collect();
         assert!(heights.is_sorted());
-        // The curve rises from 0 to 1 over 41 columns. Each of the 12 lines stands for a twelfth.
+        // The curve rises from 0 to 1 over 41 columns. Each of the 12 lines represents a twelfth of
+        // this height.
         for (column, height) in heights.iter().enumerate() {
             let share = (column as f64 + 0.5) / 41.0;
             assert!((*height as f64 - 12.0 * share).abs() <= 0.5 + 1e-9, "{column}");

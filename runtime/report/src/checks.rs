@@ -20,7 +20,7 @@ const WIDE: (f64, f64) = (640.0, 320.0);
 /// Densities are drawn for at most this number of elements.
 const DENSITIES: usize = 12;
 
-/// At most this number of elements is drawn against each other in pairs.
+/// Scatter plots of pairs are drawn for at most this number of elements.
 const PAIRED: usize = 3;
 
 /// The density of an approximation is drawn from this number of draws.
@@ -35,7 +35,7 @@ struct Element {
     draws: Vec<f64>,
 }
 
-/// Draws the densities of the parameters that the program itself declares. For approximations, also draws pairs of parameters against each other.
+/// Draws the densities of the parameters that the program itself declares. For approximations, also draws scatter plots for pairs of parameters.
 ///
 /// # Errors
 /// Fails if there is too little memory.

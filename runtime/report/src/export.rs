@@ -21,7 +21,7 @@ use std::path::Path;
 pub struct Subject<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The results of the inference block. The draws are those of the last split.
+    /// The results of the inference block. The draws come from the last split.
     pub outcome: &'a InferenceOutcome,
     /// The context, which holds the seed and a thread pool for the programs of the model.
     pub context: &'a Context,
@@ -47,8 +47,7 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the parameters that vary, and those that are computed from parameters that vary. The parameters are given by their indices in
-    /// [`InferenceBlock::reports`].
+    /// Returns the indices, in [`InferenceBlock::reports`], of the parameters that vary or are computed from parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -59,7 +58,8 @@ impl Subject<'_> {
         self.infer.reports[site].shape.resolve(&Sizes::default())
     }
 
-    /// Returns the axes of a site. The names of the axes and of their positions are those of the program.
+    /// Returns the axes of a site. The axes and their positions have the names that the program gives
+    /// them.
     fn dims(&self, site: usize) -> Vec<ZarrDim> {
         let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
         let dim = |(at, size): (usize, usize)| {
@@ -90,8 +90,8 @@ impl Subject<'_> {
 impl Export<'_> {
     /// Writes the Zarr store. The store contains the groups `posterior` (every site that is sampled or computed), `sample_stats` and
     /// `observed_data`. Unless they are too large, it also contains the groups `log_likelihood` and `posterior_predictive` for the training
-    /// rows. Targets are in their original units. Chains without draws are left out, and all others are truncated to the length of the
-    /// shortest.
+    /// rows. Targets are in their original units. Chains without draws are left out. The other chains are truncated to the length of the
+    /// shortest chain.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if there is too little memory.

@@ -152,9 +152,9 @@ impl ClassPredictions<'_> {
         }))
     }
 
-    /// Groups class probabilities into bins. For each bin, returns the number of probabilities, their sum, and the number of times that the class
-    /// occurred. With two classes, only the probabilities of the second class are counted. With more classes, the probabilities of all classes are
-    /// counted.
+    /// Groups class probabilities into bins. For each bin, returns the number of probabilities, the sum of these probabilities, and the number of
+    /// times that the class occurred. With two classes, only the probabilities of the second class are counted. With more classes, the
+    /// probabilities of all classes are counted.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
         let classes = self.probabilities.iter().enumerate().skip(first);
@@ -291,7 +291,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.epochs);
-    // If all iterates come from an earlier inference block, the training has no epochs.
+    // If all iterates come from an earlier inference block, the training does not have epochs.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, PlotAxis::between("epoch", 0.0, epochs), y);

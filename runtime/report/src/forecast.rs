@@ -25,16 +25,16 @@ const WEIGHTS: usize = 1 << 26;
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// True if the quantiles are those of the mean, because the distribution of the target does not have a sampler.
+    /// True if the quantiles belong to the mean, because the distribution of the target does not have a sampler.
     pub of_mean: bool,
     /// The predictive mean of each row.
     pub mean: Vec<f64>,
     /// The 5 %, 25 %, 75 % and 95 % quantiles of each row.
     pub quantiles: [Vec<f64>; 4],
-    /// The observed targets of those rows in which they are known.
+    /// The observed targets of the rows whose target is known.
     pub observed: Vec<f64>,
-    /// For each observed target, the fraction of draws that are below it, and the fraction of draws that are not above it. If the model is
-    /// calibrated, a random point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    /// The fraction of draws below each observed target, and the fraction of draws that are not above the target. If the model is calibrated, a
+    /// random point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 

@@ -135,7 +135,7 @@ pub fn checks(
 /// Returns the largest number of rows in a replicated data set, for predictions by this program.
 fn replicated(plan: &Plan) -> usize {
     let flops = |rows: usize| plan.flops(&Sizes::default().with(Symbol::Batch, rows));
-    // The draws of the parameters are shared by all rows.
+    // All rows share the draws of the parameters.
     let of_row = flops(2).saturating_sub(flops(1)).max(1);
     let most = WORK / of_row.saturating_mul(REPLICATES as u64);
     usize::try_from(most).unwrap_or(ROWS).clamp(FEWEST, ROWS)
@@ -149,7 +149,8 @@ fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     }
 }
 
-/// Predicted data sets. The first index is that of the output, and the second that of the data set.
+/// The first index selects the output, and the second index selects the data set. The first index
+/// is the index of the output, and the second index is the index of the data set.
 type Sets = Vec<Vec<Vec<f64>>>;
 
 /// Returns the posterior predictive data sets of each output. The result is empty if predictions integrate over some weights.
@@ -195,7 +196,8 @@ fn prior(
     sets((infer, "prior"), outcome, &mut predictor, context).map(Ok)
 }
 
-/// Draws data sets for each output. The data sets consist of the draws of the predictor, or of classes that are drawn from their probabilities.
+/// Draws data sets for each output. The data sets consist of the draws of the predictor. For class outputs, classes are drawn from their
+/// probabilities instead.
 fn sets(
     (infer, stage): (&InferenceBlock, &str),
     outcome: &InferenceOutcome,

@@ -68,7 +68,7 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     value
 }
 
-/// Returns a diagnostic as JSON, with its place if it has one.
+/// Returns a diagnostic as JSON, including its place if the diagnostic has a place.
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
         "code": diagnostic.code.id,

@@ -25,7 +25,7 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// Returns the dimensions of an output with `elements` elements per row. The first dimension is that of the rows. The labels of this dimension
+    /// Returns the dimensions of an output with `elements` elements per row. The first dimension runs over the rows. The labels of this dimension
     /// are the row numbers in the file. If there are several files, rows are counted over all of them.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<ZarrDim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
@@ -79,7 +79,8 @@ impl Subject<'_> {
             for first in (0..draws).step_by(per_block) {
                 let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
-                // An output of which only parts are observed has neither log likelihoods nor predictions.
+                // If only parts of an output are observed, the output does not have log likelihoods
+                // or predictions.
                 for ((output, found), written) in
                     each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
                 {
@@ -245,7 +246,7 @@ pub(super) fn per_block(rows: usize, draws: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(1, draws.max(1))
 }
 
-/// Returns the class that is drawn with a uniform number.
+/// Returns the class that a uniform random number between 0 and 1 selects.
 pub(crate) fn chosen(probabilities: &[f64], uniform: f64) -> usize {
     let mut sum = 0.0;
     let above = probabilities.iter().position(|probability| {

@@ -32,7 +32,8 @@ fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
     !names_some || is_named(infer, site)
 }
 
-/// Returns the part of the table about the posterior. The result is empty if the model has no parameters.
+/// Returns the part of the table about the posterior. The result is empty if the model does not have
+/// parameters.
 pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
