@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::Code;
 
-/// Returns the codes of all crates that a run uses, including those of the inference methods.
+/// Returns the codes of all crates that a run uses, including the codes of the inference methods.
 pub fn all() -> impl Iterator<Item = &'static Code> {
     let lists = [
         bnnc_core::diagnostics::CODES,

@@ -1,5 +1,5 @@
-//! Predicts the cost of a run before it starts. The cost is that of one step, and the memory for reading, splitting, training, predicting and
-//! summarising.
+//! Predicts the cost of a run before it starts. The cost consists of the cost of one step, and of the memory for reading, splitting,
+//! training, predicting and summarising.
 
 pub mod advice;
 pub mod fitting;
@@ -33,8 +33,8 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     }
 }
 
-/// Returns the number of bytes that the matrices in the precision of a Laplace approximation take. Returns `None` if the data are not known, and for
-/// all other methods.
+/// Returns the number of bytes of the matrices that represent the precision of a Laplace approximation. Returns `None` if the data are not known,
+/// and for all other methods.
 pub fn precision(manifest: &Manifest, infer: &InferenceBlock) -> Option<u64> {
     let laplace = infer.laplace()?;
     Some(memory::precision(laplace, trained(manifest, infer)?))
@@ -57,7 +57,8 @@ struct Data {
     file: u64,
     table: u64,
     rows: u64,
-    /// The bytes of the row numbers of each part of the data, while the rows are split.
+    /// The number of bytes that the row numbers of all parts of the data take while the rows are
+    /// split.
     parts: u64,
 }
 
@@ -157,7 +158,7 @@ fn multiplies(infer: &InferenceBlock) -> bool {
 }
 
 /// Returns the number of bytes that pruning needs. The weights are ranked first, and predictions with masks follow. The result is the larger of the
-/// two numbers of bytes.
+/// numbers of bytes of these two steps.
 fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports

@@ -1,7 +1,8 @@
 //! The folder of a run: the inventory of the files that belong to the run, and the replacement of all earlier results at once.
 //!
 //! The inventory `manifest.json` names every file of the results. The inventory also contains the identity of the run, and the checksums of the files
-//! that `bnnc predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
+//! that `bnnc predict` reads. New results are first written to a separate folder. When all files are written, they replace the old results in four
+//! steps:
 //!
 //! 1. write an inventory of the old and the new file names, which states that the results are being replaced,
 //! 2. move every new file to its place,
@@ -52,7 +53,7 @@ pub struct Inventory {
     failed: bool,
     /// The paths of the files relative to the folder. The parts of a path are separated by `/`.
     files: BTreeSet<String>,
-    /// For each file from which predictions are made, its length and its CRC-32.
+    /// The length and the CRC-32 of each file from which predictions are made.
     parts: BTreeMap<String, String>,
     /// The CRC-32 of the text of the inventory. The checksum is computed while this field is empty.
     checksum: String,
@@ -229,8 +230,8 @@ impl Staging {
         &self.stage
     }
 
-    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. `failed` states that this run failed
-    /// before its first result. Any other run may then replace its files later.
+    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. If `failed` is true, this run failed
+    /// before its first result, and any later run may replace its files.
     ///
     /// # Errors
     /// Fails if a file cannot be read or moved.

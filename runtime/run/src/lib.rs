@@ -56,7 +56,8 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns options with this number of threads. The options have no progress display, no memory limit and no checkpoint.
+    /// Returns options with this number of threads. The options do not include a progress display, a memory limit or a
+    /// checkpoint.
     pub fn new(threads: usize) -> RunOptions {
         RunOptions {
             threads,

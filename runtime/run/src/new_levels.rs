@@ -63,7 +63,8 @@ pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows
     grown.saturating_sub(size)
 }
 
-/// Returns the known levels, followed by the levels in `found` that are new. No level is repeated.
+/// Returns the known levels, followed by the levels in `found` that are new. Each level occurs only
+/// once.
 fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = known.to_vec();
     let mut seen: HashSet<T> = known.iter().cloned().collect();

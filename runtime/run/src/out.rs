@@ -50,9 +50,9 @@ pub struct SavedRun {
     pub library: u64,
     /// The schemas of the data items at the time of compilation. The files may have changed since then.
     pub schemas: BTreeMap<String, Schema>,
-    /// For each inference block, the preparation of its rows.
+    /// The preparation of the rows of each inference block.
     pub preparations: BTreeMap<String, Preparation>,
-    /// For each inference block, the ranges of its inputs in the training rows.
+    /// The ranges of the inputs of each inference block in the training rows.
     #[serde(default)]
     pub ranges: BTreeMap<String, Ranges>,
     /// The identity of the run: all inputs that determine its results.
@@ -83,7 +83,8 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
 /// Writes all results to a folder. The new results replace the results of an earlier run in this folder.
 ///
 /// # Errors
-/// Fails if a file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
+/// Fails if a file cannot be written. The earlier results stay intact, except if the error occurred while they were being
+/// replaced.
 pub fn write(
     folder: &Path,
     manifest: &Manifest,
@@ -175,7 +176,8 @@ fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), D
     Ok(())
 }
 
-/// Returns the diagnostic for a file that could not be written. If the user interrupted the run, returns no error.
+/// Returns the diagnostic for a file that could not be written. If the user interrupted the run, the result is
+/// `Ok`.
 fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),

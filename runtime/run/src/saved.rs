@@ -149,7 +149,7 @@ pub fn far(
     )
 }
 
-/// Returns the same warnings as [`far`]. The training rows are those of `dataset`.
+/// Returns the same warnings as [`far`]. The training rows come from `dataset`.
 pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows: Rows) -> Vec<Diagnostic> {
     let ranges = bnnc_audit::ranges(infer, spec, dataset);
     far(infer, (spec, &dataset.preparation), rows, &ranges)
@@ -189,7 +189,7 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns derivatives for the new rows as the columns of a table. The derivatives are those of the mean and of the variance of each output with
+/// Returns derivatives for the new rows as the columns of a table. These are the derivatives of the mean and of the variance of each output with
 /// respect to the inputs. Inputs are in their original units, before they are standardised. If the outputs are the means of a Normal likelihood,
 /// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, outputs are in the units of the model (`model_mean/..`,
 /// `model_variance/..`).

@@ -1,4 +1,5 @@
-//! Finds smaller Laplace approximations that fit into a memory limit. The cost model is evaluated for each of them.
+//! Finds smaller Laplace approximations that fit into a memory limit. The cost model is evaluated for each
+//! candidate.
 
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
@@ -215,8 +216,8 @@ impl Room {
         found
     }
 
-    /// Searches by bisection between `fitting` and `all` for a size with which the block fits. The block does not fit with the next size, unless the
-    /// result is `all`.
+    /// Searches by bisection between `fitting` and `all` for a size with which the block fits. The block does not fit with the next larger size,
+    /// except if the result is `all`.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {

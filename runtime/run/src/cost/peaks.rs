@@ -15,7 +15,7 @@ pub(super) struct Peak {
     pub earlier: u64,
 }
 
-/// Returns the number of bytes that the results of earlier inference blocks take when `infer` reaches its peak.
+/// Returns the number of bytes that the results of earlier inference blocks take at the peak of `infer`.
 pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
@@ -71,7 +71,8 @@ pub(super) fn peaks<'a>(
             false => sum(&[kept, found, data.file, data.table]),
         };
         if !is_read {
-            // If there are several splits, the table stays in memory. If there is one split, the rows stay in memory instead.
+            // If there are several splits, the table stays in memory. If there is only one split, the rows stay in memory
+            // instead.
             kept += if splits > 1 { data.table } else { data.rows };
         }
         if multiplies(infer) {
