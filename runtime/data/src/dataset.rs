@@ -74,9 +74,10 @@ pub struct Preparation {
     /// The names of the input columns, for messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// For each array that is a separate input: its name, and one standardisation per element.
+    /// The name of each array that is a separate input, and one standardisation per element of the
+    /// array.
     pub named: Vec<(String, Vec<Standardisation>)>,
-    /// The means and standard deviations of the calls of `zscore`, in the order of evaluation.
+    /// The mean and the standard deviation of each call of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
     /// The name of the target, or `None` without a target.
     pub target_name: Option<String>,
@@ -84,7 +85,7 @@ pub struct Preparation {
     pub target: Standardisation,
     /// The name of each text column, and the distinct strings (levels) that occur in it.
     pub levels: Vec<(String, Vec<String>)>,
-    /// For each array with several numbers per row: its name, and the axes of one row.
+    /// The name of each array with several numbers per row, and the axes of one row.
     #[serde(default)]
     pub axes: Vec<(String, Vec<usize>)>,
     /// The axes of the inputs of one row as in the file, if the inputs are one array.
@@ -149,7 +150,7 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
 pub(crate) enum InputColumn<'a> {
     Array(&'a Array),
     Computed(String, Vec<f64>),
-    /// A single element that no program reads, and whose values are therefore not in memory.
+    /// A single element whose values are not in memory, because the program does not read them.
     Unread,
 }
 
@@ -195,8 +196,8 @@ pub(crate) fn input_columns<'a>(
     inputs.iter().filter_map(column).collect()
 }
 
-/// Computes the means and standard deviations of the training rows. Only those that the program
-/// needs are computed.
+/// Computes the means and standard deviations of the training rows. Only the statistics that the
+/// program needs are computed.
 fn fit(
     source: &LoadedData,
     columns: &[InputColumn<'_>],
@@ -283,7 +284,7 @@ fn fit(
     }
 }
 
-/// Returns the number of consecutive elements of a column that have one mean and one standard deviation; `None` if the column is not
+/// Returns the number of consecutive elements of a column that share a mean and a standard deviation; `None` if the column is not
 /// standardised.
 fn fitted_together(source: &LoadedData, column: &InputColumn<'_>) -> Option<usize> {
     match column {

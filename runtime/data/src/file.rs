@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Returns the files that a pattern matches, in the order of their names: `*` in the name of the file stands for any characters. Returns the path
-/// itself if a file has this name, or if no file matches.
+/// Returns the files that a pattern matches, in the order of their names. In the pattern, `*` stands for any characters of the file's name.
+/// Returns the path itself if a file has this name, or if no file matches.
 pub fn matching(path: &Path) -> Vec<PathBuf> {
     let own = || vec![path.to_path_buf()];
     let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {
@@ -32,7 +32,7 @@ pub fn matching(path: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| path.with_file_name(name)).collect()
 }
 
-/// Returns whether a name consists of the parts of the pattern between `*`, in order, with any characters in the places of `*`.
+/// Returns whether a name consists of the parts of the pattern in order, with any characters in place of each `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -92,7 +92,7 @@ fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) 
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     std::thread::Builder::new().spawn(move || {
-        // After a timeout, no receiver is left. The failure to send is then harmless.
+        // After a timeout, the receiver no longer exists. The failure to send is then harmless.
         let _ = sender.send(open(path));
     })?;
     let found = receiver.recv_timeout(Duration::from_secs(5));

@@ -123,7 +123,7 @@ impl Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     frame: Frame,
-    /// For each pixel of a plane: the indices and the weights of the four source pixels.
+    /// The indices and the weights of the four source pixels for each pixel of a plane.
     taps: Vec<[(usize, f64); 4]>,
     plane: Vec<f64>,
 }

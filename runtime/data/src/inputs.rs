@@ -149,7 +149,8 @@ pub(crate) fn named_inputs(
     plain.collect()
 }
 
-/// Returns the axes of the inputs of one row, if the inputs are one array; otherwise no axes.
+/// Returns the axes of the inputs of one row if the inputs are one array. Otherwise, returns an
+/// empty list.
 pub(crate) fn axes<'t>(inputs: &[Input], table: &'t Table) -> &'t [usize] {
     match inputs {
         [Input::Array(place)] => axes_of(&table.arrays[*place], table),
@@ -165,8 +166,8 @@ pub(crate) fn axes_of<'t>(array: &'t Array, table: &'t Table) -> &'t [usize] {
     }
 }
 
-/// Returns the number of elements of each channel of an image: its first axis counts channels, or it has two axes and a single channel. `None`
-/// if there are fewer than two axes.
+/// Returns the number of elements of each channel of an image. The first axis of the image counts channels, or the image has two axes and a
+/// single channel. `None` if there are fewer than two axes.
 pub(crate) fn channel_size(axes: &[usize]) -> Option<usize> {
     match axes {
         [] | [_] => None,

@@ -264,7 +264,7 @@ pub struct ClassScores {
     right: Mean,
     nll: Mean,
     brier: Mean,
-    /// For each bin: the number of rows, the sum of their confidences, and the number of correct
+    /// The number of rows in each bin, the sum of their confidences, and the number of correct
     /// predictions.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
     /// The predictive entropy of each row, and whether its predicted class is the true class.
@@ -407,8 +407,8 @@ pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     )
 }
 
-/// Summarises each metric over the splits. The result is its name, its mean, and the standard error
-/// of the mean.
+/// Summarises each metric over the splits. Returns the name of each metric, its mean over the
+/// splits, and the standard error of this mean.
 pub fn over_splits(splits: &[MetricSet]) -> Vec<(String, f64, Option<f64>)> {
     let Some(first) = splits.first() else {
         return Vec::new();

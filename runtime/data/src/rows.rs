@@ -23,11 +23,12 @@ pub struct Rows {
     pub inputs: Vec<f64>,
     /// The fields that hold one element per example.
     pub fields: Vec<RowField>,
-    /// The rows of each data file. Messages need them.
+    /// The rows of each data file. Messages use them to name the file of a row.
     pub(crate) shards: Vec<Shard>,
-    /// The number that messages give the first row of a file.
+    /// The number by which messages refer to the first row of a file.
     pub(crate) first_row: usize,
-    /// The names of the columns of the file that were not read. Messages need them.
+    /// The names of the columns of the file that were not read. Messages use them to name the file
+    /// of a row.
     pub(crate) unread: Vec<String>,
 }
 

@@ -330,7 +330,7 @@ impl LoadedData {
     }
 }
 
-/// Returns whether a field is the inputs of images or arrays (`cifar`, `idx`, `npy`), which are reals regardless of the type in the file.
+/// Returns whether a field holds the inputs of a `cifar`, `idx` or `npy` file. Such inputs are reals regardless of the type in the file.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
 }

@@ -92,7 +92,7 @@ impl ArrayValues {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // Few integers that are far apart are sorted. In all other cases, the integers that occur are marked in an array.
+        // If the integers are few and far apart, they are sorted.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {
@@ -299,7 +299,7 @@ pub struct Jump {
 }
 
 impl Shard {
-    /// Returns the number that messages give a row of the table in this file. The file's first row has the number `first`.
+    /// Returns the number by which messages refer to a row of the table in this file. The file's first row has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -325,13 +325,13 @@ pub struct Table {
     pub shards: Vec<Shard>,
     /// The number of examples.
     pub rows: usize,
-    /// The number that messages give the first example: 2 if line 1 is a header.
+    /// The number by which messages refer to the first example: 2 if line 1 is a header.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
     /// The axes of the inputs of one example in the file. Only formats that store the inputs as one array (`idx`, `npy`) have such axes.
     pub axes: Vec<usize>,
-    /// The names of the columns that were not read. Messages need them.
+    /// The names of the columns that were not read. Messages about an unknown column suggest them.
     pub unread: Vec<String>,
 }
 

@@ -191,7 +191,8 @@ fn idx_reads_all_types() {
     );
 }
 
-/// Returns records with these label bytes. The pixels of record `r` count from `r`, modulo 251.
+/// Returns records with these label bytes. The pixels of record `r` are the numbers from `r` on,
+/// modulo 251.
 fn records(labels: &[&[u8]]) -> Vec<u8> {
     let record = |(at, labels): (usize, &&[u8])| {
         let pixels = (0..3072).map(move |pixel| ((at + pixel) % 251) as u8);

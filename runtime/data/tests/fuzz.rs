@@ -1,4 +1,4 @@
-//! A reader does not panic or allocate without bound, whatever bytes the file contains.
+//! A reader does not panic or allocate without bound, even if the bytes of the file are random.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

@@ -1,4 +1,4 @@
-//! Stan CSV files have the same content as those of CmdStan, in the same order.
+//! Stan CSV files have the same content as the files that CmdStan writes, in the same order.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

@@ -17,7 +17,7 @@ pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     .help("name a file of inputs, then a file of targets")
 }
 
-/// An error: the files of inputs and of targets have different numbers of rows.
+/// An error: the file of inputs and the file of targets have different numbers of rows.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",
@@ -89,8 +89,8 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
     .help("the new rows need the same inputs as the training rows")
 }
 
-/// An error: the axes of an array of new rows differ from its axes in training. The number of
-/// elements may be the same.
+/// An error: the axes of an array of new rows differ from its axes in training. This is an error
+/// even if the number of elements is the same.
 pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
     let text = |axes: &[usize]| match axes {
         [] => "one number".to_owned(),
@@ -269,7 +269,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// Channels of inputs that are not images.
+/// An error: the data item normalises the channels of inputs that are not images.
 pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
     let message =
         format!("only the channels of images can be normalised, but the inputs have the shape {axes:?}");

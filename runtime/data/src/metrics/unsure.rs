@@ -67,10 +67,10 @@ impl Unsure {
     }
 
     /// Returns the accuracy after the most uncertain predictions have been rejected, for each
-    /// rejected fraction in [`REJECTED`]. Both rows and outliers take part; a prediction for an
-    /// outlier always counts as wrong. If only some predictions of equal entropy are rejected, the
-    /// result is the mean accuracy over all choices of these predictions. Without outliers, the
-    /// result is empty.
+    /// rejected fraction in [`REJECTED`]. Rows and outliers are ranked together, and a prediction
+    /// for an outlier always counts as wrong. If only some predictions of equal entropy are
+    /// rejected, the result is the mean accuracy over all choices of these predictions. Without
+    /// outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();

@@ -375,8 +375,8 @@ impl Column {
         }
     }
 
-    /// Returns the elements. If all cells are `true` or `false`, the column becomes numbers, unless
-    /// it is known to hold text.
+    /// Returns the elements. If all cells are `true` or `false`, the column becomes numbers. A
+    /// column that is known to hold text stays text.
     fn finish(self, is_text: bool) -> ArrayValues {
         match self {
             Column::Unknown(_) | Column::LeftOut => ArrayValues::Int(Vec::new()),

@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The number of bytes counted per value of the parsed file. A value takes 32 bytes in
-/// `serde_json`. The number is doubled, because a list that grows may double its capacity.
+/// The number of bytes that are counted for each value of the parsed file. A value takes 32 bytes
+/// in `serde_json`. The number is doubled, because a list that grows may double its capacity.
 const NODE: usize = 64;
 
 /// Reads a JSON file.

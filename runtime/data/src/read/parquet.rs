@@ -76,8 +76,8 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
-        // At the end of the file, a read call returns no bytes. Such a call is counted too, because
-        // a damaged file could cause endless calls.
+        // At the end of the file, a read call returns zero bytes. Such a call is counted too,
+        // because a damaged file could cause endless calls.
         let cost = read.max(LEAST_READ) as u64;
         let is_left = |left: u64| left.checked_sub(cost);
         match self
@@ -156,8 +156,8 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let unreadable = |error: std::io::Error| diagnostics::unreadable(path, &error);
-    // All columns are read from the file that is already open. If another file replaces it under
-    // the same name, this has no effect.
+    // All columns are read from the file that is already open. A file that later replaces it under
+    // the same name is not read.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
     reading.keep(path, checksum(&mut own).map_err(unreadable)?);
@@ -464,7 +464,7 @@ mod tests {
         // makes a few extra calls, each of which counts as 4 KiB.
         let count = (0..1000).take_while(|_| whole()).count();
         assert!((100..=128).contains(&count), "{count}");
-        // A call at the end of a file reads nothing, but is counted too.
+        // A call at the end of a file does not read bytes, but is counted too.
         let most = other.left.load(Ordering::Relaxed) / LEAST_READ as u64;
         let mut end = other.get_read(other.size).map_err(std::io::Error::other)?;
         let calls = (0..=most).take_while(|_| end.read(&mut [0]).is_ok()).count();

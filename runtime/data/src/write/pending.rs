@@ -21,7 +21,7 @@ pub(super) struct Pending {
 impl Pending {
     /// Creates a file beside its final name.
     pub(super) fn create(target: &Path) -> io::Result<Pending> {
-        // If the target does not exist, there is no link to follow. A dangling link is replaced.
+        // If the target does not exist, the name is not a link. A dangling link is replaced.
         let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));
@@ -44,8 +44,8 @@ impl Pending {
         })
     }
 
-    /// Creates a file that will replace whatever has its final name. A link with this name is
-    /// replaced too, not followed.
+    /// Creates a file that will replace any existing file of its final name. A link with this name
+    /// is replaced too, not followed.
     pub(super) fn in_place_of(target: &Path) -> io::Result<Pending> {
         let temporary = beside(target, "tmp");
         let file = File::create(&temporary)?;

@@ -304,8 +304,8 @@ fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// Returns the settings as CmdStan writes them in comments. The two texts are those before and
-/// after the number of draws.
+/// Returns the settings as CmdStan writes them in comments. The first text ends before the number
+/// of draws, and the second text begins after it.
 fn settings_text(settings: &Settings<'_>) -> (String, String) {
     let before = format!(
         "# model = {}\n# method = sample\n#   sample\n#     num_samples = ",

@@ -40,7 +40,7 @@ pub enum ZarrType {
     Real,
     /// Integers of 64 bits. Reals are truncated, and NaN becomes zero.
     Int,
-    /// Booleans. An element is true if its value is neither zero nor NaN.
+    /// Booleans. An element is true if its value is a number other than zero.
     Bool,
 }
 

@@ -96,7 +96,8 @@ impl Array {
         Ok(())
     }
 
-    /// Returns the length of the shortest chain in draws, or `None` if a draw has no elements.
+    /// Returns the number of draws of the shortest chain, or `None` if a draw does not have
+    /// elements.
     pub fn draws(&self) -> Option<usize> {
         let (width, per_chunk) = (self.draw_bytes(), self.draws_per_chunk);
         let draws = |chain: &Chain| Some(chain.chunks * per_chunk + chain.bytes.len().checked_div(width)?);
