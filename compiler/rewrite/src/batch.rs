@@ -10,8 +10,8 @@ use bnnc_graph::op::{Batch, Lower, Op, OpCall};
 use bnnc_graph::types::Type;
 
 /// Returns `function` with a new axis 0 of size `dim` on the parameters that are marked in
-/// `mapped`, and on all results. A result that depends on no marked parameter is repeated along the
-/// new axis.
+/// `mapped`, and on all results. A result that does not depend on a marked parameter is repeated
+/// along the new axis.
 pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();

@@ -65,7 +65,7 @@ fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
 }
 
 /// Transforms reals onto ordered vectors. The first element is the first coordinate. Each later
-/// element is its predecessor plus the exponential of its own coordinate.
+/// element is its predecessor plus the exponential of the coordinate at the same position.
 fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {

@@ -47,7 +47,7 @@ pub struct Densities {
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
     /// Like `row_log_likelihood`, but each running mean is the mean over the rows that are computed together. The operand of each mean is another
-    /// result, `NAME/mean`. `None` if the model has no running means.
+    /// result, `NAME/mean`. `None` if the model does not have running means.
     pub training_row: Option<Function>,
     /// The predictive quantities of every output that a single observation covers as a whole.
     pub predictions: Vec<Prediction>,
@@ -67,8 +67,8 @@ pub struct Densities {
 pub struct Prediction {
     /// The output.
     pub output: Arc<str>,
-    /// Returns the `mean`, `draw` or `probabilities` of the output. The parameters are those of
-    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)` that are needed. If the
+    /// Returns the `mean`, `draw` or `probabilities` of the output. The parameters are the needed
+    /// parameters among `(sites.., shared.., inputs.., outputs.., draw, example, step)`. If the
     /// model has several outputs, the names of the results begin with the output (`NAME.mean`), and
     /// `NAME.log_likelihood` is another result.
     pub function: Function,
@@ -115,8 +115,8 @@ pub struct SitePrior {
     /// `(the sites and shared inputs that are needed..) -> one result per parameter of the distribution`,
     /// in order.
     pub arguments: Function,
-    /// A site on which the parameters of the prior depend. `None` if the parameters depend on no
-    /// site.
+    /// A site on which the parameters of the prior depend. `None` if the parameters do not depend
+    /// on a site.
     pub depends_on: Option<Arc<str>>,
     /// The members of a group, each with its own prior. The list is empty for the prior of a single
     /// site.
@@ -124,8 +124,8 @@ pub struct SitePrior {
 }
 
 /// Splits `model` into functions. Returns diagnostics in five cases: a prior depends on an example,
-/// the model has local sites, the model observes nothing, the density of a point is needed, or
-/// random quantities inside loops cannot be separated.
+/// the model has local sites, the model does not contain an observation, the density of a point is
+/// needed, or random quantities inside loops cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let mut densities = Split::new(model, Means::Stored).densities(model);
@@ -150,7 +150,7 @@ pub fn density(model: &Model) -> Result<Densities, Refusal> {
     }
 }
 
-/// Returns an error about a graph that no checked program can produce.
+/// Returns an error about a graph that the compiler cannot produce from a checked program.
 fn bug(why: String) -> Refusal {
     Refusal::Fault(Fault::Bug(why))
 }
@@ -204,8 +204,8 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether the functions among a node's attributes contain no random quantity. In the
-/// function of a `map`, observations are allowed.
+/// Returns whether the functions among a node's attributes are free of random quantities.
+/// Observations in the function of a `map` are allowed.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {

@@ -102,7 +102,7 @@ pub static NO_OUTPUT: Code = Code {
               an output. Otherwise there is nothing to learn from the data.",
 };
 
-/// Reports a parameter of the likelihood that has no linearisation.
+/// Reports a parameter of the likelihood that cannot be linearised.
 pub static NOT_LINEAR: Code = Code {
     id: "E0307",
     title: "an integer that depends on the weights",
@@ -170,7 +170,7 @@ pub static SERIES_RANGE: Code = Code {
               choose another prior.",
 };
 
-/// Reports a site whose prior has no non-centred form.
+/// Reports a site whose prior does not have a non-centred form.
 pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "a parameter without a non-centred parameterisation",
@@ -196,7 +196,7 @@ pub static NO_FACTORS: Code = Code {
               Right: `structure = diagonal`, or `over` without this parameter.",
 };
 
-/// Reports a name in `over` that selects no weights.
+/// Reports a name in `over` that does not select any weights.
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
     title: "not weights that can be random",
@@ -294,7 +294,7 @@ pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// Creates the error for a layer or a model that has no inputs to drop.
+/// Creates the error for a layer or a model that does not have inputs to drop.
 pub fn nothing_to_drop(message: &str) -> Diagnostic {
     error(&NOTHING_TO_DROP, message)
 }

@@ -67,7 +67,8 @@ pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterio
 }
 
 /// Computes the values of the sites of an approximation from a value of the family. Also returns
-/// the log determinant of the Jacobian of the bijections, or `None` if the sites need no bijection.
+/// the log determinant of the Jacobian of the bijections, or `None` if the sites do not need a
+/// bijection.
 pub fn members(
     builder: &mut Builder,
     posterior: &SitePosterior,
@@ -155,8 +156,7 @@ fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     crate::rule::remove_dead(&builder.finish(results))
 }
 
-/// Returns the priors of a model, with the prior of each group in place of the priors of its
-/// members.
+/// Returns the priors of a model. The prior of each group replaces the priors of its members.
 fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec<SitePrior> {
     let mut found: Vec<SitePrior> = Vec::new();
     for prior in priors {

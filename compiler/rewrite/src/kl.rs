@@ -41,10 +41,11 @@ pub struct KlOptions {
 /// How a KL divergence is computed: in closed form or by draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// In closed form. Only the sites on which the prior depends may need draws.
+    /// In closed form. The divergence has a closed form. Draws may still be needed for the sites on
+    /// which the prior depends.
     Closed(closed::Closed),
-    /// By draws of the site, for this reason. The reason is `None` if the user's options request
-    /// draws.
+    /// The divergence is estimated from draws of the site, for this reason. The reason is `None` if
+    /// the user's options request draws.
     Draws(Option<NoClosedForm>),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
@@ -53,14 +54,15 @@ pub enum NeedsDraws {
 /// The chosen computation of the KL divergence of one site, and the reason for the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KlChoice {
-    /// In closed form.
+    /// The divergence is computed in closed form.
     Exact(String),
-    /// From means of noise only.
+    /// The divergence is computed from means of noise alone.
     Separated(Separation),
-    /// From means of noise, after the log prior was replaced by a polynomial.
+    /// The log prior is replaced by a polynomial. The divergence is then computed from means of
+    /// noise.
     Series(TaylorApproximation),
-    /// The plain mean over draws, with gradients through the draws. The text is the reason for this
-    /// choice.
+    /// The divergence is the plain mean over draws, with gradients through the draws. The text is
+    /// the reason for this choice.
     Direct(String),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
@@ -73,7 +75,7 @@ pub struct Separation {
     pub means: usize,
     /// True if absolute values or choices were replaced by stop-gradient signs.
     pub detached: bool,
-    /// The reason why there is no closed form.
+    /// The reason why a closed form does not exist.
     pub because: String,
     /// True if each mean of noise is drawn directly from its own distribution.
     pub by_law: bool,
@@ -217,7 +219,7 @@ fn describe(support: Support) -> String {
 /// Returns the closed form of a KL divergence, or the reason why no closed form exists.
 ///
 /// # Errors
-/// Fails if the simplifier reports a limit or a bug of its own.
+/// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,

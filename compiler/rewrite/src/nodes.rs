@@ -126,7 +126,7 @@ pub fn param_name(function: &Function, param: Value) -> &str {
 }
 
 /// Returns the copy of the parameter `name` of `function`. `params` are the copies of all its
-/// parameters. If `function` has no such parameter, adds a new one.
+/// parameters. If `function` does not have such a parameter, adds a new parameter.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),

@@ -181,14 +181,14 @@ pub struct Firing {
 }
 
 /// The largest number of rounds of rewriting. A round visits all nodes. A single round rewrites
-/// chains of any depth, so the number of rounds does not grow with the program. If more rounds are
-/// needed, some rules undo each other.
+/// chains of any depth, so the number of rounds does not grow with the program. A function that
+/// needs more rounds shows that some rules undo each other.
 const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
 /// Note \[Termination\]. If the replacement of a case is a term, the case makes a function smaller
-/// in the measure of `tests/termination.rs`, whatever the variables are bound to. Such cases alone
+/// in the measure of `tests/termination.rs`, for every binding of the variables. Such cases alone
 /// therefore always terminate. For rules that compute their replacements, only the limit on rounds
 /// guarantees termination.
 ///

@@ -26,7 +26,7 @@ pub enum Term {
     /// The number of elements along some axes of an operand of the replaced call; used only in
     /// replacements. The case does not apply if the number is zero or unknown.
     Size(usize, Axes),
-    /// An application of an op. If a pattern has no attributes, it matches any attributes.
+    /// An application of an op. If a pattern does not have attributes, it matches any attributes.
     Apply(Op, Vec<Term>, Vec<AttrTerm>),
 }
 

@@ -13,9 +13,10 @@ use bnnc_graph::ops;
 
 impl Densities {
     /// Returns an interval that contains the mean of an output for all values of parameters and
-    /// data, as far as the ops bound the mean. For example, the mean of `Normal(tanh(f), s)` lies
-    /// between -1 and 1. Returns `None` in three cases: the distribution does not define a mean,
-    /// neither end of the interval is finite, or the interval is a single point.
+    /// data. The interval is computed from the bounds of the ops. For example, the mean of
+    /// `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` in three cases: the distribution
+    /// does not define a mean, both ends of the interval are infinite, or the interval is a single
+    /// point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = PortName::Mean.of(output);
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);

@@ -193,7 +193,7 @@ impl Split {
     fn fork(&self) -> Builder {
         let function = self.builder.function();
         let mut builder = Builder::new(&function.name);
-        // The nodes are hash-consed already, so inlining them into an empty builder gives the same
+        // The nodes are already hash-consed, so inlining them into an empty builder gives the same
         // nodes with the same ids. The results are not copied.
         let params = nodes::params_of(&mut builder, function);
         debug_assert_eq!(params, function.params);

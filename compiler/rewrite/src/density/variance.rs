@@ -1,4 +1,5 @@
-//! Finds outputs with infinite variances, and outputs whose variances do not depend on a parameter.
+//! Finds outputs with infinite variances, and outputs whose variances are the same for all values
+//! of the parameters.
 
 use super::Densities;
 use crate::nodes;
@@ -51,7 +52,8 @@ impl Densities {
         is_decided && inputs.iter().all(is_infinite)
     }
 
-    /// Returns whether the variance of an output depends on no parameter, as in `Normal(f, 0.1)`.
+    /// Returns whether the variance of an output is the same for all values of the parameters, as
+    /// in `Normal(f, 0.1)`.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
         let Some(variance) = self.of_output(output, PortName::Variance) else {
             return false;
@@ -70,8 +72,9 @@ impl Densities {
         params.all(|param| is_fixed(nodes::param_name(&function, *param)))
     }
 
-    /// Returns the name of the distribution of an output. Returns `None` unless one observation
-    /// covers the output, and the distribution defines a mean or a sampler.
+    /// Returns the name of the distribution of an output. Returns a name only if one observation
+    /// covers the output and the distribution defines a mean or a sampler. Otherwise, returns
+    /// `None`.
     pub fn family(&self, output: &str) -> Option<String> {
         let known = [PortName::Mean, PortName::Draw].into_iter();
         let value = known.filter_map(|part| self.of_output(output, part)).next()?;
@@ -168,8 +171,8 @@ impl Densities {
         Some(low)
     }
 
-    /// Returns the value of an argument of the likelihood, if the argument depends on no parameter
-    /// and no data.
+    /// Returns the value of an argument of the likelihood, if the argument does not depend on
+    /// parameters or data.
     fn given(&self, name: &str) -> Option<Tensor> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);

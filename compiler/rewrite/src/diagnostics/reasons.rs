@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The reason why a KL divergence has no closed form.
+/// The reason why a KL divergence does not have a closed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoClosedForm {
     /// A bijection transforms the draws of this family onto the support of the site.
@@ -66,8 +66,8 @@ pub enum NoExactIntegral {
     Nonlinear(&'static str),
     /// The weights multiply or divide each other.
     Products,
-    /// The kinks depend on functions that have kinks themselves, more deeply nested than the
-    /// analysis goes.
+    /// The kinks depend on functions that have kinks themselves, and the nesting is deeper than the
+    /// analysis supports.
     NestedKinks,
 }
 

@@ -4,14 +4,13 @@
 //! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum
 //! of terms. Each term is a coefficient times powers of atoms. The coefficient does not vary with
 //! the draw; the atoms do. An atom is a node that this algebra does not decompose. Atoms that do
-//! not depend on an optimised parameter are *noise*: the means of these atoms over draws need no
-//! gradient. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication and integer
-//! powers act on such sums. Powers and logarithms of single products cover the scaling families
-//! (Corollary 1 of that paper). The logarithm of an exponential covers the log-normal (Corollary
-//! 2).
+//! not depend on an optimised parameter are *noise*: gradients do not flow through their means over
+//! draws. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication and integer powers
+//! act on such sums. Powers and logarithms of single products cover the scaling families (Corollary
+//! 1 of that paper). The logarithm of an exponential covers the log-normal (Corollary 2).
 //!
-//! Every form contains the node of its value in the graph. A value that the algebra cannot express
-//! becomes an atom, so no operation fails.
+//! Every form contains the node of its value in the graph. If the algebra cannot express a value,
+//! the value becomes an atom. The operations therefore never fail.
 
 mod functions;
 
@@ -224,7 +223,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns `x * y`, without a new node if either factor is one.
+    /// Returns `x * y`, without a new node if a factor is one.
     fn product(&mut self, x: Value, y: Value) -> Value {
         if self.is_constant(x, 1.0) {
             y
@@ -329,8 +328,8 @@ impl<'b> Algebra<'b> {
         self.normal(factors)
     }
 
-    /// Simplifies the powers of special atoms: powers of signs are reduced modulo 2, and positive
-    /// powers of indicators to 1.
+    /// Simplifies the powers of special atoms. Exponents of signs are reduced modulo 2, and
+    /// positive exponents of indicators become 1.
     fn normal(&self, mut factors: Vec<(Value, f64)>) -> Monomial {
         for (atom, power) in &mut factors {
             if self.signs.contains(atom) {

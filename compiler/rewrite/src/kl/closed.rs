@@ -37,8 +37,8 @@ pub fn bounds(support: Support) -> Interval {
     }
 }
 
-/// Returns the fixed value of a parameter of a family. Returns `None` unless all elements of the
-/// parameter are fixed at the same number.
+/// Returns the fixed value of a parameter of a family. Returns `None` if the elements of the
+/// parameter are not all fixed at the same number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -193,7 +193,7 @@ impl Mean<'_> {
         }
     }
 
-    /// Returns the mean of the sum of all elements of a form.
+    /// Returns the mean of a form, summed over all elements.
     fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<Value, NoClosedForm> {
         let mut sum = algebra.builder.real(0.0);
         for term in &form.terms {

@@ -38,7 +38,7 @@ pub struct KlEstimate {
 }
 
 /// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters
-/// and noise, or `None` if the parameter itself is the atom.
+/// and noise. It is `None` if the parameter itself is the atom.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,
@@ -94,7 +94,7 @@ pub struct DrawnForm {
 /// support.
 ///
 /// # Errors
-/// Fails if the simplifier reports a limit or a bug of its own.
+/// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn draw(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -155,7 +155,7 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
 /// Returns the log density of the prior at a draw as a scalar form.
 ///
 /// # Errors
-/// Fails if the simplifier reports a limit or a bug of its own.
+/// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn log_prior(
     algebra: &mut Algebra<'_>,
     prior: &SitePrior,
@@ -182,7 +182,7 @@ fn log_prior_by(
 /// `SitePrior::arguments`, as forms.
 ///
 /// # Errors
-/// Fails if the simplifier reports a limit or a bug of its own.
+/// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -198,7 +198,7 @@ pub fn integrand(
 /// `(parameters of SitePrior::arguments.., x) -> log density`.
 ///
 /// # Errors
-/// Fails if the simplifier reports a limit or a bug of its own.
+/// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,

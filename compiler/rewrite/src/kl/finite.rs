@@ -2,12 +2,13 @@
 //! declare.
 //!
 //! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero.
-//! The divergence is also infinite if `-log p` grows too fast towards an end of the support. If it
-//! grows like a power of the distance, this is too fast if q has no moment of that order. If it
-//! grows like an exponential, this is too fast if the mean of that exponential under q does not
-//! exist. Power and log-normal tails of p never make the divergence infinite, because the mean of
-//! the squared logarithm exists under every declared tail. At a finite end, the inverse of the
-//! distance from that end is used instead of the distance. Every entropy of the library is finite.
+//! The divergence is also infinite if `-log p` grows too fast towards an end of the support. If
+//! `-log p` grows like a power of the distance, the divergence is infinite if q does not have a
+//! moment of that order. If `-log p` grows like an exponential, the divergence is infinite if the
+//! mean of that exponential under q does not exist. Power and log-normal tails of p never make the
+//! divergence infinite, because the mean of the squared logarithm exists under every declared tail.
+//! At a finite end, the inverse of the distance from that end is used instead of the distance.
+//! Every entropy of the library is finite.
 //!
 //! The check uses the starting values of optimised parameters. If a shape parameter decides whether
 //! the divergence is finite, the divergence must be finite at the starting value of this parameter.

@@ -27,7 +27,7 @@ pub(super) fn start(param: &FamilyParam) -> Option<f64> {
 }
 
 /// Returns the mean and the standard deviation of an elementwise family with the parameters
-/// `params`. Returns `None` unless the family defines both and both are finite.
+/// `params`. Returns `None` if the family does not define both, or if one of them is not finite.
 fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
     let moment = |function: &Option<Arc<Function>>| -> Option<f64> {
         let function = along(function.as_ref()?, 1)?;
@@ -52,8 +52,8 @@ pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     centre(posterior, &params?)
 }
 
-/// Returns a version of an elementwise function for arrays of `count` elements, whatever the shape
-/// of `function`. Returns `None` if an op is not elementwise.
+/// Returns a version of an elementwise function for arrays of `count` elements. The shape of
+/// `function` may be any shape. Returns `None` if an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);

@@ -26,8 +26,8 @@ type Jet = Vec<Option<Value>>;
 /// Computes the series of an op's result up to an order, from the series of the operands.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// The recurrence of each op. A function has no series if an op without a recurrence depends on the
-/// site.
+/// The recurrence of each op. A function does not have a series if an op without a recurrence
+/// depends on the site.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))

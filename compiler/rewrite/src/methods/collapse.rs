@@ -31,8 +31,8 @@ use bnnc_graph::model::{ApproximatePosterior, Input, Model};
 use pieces::KinkedFunction;
 use std::sync::Arc;
 
-/// The programs of one collapsed inference run. The ports of the programs are those of
-/// `bnnc_abi::collapsed::Collapsed`.
+/// The programs of one collapsed inference run. The programs have the ports that
+/// `bnnc_abi::collapsed::Collapsed` declares.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.
@@ -78,8 +78,8 @@ impl StageFunctions for Result<KinkedFunction, NoExactIntegral> {
 /// is a point, which is either optimised or fixed.
 ///
 /// # Errors
-/// Fails if an observation lies inside a loop, if a name is unknown, if an op has no derivative, or
-/// if no site affects the outputs.
+/// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a
+/// derivative, or if none of the sites affects the outputs.
 pub fn collapse(
     densities: &Densities,
     model: &Model,
@@ -153,7 +153,7 @@ pub fn collapse(
 }
 
 /// Returns the only observation of a model, if its location is known. The error is the reason why
-/// the model has no such observation.
+/// the model does not have such an observation.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral> {
     let [observation] = &all.densities.observations[..] else {
         return Err(NoExactIntegral::Observations);
@@ -206,8 +206,8 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
 
 /// Returns the parts of a model whose only output is the location, with the weights that affect the
 /// location. If the user chose the last layer, weights that also affect the scale are left out,
-/// unless all weights affect the scale. The reason is that a network with a separate output layer
-/// for its noise has two last layers.
+/// except if all weights affect the scale. The reason is that a network with a separate output
+/// layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, PortName::Outputs.text());
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));

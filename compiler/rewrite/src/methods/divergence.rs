@@ -55,7 +55,7 @@ pub struct Divergence {
 /// Returns the KL divergence from `posterior` to the priors of `model`.
 ///
 /// # Errors
-/// Fails if a divergence is infinite, if a family has no sampler, or if an op has no derivative.
+/// Fails if a divergence is infinite, if a family does not have a sampler, or if an op does not have a derivative.
 pub fn divergence(
     densities: &Densities,
     model: &Model,
@@ -423,7 +423,7 @@ impl Task<'_> {
         })
     }
 
-    /// Returns the part of the divergence that needs no draws.
+    /// Returns the part of the divergence that is computed without draws.
     fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Value {
         let mut sum = builder.real(0.0);
         for plan in self.plans {

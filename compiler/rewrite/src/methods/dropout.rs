@@ -59,7 +59,7 @@ impl StageFunctions for Dropped {
 ///
 /// # Errors
 /// Fails if a name is not a layer, if the weights of a layer are not multiplied with values of an
-/// example, or if the model has no input to drop.
+/// example, or if the model does not have an input to drop.
 pub fn dropped(
     densities: &Densities,
     model: &Model,
@@ -205,8 +205,8 @@ fn layer(site: &str) -> &str {
 }
 
 /// Returns the value from which an operand takes its elements. An element of an image occurs in
-/// several sliding windows. A mask on the image drops the element in all these windows or in none
-/// of them.
+/// several sliding windows. A mask on the image drops the element in all these windows, or keeps it
+/// in all of them.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [

@@ -44,7 +44,8 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The axis of the cotangents of a row.
 const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
-/// Selects the programs to build, besides those that are always built.
+/// Selects the optional programs, which are built in addition to the programs that every
+/// approximation needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalPrograms {
     /// Builds Jacobians of all weights.
@@ -85,8 +86,8 @@ pub struct SmallerPrograms {
     pub sites: Function,
 }
 
-/// The programs of one Laplace approximation. The ports of the programs are those of
-/// `bnnc_abi::laplace::Laplace`.
+/// The programs of one Laplace approximation. The programs have the ports that
+/// `bnnc_abi::laplace::Laplace` declares.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     /// The approximated weights.
@@ -152,8 +153,8 @@ pub struct Approximation {
 /// the model is a point, which is either optimised or fixed.
 ///
 /// # Errors
-/// Fails if an observation lies inside a loop, if a name is unknown, if an op has no derivative, or
-/// if no site affects the outputs.
+/// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a
+/// derivative, or if none of the sites affects the outputs.
 pub fn approximation(
     densities: &Densities,
     model: &Model,

@@ -26,8 +26,9 @@ use std::sync::Arc;
 /// The log-likelihood of one row. Each site is replaced as its gradient estimator requires.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`, or `Densities::training_row` if there is one, but [`per_example::centre`] and [`per_example::spread`]
-    /// replace a site that is drawn separately for each example. `draw`, `example` and `step` are the coordinates of the noise.
+    /// The function `Densities::training_row` if the model has one, and otherwise `Densities::row_log_likelihood`. The parameters
+    /// [`per_example::centre`] and [`per_example::spread`] replace each site that is drawn separately for each example. `draw`, `example` and
+    /// `step` are the coordinates of the noise.
     row: Function,
     /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
     /// to lie inside, or if some site is drawn separately for each example.

@@ -45,8 +45,8 @@ impl SitePlan<'_> {
     }
 }
 
-/// Returns one plan for each site. Fails if a site has no family, if a family has no sampler or no
-/// density, or if a divergence is infinite.
+/// Returns one plan for each site. Fails if a site does not have a family, if a family lacks a
+/// sampler or a density, or if a divergence is infinite.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
@@ -133,7 +133,7 @@ fn plan<'a>(
 }
 
 /// Returns whether the expectation of the family's log density under the family itself can be
-/// computed. If the family has no density, a constant replaces its log density.
+/// computed. If the family does not have a density, a constant replaces its log density.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let value = log_density
@@ -218,8 +218,8 @@ impl SitePlan<'_> {
         value
     }
 
-    /// Returns the part of the KL divergence that needs no draws. Returns `None` if the whole
-    /// divergence needs draws. `scope` holds the states and the shared inputs.
+    /// Returns the part of the KL divergence that is computed without draws. Returns `None` if the
+    /// whole divergence needs draws. `scope` holds the states and the shared inputs.
     pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
         match &self.way {
             NeedsDraws::Closed(closed) if self.prior.depends_on.is_none() => {

@@ -14,9 +14,10 @@ use bnnc_graph::tensor::Tensor;
 /// of the report do not show larger sites.
 const ELEMENTS: usize = 64;
 
-/// A value is plausible if its log density is at most this much lower than the log density at the
-/// mean. For a normal prior, the limit is 4.9 standard deviations from the mean. For an exponential
-/// prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond the limit.
+/// A value is plausible if its log density is at least the log density at the mean minus this
+/// number. For a normal prior, the limit is 4.9 standard deviations from the mean. For an
+/// exponential prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond
+/// the limit.
 const DROP: f64 = 12.0;
 
 /// The interval that contains a limit is halved this number of times, which determines the limit to

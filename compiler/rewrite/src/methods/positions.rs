@@ -37,7 +37,7 @@ pub struct RowPositions {
     /// computed from whole columns, the result `row/k` holds the row of each element. The row is a
     /// position along the first axis of the columns.
     pub function: Function,
-    /// For each position, the axis and its size.
+    /// The axis of each position, and the size of the axis.
     pub checks: Vec<PositionCheck>,
 }
 
@@ -51,7 +51,7 @@ enum By {
 }
 
 /// Returns the positions of a batch of rows that depend on data alone and may lie outside their
-/// axes. Returns `None` if no position can lie outside.
+/// axes. Returns `None` if all positions are known to lie inside their axes.
 pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     let found = outside(row, model, By::Data)?;
     Some(RowPositions {
@@ -85,7 +85,7 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
 
 /// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. The result
 /// is the number of positions of one row that depend on parameters and lie outside their axes.
-/// Returns `None` if no position can lie outside.
+/// Returns `None` if all positions are known to lie inside their axes.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let mut builder = Builder::new("outside");

@@ -33,8 +33,8 @@ use bnnc_graph::types::Type;
 use hoist::hoist;
 use std::sync::Arc;
 
-/// The programs of one sampling run. The ports of the programs are those of
-/// `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling run. The programs have the ports that
+/// `bnnc_abi::sampling::Sampling` declares.
 #[derive(Clone, Debug)]
 pub struct SamplingPrograms {
     /// Computes the values that `density` and `rows` use and that stay constant during sampling.
@@ -132,8 +132,8 @@ pub fn positions(
 /// the non-centred parameterisation.
 ///
 /// # Errors
-/// Fails if an op has no derivative, or if a site in `noncentred` has no non-centred
-/// parameterisation.
+/// Fails if an op does not have a derivative, or if a site in `noncentred` does not have a
+/// non-centred parameterisation.
 pub fn sampled(
     densities: &Densities,
     model: &Model,
@@ -363,8 +363,8 @@ impl Task<'_> {
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // If the density does not depend on a state, the function has no parameter for this state.
-        // The gradient of this state is zero.
+        // If the density does not depend on a state, the function does not have a parameter for
+        // this state. The gradient of this state is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {

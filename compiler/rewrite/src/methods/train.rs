@@ -66,9 +66,9 @@ pub struct TrainingSettings<'a> {
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// The program of one training step. The ports of the program are those of `bnnc_abi::manifest::InferenceBlock`.
+    /// The program of one training step. It has the ports that `bnnc_abi::manifest::InferenceBlock` declares.
     pub train: Function,
-    /// The program of the loss and its gradient, if requested. The ports of the program are those of `bnnc_abi::manifest::Train`.
+    /// The program of the loss and its gradient, if requested. It has the ports that `bnnc_abi::manifest::Train` declares.
     pub gradient: Option<Function>,
     /// True if the loss of the same rows varies from step to step, because it uses draws of a posterior or random masks.
     pub has_noise: bool,
@@ -119,7 +119,8 @@ pub fn objective(
         .iter()
         .map(|(_, shape)| count(shape))
         .sum();
-    // A descent over blocks of rows would have means of its own in each block.
+    // A descent evaluates the rows in blocks, and would compute separate running means for each
+    // block.
     let most = settings.gradient.filter(|_| model.running.is_empty());
     let gradient = match most.is_some_and(|most| variational_parameters <= most) {
         true => {
@@ -352,7 +353,7 @@ impl Task<'_> {
             let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
             found.map(|(_, value)| *value)
         };
-        // A state that is not a parameter of the loss has no gradient among the results.
+        // If a state is not a parameter of the loss, the results do not contain a gradient for it.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
             .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))

@@ -7,13 +7,14 @@ use bnnc_graph::function::Function;
 /// The rules for arithmetic, in the order in which they are tried.
 pub static RULES: &[Rule] = &[
     Rule {
-        // Adding or subtracting zero changes nothing.
+        // Adding or subtracting zero does not change a value.
         name: "add-zero",
         cases: || vec![equal(X + 0.0, X), equal(X - 0.0, X), equal(0.0 - X, -X)],
         examples: || vec![example(X + 0.0), example(0.0 + X), example(0.0 - X)],
     },
     Rule {
-        // Multiplying or dividing by one changes nothing. Multiplying or dividing by minus one is a negation.
+        // Multiplying or dividing a value by one does not change the value. Multiplying or dividing by minus
+        // one is a negation.
         name: "mul-one",
         cases: || {
             vec![

@@ -40,8 +40,8 @@ const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 /// Returns the case in which the operand `at` is repeated. `own` are the letters of this operand.
 ///
 /// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
-/// has the letter, the result is repeated along its axis. If neither has the letter, the contraction sums over it, which is a multiplication by the
-/// size of the axis.
+/// has the letter, the result is repeated along its axis. If only the repeated operand has the letter, the contraction sums over it, which is a
+/// multiplication by the size of the axis.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);
     let lost = own.clone().without(kept.clone()).without(other);

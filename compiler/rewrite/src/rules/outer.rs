@@ -168,7 +168,7 @@ fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<Letter
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
 
-/// Finds the products of which a value is the sum. The axes of the value have the given letters.
+/// Finds products whose sum is the given value. The axes of the value have the given letters.
 pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
 /// Splits a negation, a sum, a difference or a permutation into products. `part` finds the products in the operands. The outer `None` means that
@@ -237,7 +237,8 @@ fn find_outer(
     is_one
 }
 
-/// Returns the result of [`taken_apart`]. If the value contains no outer product, the value itself is the only factor.
+/// Returns the result of [`taken_apart`]. If the value does not contain an outer product, the value itself is the only
+/// factor.
 pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
     taken_apart(builder, value, letters).unwrap_or_else(|| vec![factor(builder, value, letters)])
 }
@@ -251,7 +252,8 @@ pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     })
 }
 
-/// Returns whether a contraction sums over no letter and is larger than each of its operands.
+/// Returns whether a contraction does not sum over any letter and is larger than each of its
+/// operands.
 fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bool {
     let alone = |own: &[char], other: &[char], arg: Value| {
         let dims = builder.ty(arg).dims();
@@ -324,7 +326,8 @@ pub fn put_together(
     sum
 }
 
-/// Contracts a product to the letters `result`. Returns `None` if one of these letters occurs in no factor.
+/// Contracts a product to the letters `result`. Returns `None` if none of the factors has one of these
+/// letters.
 pub fn contracted(
     builder: &mut Builder,
     product: &LetteredProduct,
@@ -384,7 +387,8 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// Returns the pair of factors whose contraction grows the least: the size of the contraction minus the sizes of the two factors is smallest.
+/// Returns the pair of factors whose contraction grows the least. The growth is the size of the contraction minus the sizes of the two
+/// factors.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;

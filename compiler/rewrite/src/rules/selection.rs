@@ -1,10 +1,10 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a weight. A reshape has merged the axes of this
-//! gradient. A literal computation would keep the whole gradient of every row in memory. Instead, the index is split into one index along each axis
-//! of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops, broadcasts and sums, into the
-//! operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the value of this op is stored, and
-//! its elements are picked from memory.
+//! Note \[Selections\]. An index, whose length is the symbol `selected`, picks elements from the gradient of a weight. A reshape has merged the axes
+//! of this gradient. Computed literally, the selection would keep the whole gradient of every row in memory. Instead, the index is split into one
+//! index along each axis of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops, broadcasts and
+//! sums, into the operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the value of this op
+//! is stored, and its elements are picked from memory.
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;

@@ -122,8 +122,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the number to which the term is equal. Returns `None` unless the term consists only
-    /// of numbers.
+    /// Returns the number to which the term is equal. Returns `None` if the term does not consist
+    /// only of numbers.
     fn number(&self, term: &Term) -> Option<f64> {
         match term {
             Term::Value(_) => None,

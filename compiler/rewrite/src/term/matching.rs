@@ -155,7 +155,7 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: &Bindings, th
     }
 }
 
-/// Returns the bindings for which the attributes match. If the pattern has no attributes, it
+/// Returns the bindings for which the attributes match. If the pattern does not have attributes, it
 /// matches any attributes.
 fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<Bindings> {
     let mut pairs = terms.iter().zip(attrs);

@@ -12,7 +12,7 @@ use bnnc_graph::tensor::Tensor;
 
 const SIZE: usize = 3;
 
-/// Fails unless the batched function equals the function at each position.
+/// Fails if the batched function differs from the function at a position.
 fn check(function: &Function, example: &Example, mapped: &[bool], context: &str) {
     let batched = batch(function, mapped, Dim::Fixed(SIZE));
     let mut numbers = Numbers::new(5);

@@ -95,8 +95,7 @@ pub fn evaluate(function: &Function, inputs: &[Tensor]) -> Vec<Tensor> {
     bnnc_graph::eval::evaluate(function, inputs, &Sizes::default())
 }
 
-/// Fails unless each difference is at most `tolerance` times 1 plus the absolute value of the
-/// element.
+/// Fails if a difference is above `tolerance` times 1 plus the absolute value of the element.
 pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) {
     assert_eq!(got.shape, want.shape, "{context}");
     for (at, (g, w)) in got.data.iter().zip(&want.data).enumerate() {

@@ -224,7 +224,7 @@ fn known() -> Vec<f64> {
     numbers
 }
 
-/// Fails unless each mean lies within five standard errors of the known value.
+/// Fails if a mean differs from the known value by more than five standard errors.
 fn agree(moments: &[(f64, f64)], steps: usize, known: &[f64]) {
     assert_eq!(moments.len(), known.len());
     for ((mean, variance), known) in moments.iter().zip(known) {
@@ -573,7 +573,7 @@ fn integrate(names: &[Arc<str>]) -> Layers<'_> {
 }
 
 /// In Bayesian linear regression, the value and the gradient of the expected log-likelihood are
-/// exact and have no noise.
+/// exact and free of noise.
 #[test]
 fn a_normal_likelihood_is_integrated_exactly() {
     let all = names(&["out"]);

@@ -263,8 +263,8 @@ fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     bnnc_graph::eval::evaluate(train, &inputs, &sizes)[0].data[0]
 }
 
-/// The initial value of a point estimate of a positive parameter is given on the declared scale. The density of a point estimate has no Jacobian
-/// term.
+/// The initial value of a point estimate of a positive parameter is given on the declared scale. The density of a point estimate does not have a
+/// Jacobian term.
 #[test]
 fn a_positive_point_starts_at_its_declared_value() {
     let mut model = regression(
@@ -338,7 +338,7 @@ fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
     }
 }
 
-/// Fails unless a graph that the checker should have rejected is reported as a bug.
+/// Fails if a graph that the checker should have rejected is not reported as a bug.
 #[track_caller]
 fn assert_bug(result: Result<Objective, Refusal>, text: &str) {
     match result {

@@ -79,7 +79,7 @@ fn in_noise(densities: &Densities) -> Function {
     b.finish(vec![(PortName::LogDensity.into(), sum)])
 }
 
-/// Fails unless the log density of `z` is the sum of `standard` over the elements of `z`, and does not depend on other values.
+/// Fails if the log density of `z` is not the sum of `standard` over the elements of `z`, or if it depends on other values.
 fn check(prior: Instance, standard: fn(f64) -> f64) {
     let name = prior.name.clone();
     let densities = density(&hierarchy(prior)).unwrap();

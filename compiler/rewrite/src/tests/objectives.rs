@@ -203,7 +203,8 @@ fn exact_divergences_equal_known_values() {
     close(run.loss(), 1.113_180_80, 1e-8);
 }
 
-/// Fails unless the estimate lies within four standard errors of the known value. The standard error is estimated from the draws.
+/// Fails if the estimate differs from the known value by more than four standard errors. The standard error is estimated from the
+/// draws.
 fn check_sampled(
     way: &str,
     family: Instance,
@@ -470,8 +471,8 @@ fn predictions_and_training_use_the_same_draws() {
     close(run.loss(), -mean, 1e-12);
 }
 
-/// A single draw adds no axis. The products of a step have the rank that one example needs, plus
-/// the axis of rows.
+/// A single draw does not add an axis. The products of a step have the rank that one example needs,
+/// plus the axis of rows.
 #[test]
 fn one_draw_adds_no_axis() {
     let run = run(

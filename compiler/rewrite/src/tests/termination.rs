@@ -45,13 +45,15 @@ impl Linear {
     }
 }
 
-/// Returns the weight and the factors of an op. The number of an application of the op is
-/// `weight + sum of factor * number of the operand`. The factors are at least 1.
+/// Returns the weight and the factors of an op. The number of an application is the weight of the
+/// op plus the sum, over its operands, of the factor times the number of the operand. The factors
+/// are at least 1.
 ///
-/// A product must count less than a repetition, because a sum of a repetition becomes a product. A
-/// sum counts its operand twice, so that moving a factor out of the sum makes the number smaller. A
-/// quotient counts its divisor twice, so that moving a repetition out of the divisor makes the
-/// number smaller. A power counts its base as often as its replacement multiplies the base.
+/// A product must count less than a repetition, because a rule replaces a sum of a repetition by a
+/// product. A sum counts its operand twice, so that moving a factor out of the sum makes the number
+/// smaller. A quotient counts its divisor twice, so that moving a repetition out of the divisor
+/// makes the number smaller. In the measure, a power contains its base as often as its replacement
+/// multiplies the base.
 fn interpretation(op: Op) -> (u64, [u64; 3]) {
     let sums = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];
     if op.is(&ops::broadcast::BROADCAST) {

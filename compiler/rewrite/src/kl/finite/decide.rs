@@ -110,8 +110,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
-    // For a mixture, the component with the heaviest tail decides. If no component reaches this
-    // end, the prior has no density there, which `covered` reports.
+    // For a mixture, the component with the heaviest tail decides. If none of the prior's
+    // components reaches this end, the prior density is zero there, and `covered` reports this.
     let found = ends.map(|end| falls(q, end, names));
     found
         .reduce(|best, other| match (&best, &other) {

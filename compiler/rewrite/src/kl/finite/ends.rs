@@ -259,8 +259,7 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     }
 }
 
-/// Returns the decay of the density of the logarithm of `t`. This density includes the slope of the
-/// bijection.
+/// Returns the decay of the density of `log t`. This density includes the slope of the bijection.
 fn carried(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {

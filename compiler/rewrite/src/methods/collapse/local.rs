@@ -24,7 +24,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 /// for a batch of rows.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn local(
     parts: &LaplaceParts<'_>,
     observed: &Observed<'_>,

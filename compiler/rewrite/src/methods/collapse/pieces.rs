@@ -4,11 +4,11 @@
 //! A function is affine where its derivative is constant. The derivative is a graph, which shows
 //! the values on which it depends. If the derivative does not depend on the parameters, the
 //! function is affine. If the derivative depends on the parameters only through comparisons, the
-//! function is affine wherever no comparison changes its result. The kinks are the zeros of the
-//! differences that are compared. A comparison outside the derivative may be a jump of the
-//! function, so functions with such comparisons are rejected. Comparisons are accepted only in
-//! derivatives of continuous ops. No other op needs a rule of its own. The derivative of a maximum
-//! along an axis contains a different kind of comparison; the module `maxima` rewrites this op.
+//! function is affine in every region where all comparisons keep their results. The kinks are the
+//! zeros of the differences that are compared. A comparison outside the derivative may be a jump of
+//! the function, so functions with such comparisons are rejected. Comparisons are accepted only in
+//! derivatives of continuous ops. Other ops do not need a rule. The derivative of a maximum along
+//! an axis contains a different kind of comparison; the module `maxima` rewrites this op.
 
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
@@ -48,7 +48,7 @@ pub struct KinkedFunction {
 /// function is not piecewise affine.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn pieces(
     function: &Function,
     names: &[String],

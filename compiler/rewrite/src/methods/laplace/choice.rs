@@ -24,7 +24,8 @@ pub enum OverWeights<'a> {
     Names(&'a [Arc<str>]),
 }
 
-/// Returns the chosen sites. Fails if a name selects no site, or if the model has no last layer.
+/// Returns the chosen sites. Fails if a name does not select a site, or if the model does not have
+/// a last layer.
 pub fn chosen<'a>(
     parts: &LaplaceParts<'a>,
     over: OverWeights<'_>,
@@ -121,8 +122,8 @@ fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value
     dependents(function, &from)
 }
 
-/// Returns the index of the last node that combines a weight with a value of the row, or 0 if no
-/// node does so.
+/// Returns the index of the last node that combines a weight with a value of the row, or 0 if such
+/// a node does not exist.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {

@@ -1,5 +1,5 @@
-//! Programs that need only a part of a Jacobian `J`: some of its columns, the sums of squares of
-//! its columns, or the product `J V J'` with a diagonal matrix `V`.
+//! Programs that need only a part of a Jacobian `J`. This part is some of its columns, the sums of
+//! squares of its columns, or the product `J V J'` with a diagonal matrix `V`.
 //!
 //! Each program is written in its plain form, with whole gradients. The gradient of a weight matrix
 //! is an outer product. If a program needs only a part of this gradient, or a sum, then rewrite
@@ -23,7 +23,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 /// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
@@ -47,7 +47,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns `(.., cotangents) -> STATE/squares [elements]`: sums of squares over rows and columns.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
@@ -65,7 +65,7 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// each row, the product `J V J'` with the diagonal matrix `V` of the variances.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;

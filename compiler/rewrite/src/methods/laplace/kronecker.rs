@@ -7,10 +7,10 @@
 //! different uses are then omitted, and each use counts as an additional row ("expand", Eschenhagen
 //! et al. 2023, section 3.2). The left factor is the mean of `a a'` over the uses, and the right
 //! factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its
-//! window, and `a` is the window. The factors are then those of theorem 1 of Grosse and Martens
-//! (2016), except that the mean is taken in the left factor instead of the right factor. The
-//! product of the factors is the same. A lookup table is a matrix for which `a` is the row of the
-//! identity matrix at the looked-up position.
+//! window, and `a` is the window. The factors are then the factors of theorem 1 of Grosse and
+//! Martens (2016), except that the mean is taken in the left factor instead of the right factor.
+//! The product of the factors is the same. A lookup table is a matrix for which `a` is the row of
+//! the identity matrix at the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -41,8 +41,8 @@ pub const WHOLE: usize = 4096;
 /// \[Uses\].
 ///
 /// # Errors
-/// Fails if an op has no derivative. Also fails for a weight whose gradient is not an outer product
-/// and that is too large for a dense block.
+/// Fails if an op does not have a derivative. Also fails for a weight whose gradient is not an
+/// outer product and that is too large for a dense block.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?)?;
     let mut builder = Builder::new("factors");

@@ -130,8 +130,8 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The derivatives of the log-likelihood with respect to an argument in `f` that are zero, as
-/// symbolic differentiation shows.
+/// The derivatives of the log-likelihood with respect to an argument in `f` that symbolic
+/// differentiation shows to be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
     /// The first derivative is zero. The argument can then change the likelihood only by moving an
@@ -147,7 +147,7 @@ pub enum ZeroDerivative {
 /// it does not depend on the cotangent.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn flat(
     parts: &LaplaceParts<'_>,
     context: &mut PassContext,

@@ -86,7 +86,7 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns those of the parameters `params` that hold the weights. `params` are the copies of a
+/// Returns the parameters, among `params`, that hold the weights. `params` are the copies of a
 /// function's parameters.
 pub fn weights(
     builder: &mut Builder,
@@ -97,7 +97,7 @@ pub fn weights(
     states(builder, &parts.weights, function, params)
 }
 
-/// Returns those of the parameters `params` that hold the positions of some sites. `params` are the
+/// Returns the parameters, among `params`, that hold the positions of some sites. `params` are the
 /// copies of a function's parameters.
 pub fn states(
     builder: &mut Builder,

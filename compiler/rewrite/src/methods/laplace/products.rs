@@ -22,7 +22,7 @@ use bnnc_graph::types::Type;
 /// over rows.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
@@ -31,7 +31,7 @@ pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// the Jacobians of their bijections.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }

@@ -22,7 +22,7 @@ use bnnc_graph::types::Type;
 /// size of the factor for the inner axis. The rows of the bases are eigenvectors.
 ///
 /// # Errors
-/// Fails if an op has no derivative.
+/// Fails if an op does not have a derivative.
 pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;

@@ -47,7 +47,7 @@ pub enum Expectation {
     /// All examples share one draw of the site, but the signs of its elements differ between
     /// examples.
     Flipout,
-    /// The expectation has a closed form, which needs no draws.
+    /// The expectation is computed in closed form, without draws.
     Integrated,
 }
 
@@ -89,8 +89,8 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 continue;
             };
             found = true;
-            // The approximation is a point and has no noise, so every estimator gives the same
-            // result.
+            // The approximation is a point and does not have noise, so every estimator gives the
+            // same result.
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }

@@ -5,7 +5,7 @@
 //! log-likelihood is a polynomial in this product, the expectation needs only the product's mean
 //! and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates,
 //! as an expectation, or as a value that is independent of the variates. The rewrite fails if an op
-//! is applied to a polynomial but is neither elementwise nor linear. The rewrite also fails at a
+//! that is applied to a polynomial is not elementwise and not linear. The rewrite also fails at a
 //! product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
@@ -260,8 +260,8 @@ impl<'a> Walk<'a> {
         let exponent =
             nodes::constant_of(&self.builder, *exponent).filter(|e| e.fract() == 0.0 && *e >= 1.0)?;
         let mut result = base.clone();
-        // The loop is short even for a large exponent: `times` returns `None` as soon as the degree
-        // is too high.
+        // The loop is short even if the exponent is large, because `times` returns `None` as soon
+        // as the degree is too high.
         for _ in 1..exponent as usize {
             result = result.times(&mut self.builder, base)?;
         }
@@ -340,8 +340,8 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // A letter that only the factor has, and over which the contraction sums, would have to be
-        // summed before the factor is squared.
+        // Before the factor is squared, its letters that the contraction sums and that the
+        // polynomial does not have would have to be summed.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));

@@ -20,9 +20,10 @@ use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A small amount that is added to variances. If all factors of a product are zero, its variance is
-/// zero, where the square root has an infinite slope. The amount is below the rounding error of any
-/// variance above `1e-22`. The amount also keeps the slope at zero finite in both precisions.
+/// A small amount that is added to variances. If all factors of a product are zero, the variance of
+/// the product is zero, and the slope of the square root at zero is infinite. The amount is below
+/// the rounding error of any variance above `1e-22`. The amount also keeps the slope at zero finite
+/// in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function in which some sites are drawn separately for each example, with sentences for the
@@ -59,7 +60,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
     let mut faults = Vec::new();
     let params: Vec<Value> = treated.iter().filter_map(|(name, _)| row.param(name)).collect();
     for (name, way) in treated {
-        // A site that the likelihood does not use needs no draw.
+        // A site that the likelihood does not use does not need a draw.
         let Some(param) = row.param(name) else { continue };
         match usage(row, &users, &params, param, *way) {
             Ok(usage) => {

@@ -28,8 +28,8 @@ pub struct SignParts {
     pub deviation: Option<Value>,
 }
 
-/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` unless the
-/// draw has a part whose sign flips with the noise, element by element.
+/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if the draw
+/// does not have a part whose sign flips with the noise, element by element.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].

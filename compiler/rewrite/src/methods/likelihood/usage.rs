@@ -14,8 +14,7 @@ use std::sync::Arc;
 pub enum Usage {
     /// The site is an operand of products. The products sum over these axes of the site.
     Products(Vec<usize>),
-    /// Every example may have its own draw of the whole site, because the site is a scalar or a
-    /// vector.
+    /// The site is a scalar or a vector, so every example may have its own draw of the whole site.
     Small,
 }
 
@@ -150,7 +149,7 @@ impl WeightProduct {
         })
     }
 
-    /// Fails unless each element of the result depends on different weights.
+    /// Fails if two elements of the result depend on the same weight.
     fn independent(&self) -> Result<(), UnsupportedUse> {
         match self.against.iter().find(|letter| !self.weights.contains(letter)) {
             Some(letter) if self.result.contains(letter) => Err(UnsupportedUse::SeveralVectors),
@@ -159,7 +158,7 @@ impl WeightProduct {
         }
     }
 
-    /// Fails unless the signs of the weights can be moved onto the other operand.
+    /// Fails if the signs of the weights cannot be moved onto the other operand.
     fn signed(&self) -> Result<(), UnsupportedUse> {
         let alone = |letter: &char| !self.result.contains(letter) && !self.against.contains(letter);
         match self.weights.iter().any(alone) {

@@ -35,15 +35,15 @@ const WORTH: u64 = 4;
 /// Without hoisting, such a value is computed only once per evaluation, and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// For each row, hoisted values may have this number of elements more than the data. The limit
-/// depends on the size of the data, because hoisted values often replace the data.
+/// The number of elements per row by which hoisted values may exceed the data. The limit depends on
+/// the size of the data, because hoisted values often replace the data.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(fixed states.., data..) -> hoisted/0, ..`. The first axis of each result is `batch`,
-    /// unless all rows share the result.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. The first axis of each result is `batch`.
+    /// Results that all rows share do not have this axis.
     pub prepare: Function,
     /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`. Data
     /// that only `prepare` needs are not parameters.
@@ -184,8 +184,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the number of elements per row. If the value has no axis of rows, returns the number of
-/// all elements.
+/// Returns the number of elements per row. If the value does not have an axis of rows, returns the
+/// number of all elements.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
 }

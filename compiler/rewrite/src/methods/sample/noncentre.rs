@@ -6,7 +6,7 @@
 //! on the degrees of freedom of Student's t), this dependence belongs to the noise. The position of
 //! the site is `z = (x - loc) / scale`. The density of the position is the density of the prior at
 //! `loc + scale z`, times `|scale|`. This formula holds for any `loc` and `scale`, so a bad choice
-//! makes the position less useful, but not wrong. No family is named in the code.
+//! makes the position less useful, but not wrong. The code does not refer to any family by name.
 
 use crate::density::SitePrior;
 use crate::diagnostics;
@@ -61,8 +61,8 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
     builder.reduce_sum_all(log)
 }
 
-/// Returns a diagnostic if a site has no non-centred parameterisation. `moves` is false for a site that is
-/// fixed and keeps its value.
+/// Returns a diagnostic if a site does not have a non-centred parameterisation. `moves` is false for a
+/// site that is fixed and keeps its value.
 pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,
@@ -84,14 +84,14 @@ pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnost
     diagnostic.suggest(name, sites)
 }
 
-/// The reason why a site has no non-centred parameterisation.
+/// The reason why a site does not have a non-centred parameterisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     /// The site is fixed.
     Fixed,
     /// The support of the site is not the reals.
     Support,
-    /// The prior has no sampler.
+    /// The prior does not have a sampler.
     NoSampler,
     /// The elements of the prior depend on each other.
     Joint,

@@ -27,7 +27,7 @@ impl LetteredProduct {
     }
 
     /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along these letters, so a sum over a letter is
-    /// a multiplication by its size. Returns `None` if such a letter has no fixed size.
+    /// a multiplication by its size. Returns `None` if the size of such a letter is not fixed.
     pub fn repeated<'a>(
         self,
         letters: impl Iterator<Item = &'a char>,
