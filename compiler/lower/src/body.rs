@@ -59,7 +59,7 @@ impl ElementPosition {
         self.dynamic.extend(other.dynamic.iter().map(scaled));
     }
 
-    /// Returns whether the position depends neither on an axis of the domain nor on a computed position.
+    /// Returns whether the position is independent of the axes of the domain and of computed positions.
     pub fn is_fixed(&self) -> bool {
         self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }

@@ -6,8 +6,8 @@
 //! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
 //! computing it in blocks does not help. A contraction that is not a matrix product becomes a multiplication, which is fused with a reduction over
 //! `k`. Several axes of one class are merged into one axis if they are contiguous in every operand that has them. If `m` and `n` axes remain
-//! unmerged, they become batch axes. If `k` axes remain unmerged, an operand is copied, unless the backend has a product that reads operands with
-//! several axes per class (`views`). Such a product also reads windows of images in place.
+//! unmerged, they become batch axes. If `k` axes remain unmerged and the backend does not have a product that reads operands with several axes per
+//! class (`views`), an operand is copied. Such a product also reads windows of images in place.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
@@ -149,7 +149,8 @@ pub fn viewed(tensors: &Tensors, id: TensorId) -> Viewed {
     }
 }
 
-/// Returns whether an operand consists of windows: a position along an axis depends on several indices.
+/// Returns whether an operand consists of windows. In windows, a position along an axis depends on
+/// several indices.
 fn has_windows(tensors: &Tensors, id: TensorId) -> bool {
     match &tensors[id].kind {
         TensorDef::View(arg, at) => at.iter().any(|to| to.terms.len() > 1) || has_windows(tensors, *arg),

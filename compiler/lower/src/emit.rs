@@ -142,8 +142,8 @@ impl Emitter {
         Ok(PlanStep::Launch(launch))
     }
 
-    /// Returns the index of a kernel. If two kernels differ only in their names, one of them is
-    /// stored.
+    /// Returns the index of a kernel. Kernels that differ only in their names are stored only once,
+    /// and have the same index.
     fn number(&mut self, kernel: Kernel) -> u32 {
         let same = |known: &Kernel| {
             known.dims == kernel.dims

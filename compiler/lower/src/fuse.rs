@@ -1,4 +1,5 @@
-//! Decides which tensors get memory. All other tensors are evaluated inside their consumers.
+//! Decides which tensors are stored in memory. All other tensors are evaluated inside their
+//! consumers.
 //!
 //! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and
 //! operands of calls, operands of reshapes that are not index maps, and data that are read at
@@ -63,7 +64,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     }
 }
 
-/// Removes the memory of tensors that only the kernel that computes them reads.
+/// Removes the memory of tensors whose only reader is the kernel that computes them.
 fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
@@ -95,7 +96,7 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
     live
 }
 
-/// Returns the storage of the tensors that are always stored, whatever their cost.
+/// Returns the storage of the tensors that are stored regardless of their cost.
 fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
     let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],
@@ -248,8 +249,8 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
             _ => anew[user.index()],
         };
         let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
-        // A tensor with an axis of rows is not a draw of weights, because a draw of weights has no
-        // separate elements for each row.
+        // A tensor with an axis of rows is not a draw of weights, because all rows share a draw of
+        // weights.
         let of_rows = dims.contains(&Dim::Symbol(Symbol::Batch));
         anew[id.index()] = !storage.stored[id.index()]
             && (is_per_draw(dims, Symbol::KlDraws) || is_per_draw(dims, Symbol::Draws) && purely && !of_rows);

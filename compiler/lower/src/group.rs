@@ -7,11 +7,11 @@
 //! true dependences and the order that states impose: a task that reads the old value of a state
 //! precedes the task that writes the new value.
 //!
-//! Groups are merged in four steps. The first step merges tasks of which one overwrites data that
-//! another reads. If such tasks do not become one kernel, one of them must write to other memory,
-//! whose content is copied at the end. The second step merges consumers with the producers of the
-//! elements that they read. The third step merges readers of the same elements. The last step
-//! merges kernels whose launch costs more than their work.
+//! Groups are merged in four steps. The first step merges a task that overwrites data with the
+//! tasks that read these data. If such tasks do not become one kernel, one of them must write to
+//! other memory, whose content is copied at the end. The second step merges consumers with the
+//! producers of the elements that they read. The third step merges readers of the same elements.
+//! The last step merges kernels whose launch costs more than their work.
 //!
 //! Note [Compile time]. In the last two steps, the two groups of a pair may be anywhere in the
 //! function. Examining all pairs takes quadratic time, and in a deep network most pairs cannot be
@@ -51,10 +51,10 @@ pub struct Groups {
     pub silent: Vec<bool>,
     /// The readers and writers of each memory cell.
     uses: Uses,
-    /// For each group, the readers and writers of memory among its tasks.
+    /// The readers and writers of memory among the tasks of each group.
     own: Vec<Own>,
-    /// The pairs of groups that were examined. If the two groups fit, the numbers of their tasks at
-    /// that time; otherwise `None`.
+    /// The pairs of groups that were examined. The value is `None` if the two groups do not fit.
+    /// Otherwise, the value holds the number of tasks of each group at that time.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
@@ -163,8 +163,8 @@ impl Groups {
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
     }
 
-    /// Returns whether the task `reader` reads from a memory cell only the element that the task
-    /// `writer` writes at the same point.
+    /// Returns whether, at each point, the task `reader` reads only the element of a memory cell
+    /// that the task `writer` writes at this point.
     fn reads_what_is_stored(&self, reader: usize, cell: MemoryCell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);
@@ -321,7 +321,8 @@ impl Groups {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
         // All operands of a group exist when its latest task runs. The rank of a group is therefore
-        // its latest task, so that the group does not move to an earlier place than necessary.
+        // its latest task. With this rank, a group does not move to an earlier place than
+        // necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

@@ -15,7 +15,7 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
-/// An axis with fewer iterations than this is not worth splitting between threads.
+/// Splitting an axis between threads is not worthwhile if the axis has fewer iterations than this.
 const FEW: i64 = 8;
 /// With at least this many elements, a kernel has enough chunks if the elements are split. Chunks
 /// of draws would each need a copy of every result.

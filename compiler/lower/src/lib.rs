@@ -42,7 +42,8 @@ pub struct LoweringOptions {
     /// The parameters that keep their values from one run to the next. A result with the name of
     /// such a parameter is its next value.
     pub states: Vec<String>,
-    /// True if products may read their operands through index maps (see [`bnnc_abi::primitive::CONTRACTION`]); otherwise they get copies.
+    /// True if products may read their operands through index maps (see [`bnnc_abi::primitive::CONTRACTION`]). Otherwise, products get
+    /// copies.
     pub views: bool,
 }
 

@@ -12,8 +12,8 @@ pub struct Partition {
     /// Two lists for each group. The first has the tasks that must follow a task of the group, and
     /// the second has the tasks that must precede a task of the group.
     edges: [Vec<Vec<usize>>; 2],
-    /// For each group, the numbers of the last two searches that reached it: one search from the
-    /// front and one from the back.
+    /// The numbers of the last two searches that reached each group: one search from the front and
+    /// one from the back.
     seen: [Vec<u32>; 2],
     search: u32,
 }
@@ -49,7 +49,8 @@ impl Partition {
         &self.members[group]
     }
 
-    /// Returns the groups that have tasks. A group that was merged into another group has no tasks.
+    /// Returns the groups that have tasks. A group that was merged into another group does not have
+    /// tasks.
     pub fn groups(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
@@ -74,9 +75,7 @@ impl Partition {
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search
     /// alternates between both ends. The search therefore takes about twice the time of a search
-    /// from a single end: the end from which fewer groups can be reached. Searching from both ends
-    /// helps, because most groups that are far apart are updates of parameters, which have no
-    /// successors.
+    /// that starts only at the better end, from which fewer groups can be reached.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];

@@ -7,7 +7,7 @@ use bnnc_base::shape::{Dim, Symbol};
 /// if their representations are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SizePolynomial {
-    /// The terms, sorted by their symbols. No coefficient is zero.
+    /// The terms, sorted by their symbols. All coefficients differ from zero.
     terms: Vec<(Vec<Symbol>, i64)>,
 }
 

@@ -15,7 +15,7 @@ const SMALL_ROW: usize = 32;
 /// The tensors that have memory, and the ports that store some of them.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
-    /// For each tensor, true if users load it instead of evaluating it.
+    /// True for a tensor if users load it instead of evaluating it.
     pub stored: Vec<bool>,
     /// For each tensor, the port that stores it, or `None`.
     pub homes: Vec<Option<BufferId>>,
@@ -153,8 +153,8 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &As
     root
 }
 
-/// Returns the axis of the operand for each axis of the result. Returns `None` unless the
-/// coordinates only permute axes.
+/// Returns the axis of the operand for each axis of the result. Returns `None` if the coordinates
+/// do more than permute axes.
 fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     let mut axes = vec![usize::MAX; rank];
     for (inner, coordinate) in at.iter().enumerate() {
@@ -222,8 +222,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
 }
 
 /// Returns whether `reader` may be in the same kernel as `writer`; both may be the same task. The
-/// condition is that `reader` reads from the written memory only the element that `writer` writes
-/// at the same point.
+/// condition is that `reader` reads only one element of the written memory: the element that
+/// `writer` writes at the same point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -267,7 +267,7 @@ pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()
 }
 
-/// Returns the property `Small` if a kernel is small, otherwise `None`.
+/// Returns the property `Small` if a kernel is small, and `None` otherwise.
 pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }

@@ -71,7 +71,7 @@ pub enum TensorDef {
         /// The coordinates draw, example and step, which are integer tensors with the same shape.
         coordinates: [TensorId; 3],
         /// The shape parameters of the distribution, as a tensor with the shape of the coordinates.
-        /// `None` if the distribution has no such parameters.
+        /// `None` if the distribution does not have such parameters.
         shape: Option<TensorId>,
         /// The strides that determine the number of each element in the stream, one per axis.
         strides: Vec<SizePolynomial>,

@@ -30,7 +30,7 @@ impl MemoryCell {
     }
 }
 
-/// For each memory cell, the tasks that write it and the tasks that read it, in order.
+/// The tasks that write each memory cell and the tasks that read it, in order.
 pub struct Uses {
     writers: HashMap<MemoryCell, Vec<usize>>,
     readers: HashMap<MemoryCell, Vec<usize>>,
@@ -115,7 +115,7 @@ impl Uses {
     }
 }
 
-/// For each memory cell, the writers and readers among the tasks of one group.
+/// The writers and readers of each memory cell among the tasks of one group.
 #[derive(Default)]
 pub struct Own {
     /// The writers.
@@ -141,7 +141,7 @@ impl Own {
     }
 }
 
-/// Adds a task to the list of a key, unless the list already contains the task.
+/// Adds a task to the list of a key if the list does not already contain the task.
 fn enter<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<usize>>, key: K, task: usize) {
     let list = map.entry(key).or_default();
     if list.last() != Some(&task) {

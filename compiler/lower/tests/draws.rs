@@ -200,7 +200,7 @@ fn draws_of_weights_are_stored_but_their_densities_are_not() {
     );
 }
 
-/// In a family over vectors, the parameters lie along one axis, whatever the shape of the site is.
+/// In a family over vectors, the parameters lie along one axis, even if the site has several axes.
 #[test]
 fn merged_axes_are_not_stored() {
     let (shape, vector) = (Shape::fixed(&[40, 1, 5]), Shape::fixed(&[200]));

@@ -442,7 +442,7 @@ fn a_training_step_has_few_kernels() {
         2,
         "one kernel samples, one updates\n{program}"
     );
-    // A single draw has no extra cost, because its axis has size 1.
+    // A single draw does not have an extra cost, because its axis has size 1.
     let program = check_training(Some(Dim::Fixed(1)), (22, 8));
     assert_eq!(touching(&program, "l0.w/rho"), 2, "{program}");
 }

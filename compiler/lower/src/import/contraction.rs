@@ -88,7 +88,7 @@ impl Import<'_> {
         self.push(TensorDef::Call(call), dims, DType::Real)
     }
 
-    /// Sums an operand over the axes whose letters occur neither in the other operand nor in the
+    /// Sums an operand over the axes whose letters do not occur in the other operand or in the
     /// result. Returns the sum and the letters of its axes.
     fn sum_alone(
         &mut self,

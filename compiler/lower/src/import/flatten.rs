@@ -24,8 +24,8 @@ type Known = HashMap<(TensorId, Merge), Option<TensorId>>;
 
 impl Import<'_> {
     /// Returns `arg`, computed over the axes `dims`. Each of these axes merges some axes of `arg`.
-    /// Returns `None` if `arg` has no axis of KL draws, or if the axes of `arg` or of an operand
-    /// cannot be merged.
+    /// Returns `None` if `arg` does not have an axis of KL draws, or if the axes of `arg` or of an
+    /// operand cannot be merged.
     pub(super) fn flattened(&mut self, arg: TensorId, dims: &[Dim]) -> Option<TensorId> {
         let inner = self.dims(arg);
         if !inner.contains(&Dim::Symbol(Symbol::KlDraws)) {

@@ -146,8 +146,8 @@ pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     }
 }
 
-/// Returns the coordinate of each axis of `inner`. Returns `None` unless each of these axes is
-/// split into consecutive axes of `outer`.
+/// Returns the coordinate of each axis of `inner`. Returns `None` if one of these axes is not split
+/// into consecutive axes of `outer`.
 fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
     let one = Dim::Fixed(1);
     let mut next = 0;

@@ -5,12 +5,12 @@
 //! window with the number `(i - k) / stride`, if this window exists. An index map can neither divide nor skip positions. The windows are therefore
 //! padded with zeros along the axis of window positions. Zeros are added at both ends, where no windows exist, and between neighbouring windows,
 //! which are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the
-//! result. The order of the sum is always the same, however the work is split between threads.
+//! result. The order of the sum does not depend on how the work is split between threads.
 //!
-//! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows, `contract(kernel, dy)` being
-//! the windows. With a stride of one, it is also a convolution: of `dy`, with zeros around it, and the reversed kernel. If products read windows in
-//! place, the convolution is faster, because neither the windows nor their padded copy are in memory. The derivative of a padding keeps a part of the
-//! result, and only this part is computed.
+//! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows. These windows are
+//! `contract(kernel, dy)`. With a stride of one, the derivative is also a convolution of the reversed kernel with `dy`, which is surrounded by
+//! zeros. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are in memory. The
+//! derivative of a padding keeps a part of the result, and only this part is computed.
 
 use super::{Import, Site, movement};
 use crate::contract::Letters;
@@ -21,7 +21,8 @@ use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// A product replaces sums of windows if it has at most this number of times the operations of the product that computes the windows.
+/// A product replaces sums of windows if its number of operations is at most this multiple of the operations of the product that
+/// computes the windows.
 const MORE: i64 = 3;
 
 impl Import<'_> {
@@ -34,8 +35,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// Returns the sums of windows that a contraction computes as another contraction; see Note \[Sums of windows as products\]. Returns `None` if
-    /// the windows are not such a contraction, or if its number of operations would be much larger.
+    /// If a contraction computes the windows, returns the sums of the windows as another contraction; see Note \[Sums of windows as products\].
+    /// Returns `None` if the windows are not computed by a contraction, or if the other contraction would need many more operations.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
         let TensorDef::Call(LibraryCall {
@@ -90,7 +91,7 @@ impl Import<'_> {
         Some(sum)
     }
 
-    /// Returns a tensor with its axes of these letters reversed.
+    /// Returns a tensor whose axes with these letters are reversed.
     fn reversed(&mut self, (letters, arg): &(Vec<char>, TensorId), windows: &[char]) -> TensorId {
         let dims = self.dims(*arg);
         let at = letters
@@ -163,7 +164,7 @@ impl Import<'_> {
         (order, windows)
     }
 
-    /// Returns the part of a product that replaces sums of windows, computed without the rest; `None` for other slices.
+    /// If a slice selects a part of a product that replaces sums of windows, computes only this part of the product. Returns `None` for other slices.
     pub(super) fn part_of_convolved(&mut self, site: &Site) -> Option<TensorId> {
         let (starts, dims) = (ops::slice::starts(site.attrs), site.ty.dims());
         let arg = site.args[0];
