@@ -122,8 +122,8 @@ impl DimExpr {
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
-        // Terms with names come first and the constant comes last, the order in which people write
-        // sums.
+        // Terms with names come first and the constant comes last, because people write sums in
+        // this order.
         for (atoms, coefficient) in self.terms.iter().rev() {
             let sign = if *coefficient < 0 { "-" } else { "+" };
             match (text.is_empty(), *coefficient < 0) {

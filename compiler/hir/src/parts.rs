@@ -252,7 +252,8 @@ impl DistItem {
             || self.values.iter().any(|(known, _)| *known == part)
     }
 
-    /// Returns whether the distribution has a part, either declared or computed from another one.
+    /// Returns whether the distribution has a part. The part may be declared, or computed from
+    /// another part.
     pub fn has(&self, part: DistributionPart) -> bool {
         self.declares(part) || part.of_value().is_some_and(|known| known.source(self).is_some())
     }

@@ -296,7 +296,7 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether the range and the support have no value in common. For this check, a half-line
+/// Returns whether the range and the support do not share values. For this check, a half-line
 /// excludes its end, but a finite interval includes its ends, so that `momentum: real(0, 1) = 0` is
 /// valid.
 pub fn refuted((low, high): Range, support: Support) -> bool {

@@ -1,6 +1,6 @@
-//! Finds values that can have either sign, whatever the data are. Parameters on the reals can have
-//! either sign, and so can sums and products that contain such parameters. If a scale is computed
-//! from such a value, the scale is negative for some values of the parameters.
+//! Finds values that can have either sign for any data. Parameters on the reals can have either
+//! sign, and so can sums and products that contain such parameters. If a scale is computed from
+//! such a value, the scale is negative for some values of the parameters.
 
 use crate::builtin::BuiltinRule;
 use crate::range::is_square;

@@ -233,8 +233,8 @@ pub struct DistItem {
     /// The other parameterisations of the distribution: later items with the same name and
     /// different parameters.
     pub others: Vec<DistId>,
-    /// The kind of probability measure. A distribution has a density unless it declares
-    /// `point = true` or `improper = true`.
+    /// The kind of probability measure. A distribution that declares neither `point = true` nor
+    /// `improper = true` has a density.
     pub measure: MeasureKind,
     /// True for a mixture of the distributions among its parameters (`mixture = true`).
     pub mixture: bool,

@@ -1,5 +1,5 @@
-//! Detects consecutive linear layers without an activation function between them. For consecutive
-//! linear layers, the data determine only the product of the weight matrices.
+//! Detects consecutive linear layers without an activation function between them. The data
+//! determine only the product of the weight matrices of such layers.
 
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};

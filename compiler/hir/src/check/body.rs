@@ -104,8 +104,8 @@ pub struct Checker<'a> {
     pub later: HashMap<Arc<str>, Span>,
     /// The range of values of each variable whose range is narrower than the range of its type.
     pub ranges: HashMap<LocalId, Range>,
-    /// Variables that can have either sign whatever the data are, because they are sums of
-    /// parameters on the reals.
+    /// Variables that can have either sign for any data, because they are sums of parameters on the
+    /// reals.
     pub signed: HashSet<LocalId>,
     /// Variables that have been read.
     pub used: HashSet<LocalId>,
@@ -125,7 +125,7 @@ pub struct Checker<'a> {
     pub outputs: Outputs,
     /// For each variable, the output elements on which the variable depends.
     pub uses: HashMap<LocalId, Vec<Use>>,
-    /// For each output, the outputs that the arguments of its distribution read.
+    /// The outputs that the arguments of each output's distribution read.
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
@@ -362,7 +362,8 @@ impl<'a> Checker<'a> {
 
     /// Warns about variables that are never read, and ends the check of the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
-        // An error often leaves variables unused, so these warnings appear only if there are no errors.
+        // An error often leaves variables unused, so these warnings appear only if errors were not
+        // found.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];

@@ -32,7 +32,7 @@ pub struct Signature<'s> {
     pub lifts: Lifts<'s>,
 }
 
-/// The rule for applying a callee elementwise to arrays.
+/// The rule that decides whether a callee can be applied elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee can be applied elementwise.

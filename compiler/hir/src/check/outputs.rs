@@ -1,6 +1,6 @@
-//! Checks that the distributions of a model's outputs define a joint density: no output may depend
-//! on itself, directly or through other outputs. Dependences that are determined by sizes are
-//! checked by `elaborate::joint_density`, which runs when the sizes are known.
+//! Checks that the distributions of a model's outputs define a joint density. For this, an output
+//! must not depend on itself, directly or through other outputs. Dependences that are determined by
+//! sizes are checked by `elaborate::joint_density`, which runs when the sizes are known.
 
 use super::body::Checker;
 use crate::diagnostics::model as report;
@@ -37,8 +37,8 @@ impl Use {
 pub struct OutputDist<'e> {
     /// The output.
     pub output: LocalId,
-    /// The counter that indexes the element with the distribution. `None` if the distribution is of
-    /// the whole output.
+    /// The counter that indexes the element with the distribution. `None` if the statement gives a
+    /// distribution to the whole output.
     pub counter: Option<&'e DimExpr>,
     /// The distribution.
     pub dist: &'e TypedExpr,
@@ -126,8 +126,8 @@ impl Checker<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // If the index contains the counter with coefficient one, the first value of the
-            // counter reads the first element and the last value reads the last element.
+            // Suppose that the index contains the counter with coefficient one. The first value of
+            // the counter then reads the first element, and the last value reads the last element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&DimExpr::number(1), -1);

@@ -25,8 +25,8 @@ use std::collections::{HashMap, HashSet};
 /// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// Fails if an argument name occurs in none of the parameterisations, or if the argument names do
-/// not occur together in one parameterisation.
+/// Fails if an argument name does not occur in any of the parameterisations, or if the argument
+/// names do not occur together in one parameterisation.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());

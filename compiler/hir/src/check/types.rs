@@ -20,7 +20,7 @@ pub const NAMES: &[&str] = &[
 
 impl Checker<'_> {
     /// Declares the parameters of several lists. The function declares all names before it reads
-    /// any type. A type may therefore use a name from any list, whatever the order.
+    /// any type. A type may therefore use a name from any list, even from a later one.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()

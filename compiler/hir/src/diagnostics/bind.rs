@@ -120,7 +120,8 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
         .help(format!("choose one of them: `{input} = {}`", computed.text))
 }
 
-/// Reports an array of all inputs, declared with these sizes, into which the inputs do not fit.
+/// Reports that the inputs do not fit into an array of all inputs that is declared with these
+/// sizes.
 pub fn other_sizes(span: Span, (input, sizes): (&str, String), schema: &Schema) -> Diagnostic {
     let inputs = schema.inputs;
     let is_array = schema.axes.len() > 1;
@@ -138,7 +139,7 @@ pub fn other_sizes(span: Span, (input, sizes): (&str, String), schema: &Schema) 
     }
 }
 
-/// Reports a vector of all inputs if the data have no numeric inputs.
+/// Reports a vector of all inputs if the data do not have numeric inputs.
 pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     let text = format!("the data item `{}` has no inputs for `{input}`", schema.name);
     let target = schema.target.as_deref().unwrap_or_default();

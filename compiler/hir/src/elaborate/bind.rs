@@ -346,8 +346,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, all of these columns
-    /// determine the size together.
+    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, the levels of all
+    /// these columns together determine it.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {

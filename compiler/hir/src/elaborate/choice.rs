@@ -70,7 +70,7 @@ impl<'a> Elaborator<'a> {
         };
         if let BinaryOp::And | BinaryOp::Or = op {
             // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all
-            // other cases, nothing follows about a single part.
+            // other cases, the condition does not determine the values of its parts.
             let both = || {
                 [left, right]
                     .into_iter()

@@ -29,8 +29,8 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 in place of the number, because
-/// the number is not known here.
+/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 instead of the number, because
+/// the number is not known at this point.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,

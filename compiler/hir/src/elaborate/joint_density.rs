@@ -1,4 +1,5 @@
-//! Checks that the distributions of output elements define a joint density: no element may depend on itself, directly or through other elements.
+//! Checks that the distributions of output elements define a joint density. For this, an element must not depend on itself, directly or through
+//! other elements.
 //!
 //! The sizes are known when a model is elaborated, so the check is exact. First, the check analyses
 //! reads with symbolic counters. If every read is of an earlier element, a cycle is impossible. A

@@ -10,7 +10,7 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of most recent facts with which the analysis bounds a form. The analysis tries all
+/// The number of most recent facts that the analysis uses to bound a form. The analysis tries all
 /// pairs of facts for each form, so the time is quadratic in the number of facts.
 const MOST_FACTS: usize = 16;
 

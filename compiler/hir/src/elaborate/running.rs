@@ -1,4 +1,4 @@
-//! Elaborates running means: one node, and one stored value, for each path.
+//! Elaborates running means. Each path gets one node and one stored value.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};

@@ -40,7 +40,7 @@ impl Module {
     /// does not set.
     ///
     /// # Errors
-    /// Fails only because of a bug in the checker or in a method record.
+    /// Fails only if the checker or a method record has a bug.
     pub fn read<T>(
         &self,
         infer: &InferItem,

@@ -58,7 +58,8 @@ pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: For
     None
 }
 
-/// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`, and `normalise` without `standardise`.
+/// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`. Also checks that `normalise` is not
+/// used together with `standardise`.
 pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),

@@ -13,10 +13,10 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about positions that no row selects, at most one for each axis. The axes belong
-/// to parameters and layers that integer columns index. The warning names a position that no row
-/// selects although some row selects a larger position. An axis is skipped if something other than
-/// a column also indexes it.
+/// Returns warnings about positions that no row selects, at most one for each axis. The examined
+/// axes belong to the parameters and layers that integer columns index. The warning names a
+/// position that no row selects although some row selects a larger position. An axis is skipped if
+/// something other than a column also indexes it.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals

@@ -5,8 +5,9 @@ use crate::tree::ModelItem;
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 
-/// Reports the single output of a model if the data item does not name a target, so that the output
-/// is bound to the last column, although another column has the name of the output.
+/// Reports a wrong column for the single output of a model. If the data item does not name a
+/// target, the output is bound to the last column, although another column has the name of the
+/// output.
 pub fn displaced(model: &ModelItem, spec: &DataSpec, schema: &Schema) -> Option<Diagnostic> {
     let ([output], None, Some(target)) = (model.outputs.as_slice(), &spec.target, &schema.target) else {
         return None;

@@ -1,6 +1,6 @@
 //! Elaborates the parts of a distribution that are functions of a value, such as `log_density(x)`.
-//! Covers their values outside the support, their derivations from other parts, and the probability
-//! of an interval.
+//! The module also computes the values of parts outside the support, derives parts from other
+//! parts, and computes the probability of an interval.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
@@ -174,9 +174,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, DistributionPart::LogSurvival, low),
             (false, true) => at(self, DistributionPart::LogCdf, high),
             (true, true) => {
-                // The difference is computed from the cumulative probabilities or from the survival
-                // probabilities, whichever are smaller, so that cancellation does not lose digits.
-                // Far above the median, the survival probabilities are smaller.
+                // The difference is computed from the smaller of the cumulative probabilities and
+                // the survival probabilities, so that cancellation does not lose digits. Far above
+                // the median, the survival probabilities are smaller.
                 let has_upper =
                     item.declares(DistributionPart::Survival) || item.declares(DistributionPart::LogSurvival);
                 let upper = [

@@ -14,7 +14,7 @@ impl InstanceBuilder<'_, '_, '_> {
         self.item().measure == MeasureKind::Improper
     }
 
-    /// Returns the support of the values: the declared support if it is narrower than the
+    /// Returns the support of the values. This is the declared support if it is narrower than the
     /// distribution's own support, and the own support otherwise. Fails if the probability of a
     /// narrower support is not known, because the density must be divided by this probability.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {

@@ -393,8 +393,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let (guess, is_upper) = (search.guess.as_ref()?, search.is_upper?);
         let parameters = self.parameters();
         let b = &mut self.elaborator.builder;
-        // The estimate starts from the logit of the probability below the value, under the whole
-        // distribution.
+        // The estimate starts from the probability below the value under the whole distribution,
+        // converted to a logit.
         let near = b.add(wanted, *search.arguments.last()?);
         let far = b.expm1(near);
         let far = b.neg(far);

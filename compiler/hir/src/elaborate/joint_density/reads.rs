@@ -77,8 +77,8 @@ impl<'m> ElementReader<'m> {
         self.steps > self.most_steps
     }
 
-    /// Collects the reads of an expression. `is_certain` is false if a run may not evaluate the
-    /// expression.
+    /// Collects the reads of an expression. `is_certain` is false if it is possible that a run does
+    /// not evaluate the expression.
     pub fn visit<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,

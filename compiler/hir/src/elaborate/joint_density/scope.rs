@@ -42,7 +42,7 @@ pub enum Meaning<'s> {
     /// An integer that is determined by counters and sizes.
     Integer(AffineExpr),
     /// An expression. For an argument, the scope is the scope of the call. For a definition, the
-    /// scope is `None`, which means the current scope.
+    /// scope is `None`, and the expression is evaluated in the current scope.
     Expression(&'s TypedExpr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,

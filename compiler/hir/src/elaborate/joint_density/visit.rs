@@ -42,7 +42,7 @@ struct Elements<'a, 'm> {
     /// For each output: the number assigned to its first element, the count of its elements, and
     /// true if all of its elements count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
-    /// For each element, the index of its statement and the value of its counter.
+    /// The index of the statement and the value of the counter of each element.
     owners: Vec<Option<(usize, i64)>>,
 }
 
