@@ -55,7 +55,7 @@ fn outliers<'m>(manifest: &'m Manifest, infer: &InferenceBlock) -> Option<&'m Ou
     data.find(|spec| spec.name == infer.data)?.outliers.as_ref()
 }
 
-/// The reason why a metric does not apply, and a help that states what to write instead.
+/// The reason why a metric does not apply, and a help text with a correction.
 pub type Why = (String, String);
 
 /// An inference in a comparison, with the information that decides which metrics apply.

@@ -85,8 +85,8 @@ impl Concrete {
             .data
     }
 
-    /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`; the result is then
-    /// that of the nearest number inside the support, or minus infinity if the density there is zero.
+    /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`. The result is then
+    /// the log density at the nearest number inside the support, or minus infinity if the density there is zero.
     pub fn log_density(&self, value: &Tensor) -> f64 {
         let density = |value: &Tensor| self.call(&self.instance.log_density, Some(value)).data[0];
         let found = density(value);

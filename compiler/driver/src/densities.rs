@@ -11,7 +11,7 @@ impl Compilation<'_> {
     /// Derives the density functions of a model.
     ///
     /// # Errors
-    /// Fails for a model for which no method can run.
+    /// Fails if no method supports the model.
     pub fn density(&mut self, model: &Model) -> Result<Densities, CompileFailure> {
         let densities = self.timed("density", |this| {
             pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
@@ -24,7 +24,7 @@ impl Compilation<'_> {
     /// Merges sites that share one joint family into one site.
     ///
     /// # Errors
-    /// Fails only because of a bug in the pass.
+    /// Fails only if the pass has a bug.
     pub fn grouped(
         &mut self,
         elaborated: ElaboratedInference,

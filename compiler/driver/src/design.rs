@@ -38,8 +38,8 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// The terms of a sum. Each term has a coefficient and the formula of the factor of the coefficient. `None` stands for a factor without a
-/// formula.
+/// The terms of a sum. Each term has a coefficient, and the formula of the factor that multiplies this coefficient. `None` stands for a
+/// factor without a formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
 /// The error of an analysis that reached one of its limits, or that needs an unknown size.
@@ -167,7 +167,7 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// Marks all parameters in which a root is linear as left out.
+    /// If a root is linear in a parameter, marks this parameter as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -264,7 +264,7 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // Any other operation is not linear, so its operands are roots of their own.
+        // Any other operation is not linear, so each of its operands is a separate root.
         Ok(())
     }
 
@@ -387,8 +387,8 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
-    /// one term or has the same factors as an earlier sum.
+    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum. This applies only
+    /// if the sum has a single term, or the same factors as an earlier sum.
     fn finish(mut self, sums: Vec<Terms>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flatten();

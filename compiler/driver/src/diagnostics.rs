@@ -63,7 +63,7 @@ pub static NO_REWRITE: Code = Code {
     explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names of the rewrites that are applied.",
 };
 
-/// The option `patience` is set, but the data have no validation rows.
+/// The option `patience` is set, but the data do not have validation rows.
 pub static NO_VALIDATION: Code = Code {
     id: "E0609",
     title: "patience without validation rows",
@@ -91,7 +91,7 @@ pub static NO_PORT: Code = Code {
               `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.",
 };
 
-/// An inference block whose posterior fixes every site, or whose model has no site.
+/// An inference block whose posterior fixes every site, or whose model does not have sites.
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
@@ -130,7 +130,7 @@ pub static NO_STATE_FOR_VALUE: Code = Code {
               safetensors(\"w.safetensors\") }`, and `start = fit` in later inferences.",
 };
 
-/// The option `start` names an inference that does not have any site in common with this one.
+/// The option `start` names an inference that does not share any site with this inference.
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common parameters",
@@ -140,7 +140,7 @@ pub static USELESS_START: Code = Code {
               Right: give the layers and parameters of both models the same names.",
 };
 
-/// A `collapsed` inference whose integral has no exact form.
+/// A `collapsed` inference whose integral does not have an exact form.
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",

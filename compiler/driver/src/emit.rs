@@ -117,9 +117,9 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returned, in order. No
-/// inference runs the pipeline that builds only the KL divergence, so this function runs the
-/// pipeline if one of its passes is requested.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. An
+/// inference does not run the pipeline that builds only the KL divergence. This function therefore
+/// runs that pipeline if one of its passes is requested.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,
@@ -164,8 +164,8 @@ fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backe
     Ok(backend)
 }
 
-/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, whichever
-/// backend is chosen.
+/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, even if
+/// another backend is chosen.
 fn reads_views(stage: Stage, backend: &dyn Backend) -> bool {
     stage != Stage::Ptx && backend.reads_views()
 }

@@ -167,7 +167,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Rejects the option `patience` if the data have no validation rows, because the option would not have any effect.
+    /// Rejects the option `patience` if the data do not have validation rows, because the option would then not have an effect.
     fn watched(&self, schema: &Schema) -> Result<(), CompileFailure> {
         let Some(option) = self.item.setting(Training::patience()) else {
             return Ok(());
@@ -239,7 +239,7 @@ impl<'a> Compilation<'a> {
     /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
-    /// Fails only because of a bug: if the method does not have these options.
+    /// Fails only if the method does not have these options, which is a bug.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
@@ -361,11 +361,11 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// Returns the precision of the run. A fixed precision of the backend comes first, then the precision on the command line, and then the
-    /// method's option.
+    /// Returns the precision of the run. The precision that the backend fixes takes precedence. The precision on the command line comes
+    /// next, and the method's option comes last.
     ///
     /// # Errors
-    /// Fails only because of a bug: if the method does not have the option.
+    /// Fails only if the method does not have the option, which is a bug.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);
@@ -382,7 +382,7 @@ impl<'a> Compilation<'a> {
     /// Lowers a function to loops.
     ///
     /// # Errors
-    /// Fails at a limit, or because of a bug of the compiler.
+    /// Fails if the program exceeds a limit of the compiler, or if the compiler has a bug.
     pub fn lower(
         &mut self,
         name: &str,

@@ -26,8 +26,8 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// Returns the intercept of each input that has one. The intercept is a parameter that is added to
-/// the product of the input and another parameter.
+/// Returns the intercept of each input, if the input has an intercept. The intercept is a parameter
+/// that is added to the product of the input and another parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
     // If one sum is a term of another sum, only the outer sum counts, because it contains the terms
@@ -95,8 +95,8 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// Follows operations that only repeat or reorder elements back to their operand, and returns this
-/// operand.
+/// Starts from a value, goes back through operations that only repeat or reorder elements, and
+/// returns the operand of the last of them.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,

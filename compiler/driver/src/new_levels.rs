@@ -137,7 +137,8 @@ pub fn new_levels(
 }
 
 impl Compilation<'_> {
-    /// Returns the inference with the sites of the model `grown` instead of the sites of the model `trained`.
+    /// Returns the inference, in which the sites of the model `grown` replace the sites of the model
+    /// `trained`.
     fn widened(
         &mut self,
         infer: &InferenceBlock,

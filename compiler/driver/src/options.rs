@@ -44,8 +44,8 @@ pub struct CompileOptions {
     /// The function that loads compiled code onto a device. `None` if the code does not run on a
     /// device.
     pub attach: Option<Attach>,
-    /// True if every Laplace approximation includes the Jacobian program, even if neither the fit
-    /// nor the predictions need the Jacobian.
+    /// True if every Laplace approximation includes the Jacobian program, even if the fit and the
+    /// predictions do not need it.
     pub jacobians: bool,
 }
 

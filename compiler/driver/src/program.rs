@@ -18,7 +18,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
 pub struct CheckedProgram {
-    /// The texts of the program, of the library, and of the values of `--set`.
+    /// The texts of three sources: the program, the library, and the values of `--set`.
     pub sources: SourceMap,
     /// The text of the program itself.
     pub source: Source,

@@ -138,8 +138,8 @@ impl Text {
     }
 }
 
-/// Rewrites a function so that it contains only ops that kernels compute. Returns a function that
-/// already has this form unchanged.
+/// Rewrites a function so that it contains only ops that kernels compute. If the function already
+/// has this form, it is returned unchanged.
 fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());

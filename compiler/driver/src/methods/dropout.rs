@@ -51,7 +51,7 @@ impl Compilation<'_> {
         Ok(Some((dropped, options.rate)))
     }
 
-    /// Adds to the report of each site with masked inputs a sentence about the masks.
+    /// Adds a sentence about the masks to the report of each site with masked inputs.
     pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
         let sentence = format!("inputs dropped with probability {rate}");
         for report in &mut objective.reports {

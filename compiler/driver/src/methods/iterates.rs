@@ -91,7 +91,7 @@ impl Compilation<'_> {
             ..site
         };
         // Members, and the mean of iterates, are few positions with several draws each. The program with one position per call
-        // evaluates the network once for each of them.
+        // evaluates the network only once for each position.
         let predict = match &work {
             Work::Swag(swag) if swag.gaussian.covariance != Covariance::Point => positions.predict,
             _ => objective.predict,

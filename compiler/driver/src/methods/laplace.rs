@@ -218,7 +218,7 @@ impl Compilation<'_> {
     /// Returns the options of the approximation.
     ///
     /// # Errors
-    /// Fails only because of a bug, if the method does not have these options.
+    /// Fails only if the method does not have these options, which is a bug.
     pub fn laplace_options(&self) -> Result<GaussianOptions, CompileFailure> {
         Ok(self.options_of()?)
     }

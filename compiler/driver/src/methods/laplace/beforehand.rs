@@ -11,7 +11,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, except those that set the length of the search.
+/// The options of the search for a maximum, except the options that set the length of the search.
 const OF_SEARCH: [OptionName; 6] = [
     Training::batch(),
     Training::optimiser(),

@@ -30,12 +30,12 @@
 //! contains matrix products and the program for one chain does not. Chains run separately if
 //! elementwise functions of rows, a recurrence, or matrix products that exist even for one chain
 //! take most of the time. Sums of products are rounded differently in lockstep. Results must not
-//! depend on the number of threads. The choice of lockstep and the number of lanes are therefore
-//! functions of the program, the data and the number of chains only. A thread that has fewer chains
-//! than lanes still computes the unused lanes. Compared with separate chains, a gradient in
-//! lockstep takes 1.0 to 1.9 times as long if every chain has its own thread. A gradient in
-//! lockstep takes 0.5 to 0.9 times as long as with separate chains if two chains share a thread.
-//! The number of lanes is therefore small if every chain may have its own thread.
+//! depend on the number of threads. Lockstep and the number of lanes are therefore chosen only from
+//! the program, the data and the number of chains. A thread that has fewer chains than lanes still
+//! computes the unused lanes. If every chain has its own thread, a gradient in lockstep takes 1.0
+//! to 1.9 times as long as with separate chains. If two chains share a thread, a gradient in
+//! lockstep takes 0.5 to 0.9 times as long as with separate chains. The number of lanes is
+//! therefore small if every chain may have its own thread.
 
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
