@@ -91,7 +91,7 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns the value that a tip shows. The value is the default of the option, unless a shell would
+/// Returns the value that a tip shows. The value is the default of the option, if a shell does not
 /// split this default into words.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {

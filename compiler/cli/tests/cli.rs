@@ -1,4 +1,5 @@
-//! Tests the binary as users see it: exit statuses and messages. No program or file may cause a panic.
+//! Tests the binary as users see it: exit statuses and messages. A program or a file must not cause a
+//! panic.
 
 mod support;
 

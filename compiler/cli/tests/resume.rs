@@ -144,8 +144,9 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills a run after each of the fractions `fractions` of its duration, resumes it after each kill,
-/// and finally runs it to its end. Returns the number of kills that left an incomplete chain.
+/// Kills a run, resumes it after each kill, and finally runs it to its end. Each of `fractions` is
+/// the fraction of the run's duration after which the run is killed. Returns the number of kills
+/// that left an incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
     (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
@@ -266,8 +267,8 @@ fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
     words
 }
 
-/// Kills the run of some inferences after each of the fractions `fractions` of its duration,
-/// resumes it after each kill, and compares the final results.
+/// Kills the run of some inferences, resumes it after each kill, and compares the final results.
+/// Each of `fractions` is the fraction of the run's duration after which the run is killed.
 fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     let finished = |how: &str, out: &Path| {
         let clock = Instant::now();
@@ -643,7 +644,8 @@ fn strict_runs_fail_where_chains_warn() {
     assert_eq!(run(words).status, 0, "training has no chains");
 }
 
-/// Running means are part of the checkpoint and of the saved parameters. Predictions from the folder are those of the run.
+/// Running means are part of the checkpoint and of the saved parameters. Predictions from the folder equal the predictions
+/// of the run.
 #[test]
 fn interrupted_trainings_keep_their_running_means() {
     let workshop = workshop("means");
@@ -673,7 +675,8 @@ fn interrupted_trainings_keep_their_running_means() {
     };
     let first = predicted(&whole);
     assert!(first.lines().count() > 40, "{first}");
-    // A training that starts from the file has the weights and the stored means of the first one, and its only step hardly moves them.
+    // A training that starts from the file begins with the weights and the stored means of the first training, and its only step
+    // hardly changes them.
     let still = program
         .replace("BatchNorm()", "BatchNorm(momentum = 1e-12)")
         .replace(

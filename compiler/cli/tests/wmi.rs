@@ -179,7 +179,7 @@ fn errors_name_the_line_of_their_problem() {
     assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
 }
 
-/// The region of a cycle of 24 variables has hundreds of millions of faces. Without limits within a
+/// A cycle of 24 variables has a region with hundreds of millions of faces. Without limits within a
 /// region, the problem takes 110 seconds and 11.7 GB of memory.
 #[test]
 fn limits_hold_within_a_region() {

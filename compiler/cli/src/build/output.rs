@@ -104,9 +104,9 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Linkers write
-/// the section table at the end of the file, so a truncated file does not contain it. For files of
-/// other formats, returns `true`.
+/// Returns whether the length of a little-endian 64-bit ELF file agrees with its header. Linkers
+/// write the section table at the end of the file, so a truncated file does not contain it. For
+/// files of other formats, returns `true`.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     if !bytes.starts_with(ELF_64_LITTLE) {
@@ -197,7 +197,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file in the folder of the executable. The file is removed unless the executable is completed.
+/// A temporary file in the folder of the executable. If the executable is not completed, the file is
+/// removed.
 struct Draft {
     path: PathBuf,
 }

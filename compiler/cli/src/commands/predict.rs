@@ -151,8 +151,8 @@ impl Fitted<'_> {
         written.map_err(|found| self.display.show(&[found], &self.program.sources))
     }
 
-    /// Checks that an output does not replace a file of another kind, unless `--overwrite` is
-    /// given. `beginning` contains the first bytes of the output. The error is the exit status.
+    /// If `--overwrite` is not given, checks that an output does not replace a file of another
+    /// kind. `beginning` contains the first bytes of the output. The error is the exit status.
     fn check_free(&self, path: &Path, beginning: &[u8]) -> Result<(), u8> {
         let is_other = !self.arguments.overwrite && bnnc_data::write::holds_other_content(path, beginning);
         let help = "write into another file, or add `--overwrite` to replace it";

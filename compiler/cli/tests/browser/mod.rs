@@ -26,7 +26,7 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
-/// Finds the browser of this machine. If no browser is found, the function prints a note. If
+/// Finds the browser of this machine. If the function does not find a browser, it prints a note. If
 /// `BNNC_BROWSER=required` is set, the test fails instead.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -206,7 +206,8 @@ fn every_case_has_one_snapshot() {
     assert_eq!(held.collect::<BTreeSet<String>>(), distinct);
 }
 
-/// A code that the lists of `bnnc explain` lack could be raised, but not looked up.
+/// If a code were missing from the lists of `bnnc explain`, programs could raise it, but users
+/// could not look it up.
 #[test]
 fn every_code_that_is_raised_is_explained() {
     for case in all().iter().filter(|case| case.is_in_build()) {

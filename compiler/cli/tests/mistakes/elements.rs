@@ -124,8 +124,7 @@ fn mode(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     xy / (xx + 1.0)
 }
 
-/// Panics unless a program runs without a warning about dependences and estimates `a` as
-/// `expected`.
+/// Panics if the run of a program warns about dependences, or does not estimate `a` as `expected`.
 #[track_caller]
 fn finds(program: &str, expected: f64) {
     let (status, text) = Folder::of(&files(), program).bnnc(&["run", "program.bnn"]);

@@ -74,8 +74,8 @@ impl Drop for Folder {
     }
 }
 
-/// Panics unless the run reports one of the codes. If the diagnostic is an error, the exit status
-/// must be above 0. If it is a warning, the exit status must be 0.
+/// Panics if the run does not report one of the codes. If the diagnostic is an error, the exit
+/// status must be above 0. If it is a warning, the exit status must be 0.
 #[track_caller]
 fn must_be_named(codes: &[&str], files: &[File], program: &str) {
     let (status, text) = Folder::of(files, program).bnnc(&["run", "program.bnn"]);

@@ -192,7 +192,7 @@ fn rare_events_that_an_input_predicts() {
         }
         infer fit = nuts(M, d) { chains = 4, warmup = 500, draws = 1000 }";
     // The classes are nearly separated. The posterior has heavy tails, which other warnings report.
-    // The accuracy, however, is higher than the share of the most frequent class.
+    // The accuracy, however, is higher than the relative frequency of the most frequent class.
     let text = run(csv(&[("x", x), ("y", y)]), program);
     assert!(!text.contains("E0587") && !text.contains("E0554"), "{text}");
 }

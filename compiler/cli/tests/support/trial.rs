@@ -52,7 +52,7 @@ impl Trial {
         run(all)
     }
 
-    /// Runs the program with `--json`, and parses the result. Panics unless the run succeeds.
+    /// Runs the program with `--json`, and parses the result. Panics if the run fails.
     pub fn result(&self, arguments: &[&str]) -> Value {
         let mut all = vec!["--json"];
         all.extend(arguments);
@@ -70,15 +70,15 @@ impl Drop for Trial {
 }
 
 impl Output {
-    /// Panics unless the exit status is `status`, and standard error contains the error with the
-    /// code `code` and each of the texts.
+    /// Panics if the exit status is not `status`, or if standard error does not contain the error
+    /// with the code `code` and each of the texts.
     #[track_caller]
     pub fn assert_error(&self, code: &str, status: i32, texts: &[&str]) {
         self.assert_diagnostic(&format!("error[{code}]"), texts);
         assert_eq!(self.status, status, "{}", self.stderr);
     }
 
-    /// Panics unless the run succeeded, and standard error contains the warning with the code
+    /// Panics if the run failed, or if standard error does not contain the warning with the code
     /// `code` and each of the texts.
     #[track_caller]
     pub fn assert_warning(&self, code: &str, texts: &[&str]) {
@@ -86,13 +86,13 @@ impl Output {
         assert_eq!(self.status, 0, "{}", self.stderr);
     }
 
-    /// Panics unless the command succeeded.
+    /// Panics if the command failed.
     #[track_caller]
     pub fn assert_sound(&self) {
         assert_eq!(self.status, 0, "{}", self.stderr);
     }
 
-    /// Panics unless standard error is empty.
+    /// Panics if standard error is not empty.
     #[track_caller]
     pub fn assert_silent(&self) {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);

@@ -119,8 +119,8 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    // The message always advises the name of the model's input, whatever name the user chose. With
-    // the advised name, the program is correct.
+    // The message always advises the name of the model's input, even if the user chose another
+    // name. With the advised name, the program is correct.
     check("x, wage = log(age)").assert_error(
         "E0264",
         1,
@@ -682,7 +682,7 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
 
 #[test]
 fn an_empty_list_of_inputs_is_an_error() {
-    // An empty list of inputs selects no columns. A missing list selects all columns.
+    // An empty list of inputs does not select any column. A missing list selects all columns.
     let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
 model M(x: real[k]) -> y: real {
   b: real[k] ~ Normal(0, 1)
@@ -884,8 +884,8 @@ infer fit = map(M, d)
 "
         )
     };
-    // Neither column selects every position alone, but the two columns do so together, like columns
-    // of home and away teams.
+    // Each of the two columns leaves out some positions, but together they select all of them, like
+    // columns of home and away teams.
     let both = two_groups(|row| 1 + row % 3, |row| row % 4);
     let all = two_groups(|row| row % 4, |row| row % 4);
     for (data, mean) in [

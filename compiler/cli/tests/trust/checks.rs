@@ -101,7 +101,7 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // Two standard deviations are 0.03: of the share of true outputs in 200 rows, and of the
+        // The share of true outputs in 200 rows has the standard deviation 0.03, and so does the
         // posterior of the probability.
         near(
             &check["posterior"][yes]["mean"],

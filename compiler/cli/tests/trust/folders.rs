@@ -32,7 +32,7 @@ fn rows(levels: &[&str]) -> String {
     text
 }
 
-/// Runs the program with the run folder `out`, and panics unless the run succeeds.
+/// Runs the program with the run folder `out`, and panics if the run fails.
 fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     let path = trial.path(out);
     let mut words = vec!["--out", path.to_str().unwrap()];
@@ -226,7 +226,8 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
     run().assert_error("E0514", 2, &["another run"]);
 }
 
-/// Flipped bits of `posterior.safetensors` must neither change predictions nor cause a panic.
+/// If bits of `posterior.safetensors` are flipped, predictions must not change, and the command
+/// must not panic.
 #[test]
 fn a_damaged_folder_is_rejected() {
     let trial = trained_groups();
@@ -405,7 +406,7 @@ fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
 }
 
 impl Output {
-    /// Panics unless the exit status is `status`.
+    /// Panics if the exit status is not `status`.
     #[track_caller]
     fn assert_status(&self, status: i32) {
         assert_eq!(self.status, status, "{}", self.stderr);

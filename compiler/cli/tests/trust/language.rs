@@ -8,7 +8,8 @@ use std::fmt::Write;
 /// distribution with mean one and standard deviation one.
 fn outcomes() -> Vec<f64> {
     // The fractional parts of multiples of the golden ratio are evenly spread probabilities. The
-    // quantile function of the logistic distribution is close to that of the normal distribution.
+    // quantile function of the logistic distribution is close to the quantile function of the
+    // normal distribution.
     let quantile = |at: usize| (at as f64 * 0.618_033_988_749_895 + 0.31).fract();
     (0..60)
         .map(|at| {

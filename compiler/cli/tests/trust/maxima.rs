@@ -372,8 +372,8 @@ fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
 /// factor by the marginal likelihood during the search.
 #[test]
 fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
-    // Neighbouring numbers of `scattered` are unrelated, unlike those of `uniform`, so their sums
-    // are nearly normal.
+    // Unlike the numbers of `uniform`, neighbouring numbers of `scattered` are unrelated, so their
+    // sums are nearly normal.
     let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: u32| {
         let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);

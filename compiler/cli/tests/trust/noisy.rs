@@ -99,7 +99,7 @@ model M(u: real, v: real, g: index(J)) -> y: real {
 }
 
 /// Returns a network with 50 hidden units for the table of an example. `target` is the name of the
-/// table's last column. The options of the long training are those of `examples/yacht`.
+/// table's last column. The long training uses the options of `examples/yacht`.
 fn network(file: &'static str, target: &str) -> Problem {
     let example = file.trim_end_matches(".csv");
     let path = root().join("examples").join(example).join("data").join(file);

@@ -309,8 +309,8 @@ infer fit = nuts(M, d)
         [number(&b["mean"]), number(&b["sd"])]
     };
     // The effective sample size of the 4000 draws is about 1700. The standard error of the mean is
-    // therefore 0.025 posterior standard deviations, and that of the standard deviation is 0.018.
-    // The bounds are five standard errors.
+    // therefore 0.025 posterior standard deviations, and the standard error of the standard
+    // deviation is 0.018. The bounds are five standard errors.
     for (lines, mean, sd) in [
         ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
         ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),

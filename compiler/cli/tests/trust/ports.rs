@@ -6,7 +6,7 @@ use bnnc_abi::ports::PortName;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Returns the names of all ports, except those that are names of types in the language.
+/// Returns the names of all ports that are not names of types in the language.
 fn names() -> Vec<&'static str> {
     let all = PortName::ALL.iter();
     let names: Vec<&str> = all.map(|port| port.text().trim_start_matches('$')).collect();

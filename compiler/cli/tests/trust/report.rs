@@ -406,7 +406,8 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// In the table, a parameter of a layer has one line, unless the option `report` contains its name.
+/// In the table, a parameter of a layer has one line. If the option `report` names it, each of its
+/// elements has a line.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(

@@ -334,7 +334,7 @@ mod tests {
         ));
         assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
         // The values are quantiles of an exponential variable plus a large offset. Effects on such
-        // values are additive, so the choice is neither a log-normal nor a gamma likelihood.
+        // values are additive, so a log-normal or gamma likelihood would be a wrong choice.
         assert_eq!(of(grid(|p| 1000.0 - (1.0 - p).ln())), OutputLikelihood::StudentT);
         // The values are quantiles of a Cauchy variable, so some of them are outliers.
         assert_eq!(

@@ -86,7 +86,7 @@ struct Writer<'p> {
     terms: Vec<String>,
     non_centered: Vec<String>,
     posterior: Vec<String>,
-    /// The names of the dimensions of the columns of groups.
+    /// For each column of groups, the name of its dimension.
     dims: Vec<String>,
 }
 

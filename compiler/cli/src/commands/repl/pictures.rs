@@ -28,7 +28,7 @@ enum Density<'a> {
 }
 
 impl<'a> Density<'a> {
-    /// Returns the density that the marks represent, or `None` if there is nothing to draw.
+    /// Returns the density that the marks represent, or `None` if the density cannot be drawn.
     fn new(marks: &'a PictureMarks) -> Option<Density<'a>> {
         match marks {
             PictureMarks::Draws(draws) => {
