@@ -194,7 +194,7 @@ pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
 
 impl Session {
     /// Returns whether a text is a command. A text that begins with a colon is a command. A word
-    /// such as `quit` or `help`, which other REPLs accept, is also a command, unless a variable has
+    /// such as `quit` or `help`, which other REPLs accept, is also a command if no variable has
     /// this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");

@@ -40,8 +40,8 @@ impl Session {
         several.or_else(|| counts.first().copied())
     }
 
-    /// Like [`Session::posterior_draws`]. Also adds a note to the reply if draws are left out
-    /// because the posterior values have different numbers of draws.
+    /// Returns the same number as [`Session::posterior_draws`]. Also adds a note to the reply if
+    /// draws are left out because the posterior values have different numbers of draws.
     pub(super) fn noted_draws(&self, expr: &TypedExpr, reply: &mut Reply) -> Option<usize> {
         let count = self.posterior_draws(expr)?;
         let most = self.draw_counts(expr).max_by_key(|(_, own)| *own);

@@ -26,8 +26,8 @@ use bnnc_rewrite::rule::remove_dead;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The maximum number of elements of the draws of one command. The limit is half of
-/// [`MOST_ELEMENTS`], because the draws are in memory twice: one by one, and as an array.
+/// The maximum number of elements that all draws of one command may have together. The limit is
+/// half of [`MOST_ELEMENTS`], because the draws are in memory twice: one by one, and as an array.
 const MOST_DRAWN: usize = MOST_ELEMENTS / 2;
 
 /// A model applied to inputs.
@@ -100,7 +100,7 @@ impl Session {
         Ok(stacked.collect())
     }
 
-    /// Returns the sizes of a model's dim names, as far as they follow from the inputs.
+    /// Returns the sizes of those dim names of a model that the inputs determine.
     pub(super) fn dims(&self, call: &ModelCall, given: &[Tensor]) -> HashMap<Arc<str>, usize> {
         let item = &self.module.models[call.model];
         let bindings = item.shared.iter().chain(&item.inputs);
@@ -268,8 +268,8 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
 /// An output may depend on other outputs and on its own elements, for example on the previous
 /// element of a series. The function fixes the noise of every element. The draw is then repeated
 /// with the outputs of the previous repetition, until the outputs no longer change. Each repetition
-/// completes at least one more element. The number of repetitions is therefore at most the number
-/// of elements, unless an element depends on itself.
+/// completes at least one more element. If no element depends on itself, the number of repetitions
+/// is therefore at most the number of elements.
 fn outputs(
     model: &Model,
     given: &[Tensor],

@@ -83,8 +83,7 @@ impl Session {
         Ok(Tensor::stack(&sizes, &draws))
     }
 
-    /// Returns the model at the start of a path, and the sizes of its dim names, as far as they are
-    /// known.
+    /// Returns the model at the start of a path, and the known sizes of its dim names.
     fn prior_model(
         &mut self,
         start: &Expr,
