@@ -14,7 +14,7 @@ pub enum ExploreError {
     /// The program of the question has errors. The text contains the diagnostics in the form in
     /// which the command line shows them, without colours.
     Program(String),
-    /// The compilation or the measurement reached a limit or failed because of a bug.
+    /// The compilation or the measurement reached a limit, or failed because `bnnc` has a bug.
     Fault(Fault),
 }
 

@@ -188,8 +188,8 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
 }
 
 /// Rejects requests with another host name, which an attacker could send by DNS rebinding, and
-/// requests with a body. Also rejects requests from pages of other sites, unless the user follows a
-/// link to this server.
+/// requests with a body. Also rejects requests from pages of other sites. A link from another site
+/// to this server is allowed.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()
