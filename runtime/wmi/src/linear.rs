@@ -129,7 +129,7 @@ impl Polytope {
     }
 
     /// Divides the variables into groups. If a row or one of the sets in `together` mentions two variables, these are in the same group. The groups
-    /// are in the order of their first variables. A variable that is mentioned nowhere is a group of its own.
+    /// are in the order of their first variables. A variable that is not mentioned anywhere forms a group by itself.
     pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();
         let rows = self.rows.iter().map(|row| row.support().collect());

@@ -12,7 +12,8 @@
 //! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`. All of these except `domain` are
 //!   S-expressions. Each query is a separate problem, in which both the formula and the query hold.
 //! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without parameters, `assert`. The weight is the
-//!   definition of sort `Real` with the name `weight`, or an asserted term, as pywmi writes it. Without either, the weight is 1.
+//!   definition of sort `Real` with the name `weight`, or an asserted term, as pywmi writes it. Without such a definition or term, the
+//!   weight is 1.
 //!
 //! Numbers are read exactly as they are written: `0.1` is one tenth.
 
@@ -38,7 +39,7 @@ use store::{FormulaId, TermId, TermStore};
 /// A problem of weighted model integration.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The name of the problem in its file; empty if it has no name.
+    /// The name of the problem in its file; empty if it does not have a name.
     pub name: String,
     /// The line and column at which the problem begins, counted from 1. Line and column are 0 if the problem is the whole file.
     pub at: (usize, usize),
@@ -104,7 +105,8 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     Err(Flaw::problem(tree.at, format!("{text}; found {}", tree.shown())))
 }
 
-/// Returns two formulas, `lower <= variable` and `variable <= upper`. A bound that is missing gives no formula.
+/// Returns two formulas, `lower <= variable` and `variable <= upper`. A missing bound does not produce a
+/// formula.
 fn between(
     store: &mut TermStore,
     variable: usize,

@@ -1,10 +1,10 @@
 //! Solves problems of weighted model integration.
 //!
 //! The search decides a comparison or a Boolean only if the formula or the weight depends on it. The search therefore uses partial assignments, as
-//! in structure-aware encodings (Spallitta et al., UAI 2022). Parts that share no variable are solved separately, and their results are multiplied.
-//! If a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below and one bounds
-//! it from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The remaining
-//! regions are polytopes, and [`crate::region`] integrates over them.
+//! in structure-aware encodings (Spallitta et al., UAI 2022). Parts without common variables are solved separately, and their results are
+//! multiplied. If a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below
+//! and one bounds it from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The
+//! remaining regions are polytopes, and [`crate::region`] integrates over them.
 
 mod amount;
 mod bounds;
@@ -32,9 +32,9 @@ use state::State;
 pub enum Status {
     /// The integral is known. If the integral is 0, the reason for this may be unknown.
     Ok,
-    /// No point satisfies the formula, so the integral is 0.
+    /// The formula does not hold at any point, so the integral is 0.
     Empty,
-    /// The set that satisfies the formula has no volume, so the integral is 0.
+    /// The set that satisfies the formula has volume zero, so the integral is 0.
     Degenerate,
     /// The region is unbounded in a direction, and the weight is not zero there. The direction is a list of variables with their steps.
     Unbounded(Vec<(String, Rational)>),
@@ -146,8 +146,8 @@ fn attempt(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     }
 }
 
-/// Finds out why nothing was integrated: no point satisfies the formula, the set has no volume, or the weight is zero. If it takes too much work to
-/// find the reason, the status is `Ok`, because the integral is known to be 0.
+/// Finds out why the search did not integrate over any region: the formula does not hold at any point, the set has volume zero, or the weight
+/// is zero. If it takes too much work to find the reason, the status is `Ok`, because the integral is known to be 0.
 fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
     state.weight = search.store.number(Rational::ONE);
     if search.has_region(state, inside) || search.gave_up.is_some() {

@@ -517,7 +517,7 @@ fn statuses_have_an_order_of_precedence() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// Positive and negative parts of an integral cancel only if both are finite. Over this half strip both are infinite, whatever the order of
+/// Positive and negative parts of an integral cancel only if both are finite. Over this half strip, both are infinite in every order of
 /// integration.
 #[test]
 fn infinities_do_not_cancel() {
@@ -639,7 +639,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// Unknown keys are errors; they are not ignored.
+/// Unknown keys cause an error.
 #[test]
 fn unknown_keys_are_rejected() {
     let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;

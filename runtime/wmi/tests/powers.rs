@@ -1,5 +1,5 @@
-//! Integrals of powers of linear forms, and of sums of rectified forms, agree with closed formulas. These formulas neither expand the powers nor cut
-//! the region.
+//! Integrals of powers of linear forms, and of sums of rectified forms, agree with closed formulas. These formulas do not expand the powers and do
+//! not cut the region.
 
 #![allow(clippy::unwrap_used)]
 
@@ -382,8 +382,8 @@ fn bounds_hold_for_unfinished_sums() {
     }
 }
 
-/// The triangles `x + y <= 1` share no variable, and stay separate blocks even if the weight is a power of a form in all variables. If `s` is the
-/// sum of the coordinates of a triangle, the integrals `int 1`, `int s` and `int s^2` over the triangle are 1/2, 1/3 and 1/4.
+/// The triangles `x + y <= 1` do not have common variables, and stay separate blocks even if the weight is a power of a form in all variables. If
+/// `s` is the sum of the coordinates of a triangle, the integrals `int 1`, `int s` and `int s^2` over the triangle are 1/2, 1/3 and 1/4.
 #[test]
 fn a_form_in_all_variables_keeps_blocks_separate() {
     let sides = vec![(whole(0), whole(1)); 16];

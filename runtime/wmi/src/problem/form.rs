@@ -3,8 +3,8 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Signed;
 
-/// The linear form `constant + sum of coefficient * variable`. The coefficients are in the order of the variables, and none of them is
-/// zero.
+/// The linear form `constant + sum of coefficient * variable`. The coefficients are in the order of the variables, and all of them
+/// differ from zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinearForm {
     /// The constant of the form.

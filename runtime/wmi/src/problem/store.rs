@@ -64,14 +64,15 @@ struct Facts {
 }
 
 impl Facts {
-    /// Updates the properties of a node with those of a child. Only the depth and the flag for conditions are updated.
+    /// Updates the properties of a node with the properties of a child. Only the depth and the flag for conditions are
+    /// updated.
     fn above(&mut self, part: Facts) {
         self.depth = self.depth.max(part.depth + 1);
         self.has_choice |= part.has_choice;
     }
 
-    /// Updates the properties of a node with those of a child that is not multiplied by its siblings. The child is added to its siblings, or is
-    /// chosen instead of them.
+    /// Updates the properties of a node with the properties of a child that is not multiplied by its siblings. The child is added to its
+    /// siblings, or is chosen instead of them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -417,8 +418,8 @@ impl TermStore {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation share a boundary, which has no volume but is not empty. The conjunction of the two is therefore not
-        // replaced by false.
+        // A comparison and its negation share a boundary, which has volume zero but is not empty. The conjunction of the two is therefore
+        // not replaced by false.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),

@@ -19,9 +19,9 @@ pub(crate) struct Ray {
 /// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of two rays takes one
 /// step of `budget`, and so does each comparison of a pair of rays with a third ray.
 ///
-/// The method is that of Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953. Adjacent rays are found by the combinatorial test
+/// The method comes from Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953. Adjacent rays are found by the combinatorial test
 /// of Fukuda and Prodon, Double description method revisited, 1996, proposition 7. The test considers the rows that are zero on both rays. The two
-/// rays span a face of dimension two if not all of these rows are zero on any third ray.
+/// rays span a face of dimension two if, on every third ray, at least one of these rows is not zero.
 pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
     let Some((mut rays, first)) = simplicial_start(rows) else {
         return Ok(None);
@@ -34,7 +34,7 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 
 impl Ray {
     /// Returns the number of bytes that a ray takes, together with the corner that the ray becomes. The coordinates of the corner are fractions, so
-    /// the corner has twice as many integers as the ray. Integers of at most two words need no separate memory, and few integers are longer.
+    /// the corner has twice as many integers as the ray. Integers of at most two words do not need separate memory, and few integers are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * bytes_of(&self.tight) + size_of::<Ray>()
     }
@@ -143,8 +143,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // If few rows are zero on a ray (one less than the dimension), these rows are linearly independent. All of these rows except one then define a
-    // face of dimension two.
+    // If the number of rows that are zero on a ray is one less than the dimension, these rows are linearly independent. All of these rows except
+    // one then define a face of dimension two.
     if shared + 2 == dimension && [a, b].iter().any(|ray| ray.tight.count_ones(..) + 1 == dimension) {
         return Ok(true);
     }

@@ -206,7 +206,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// Returns `point` as a point of the interior if it is certainly inside, whatever the rounding errors are.
+/// Returns `point` as a point of the interior if it is inside for all possible rounding errors.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row
@@ -226,7 +226,8 @@ fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
         .map(Feasibility::Interior)
 }
 
-/// Adds up the rows, each times its multiplier. Returns whether certainly no point within `ranges` satisfies the resulting inequality.
+/// Adds up the rows, each times its multiplier. Returns whether the resulting inequality certainly fails at all points within
+/// `ranges`.
 fn contradictory(rows: &[ShadowRow], multipliers: &[f64], ranges: &[(f64, f64)]) -> bool {
     let combined = |entry: &dyn Fn(&ShadowRow) -> Ball| {
         let parts = rows.iter().zip(multipliers).filter(|(_, m)| **m > 0.0);

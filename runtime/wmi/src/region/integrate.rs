@@ -23,7 +23,7 @@ const MOST_EXPANDED: usize = 256;
 ///
 /// Corners, facets and heights are computed exactly. Only sums and products of these numbers are rounded, and their errors are bounded. If the
 /// error bound exceeds the tolerance of `effort`, or if `effort.exact` is set, the sums and products are computed exactly too. Exact sums may
-/// take more steps than `effort` allows. Unless `effort.exact` is set, the rounded result is then returned, although its error bound exceeds
+/// take more steps than `effort` allows. If `effort.exact` is not set, the rounded result is then returned, although its error bound exceeds
 /// the tolerance.
 pub fn integrate(
     polytope: &Polytope,
@@ -79,7 +79,8 @@ fn support(form: &Polynomial) -> Vec<usize> {
         .collect()
 }
 
-/// A set of variables that share neither a row nor a form with other variables, and the polytope in these variables.
+/// A set of variables, and the polytope in these variables. Other variables do not occur in the rows and forms of
+/// these variables.
 struct Block {
     variables: Vec<usize>,
     /// The variables of the weight that belong to the block: variables of the polytope, or forms in these variables.

@@ -85,8 +85,8 @@ pub(crate) struct Deepest<T> {
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
-    /// The multipliers of the rows. No multiplier is negative. If the margin is negative, the rows times their multipliers add up to
-    /// `0 . x <= margin` (Farkas).
+    /// The multipliers of the rows. All multipliers are at least zero. If the margin is negative, the rows times their multipliers
+    /// add up to `0 . x <= margin` (Farkas).
     pub multipliers: Vec<T>,
 }
 

@@ -41,7 +41,7 @@ impl Skeleton {
     }
 }
 
-/// The reason why a polytope has no skeleton.
+/// The reason why the skeleton of a polytope does not exist.
 pub(crate) enum Obstacle {
     /// The polytope is unbounded in this direction.
     Unbounded(Vec<Rational>),

@@ -6,7 +6,7 @@ use crate::rational::Rational;
 /// The result of a part of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// The part has no volume, or its weight is zero.
+    /// The part has volume zero, or its weight is zero.
     Nothing,
     /// The integral over the part is this number.
     Number(Integral),

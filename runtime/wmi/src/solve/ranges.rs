@@ -56,7 +56,7 @@ pub(super) struct Ranges(BTreeMap<RowId, Range>);
 
 impl Ranges {
     /// Adds the constraint `row <= bound`, or `row >= bound` if `is_lower` is true. Returns false if the set that satisfies all constraints
-    /// certainly has no volume.
+    /// certainly has volume zero.
     pub(super) fn add(&mut self, id: RowId, bound: Rational, is_lower: bool) -> bool {
         let range = self.0.entry(id).or_default();
         let (side, tighter): (_, fn(&Rational, &Rational) -> bool) = match is_lower {
@@ -117,7 +117,7 @@ impl Ranges {
             })
     }
 
-    /// Returns the range of a variable; `None` if it has no bounds.
+    /// Returns the range of a variable; `None` if it does not have bounds.
     pub(super) fn of_variable(&self, rows: &Rows, variable: usize) -> Option<&Range> {
         self.0.get(&rows.known(&LinearDirection::variable(variable))?)
     }

@@ -1,7 +1,7 @@
 //! The search for a solution, which distinguishes cases until the remaining problem can be integrated.
 //!
-//! A state is simplified with the known constraints, and is split into states that share no variable. Then one of three steps follows. If possible,
-//! a variable is integrated out. If no condition is left to decide, the weight is integrated over the polytope. Otherwise, both cases of a
+//! A state is simplified with the known constraints, and is split into states without common variables. Then one of three steps follows. If
+//! possible, a variable is integrated out. If all conditions are decided, the weight is integrated over the polytope. Otherwise, both cases of a
 //! comparison or of a Boolean are solved. Conditions that do not affect the result are never decided, which keeps the number of regions small. Equal
 //! states are solved only once.
 
@@ -51,7 +51,7 @@ pub(super) struct Tally {
     pub slabs: usize,
     /// The number of variables that were integrated out symbolically.
     pub eliminated: usize,
-    /// The number of states that were split into parts that share no variable.
+    /// The number of states that were split into parts without common variables.
     pub products: usize,
     /// The number of states whose weight is a sum that was integrated term by term.
     pub sums: usize,
@@ -77,7 +77,7 @@ pub(super) struct Search {
 
 /// The result of simplifying a state.
 enum Settled {
-    /// The state has no volume, or its weight is zero.
+    /// The state has volume zero, or its weight is zero.
     Nothing,
     /// The simplified state.
     State(State),
@@ -203,7 +203,7 @@ impl Search {
         sum(cases.into())
     }
 
-    /// Returns whether no condition is left to decide.
+    /// Returns whether all conditions are decided.
     pub(super) fn is_decided(&self, state: &State) -> bool {
         state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
     }

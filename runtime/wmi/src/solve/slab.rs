@@ -40,7 +40,8 @@ struct Slab {
     row: LinearDirection,
     /// The smallest value of `row` in the box.
     start: Rational,
-    /// For each coordinate, the width of its interval times the magnitude of its coefficient.
+    /// The width of each coordinate's interval, times the magnitude of the coordinate's
+    /// coefficient.
     widths: Vec<Rational>,
     lower: Rational,
     upper: Rational,

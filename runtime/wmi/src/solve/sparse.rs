@@ -26,10 +26,10 @@ const FEW_KEPT: u64 = 2000;
 /// The index of the first form that is kept as a variable. This index is larger than the index of any real variable.
 const FIRST_FORM: usize = usize::MAX / 2;
 
-/// The variables of a monomial with their powers, ordered by variable. No power is zero.
+/// The variables of a monomial with their powers, ordered by variable. All powers are positive.
 type Monomial = Vec<(usize, u32)>;
 
-/// A polynomial: the coefficient of each monomial. No coefficient is zero.
+/// A polynomial: the coefficient of each monomial. All coefficients differ from zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sparse(BTreeMap<Monomial, Rational>);
 

@@ -133,16 +133,16 @@ impl Variables {
     }
 }
 
-/// The result of splitting a state into parts that share no variable. `free` is the number of Booleans that do not occur in any part. The value of
-/// the state is the product of `factor`, `2^free`, and the values of all parts.
+/// The result of splitting a state into parts without common variables. `free` is the number of Booleans that do not occur in any part. The value
+/// of the state is the product of `factor`, `2^free`, and the values of all parts.
 pub(super) struct Split {
     pub factor: Rational,
     pub free: usize,
     pub parts: Vec<State>,
 }
 
-/// Splits a state into parts that share no variable. Two variables are in the same part if a constraint, a formula or a factor of the weight
-/// mentions both.
+/// Splits a state into parts without common variables. Two variables are in the same part if a constraint, a formula or a factor of the
+/// weight mentions both.
 pub(super) fn split(state: &State, store: &mut TermStore, rows: &Rows, variables: &mut Variables) -> Split {
     let (factor, all) = factors(store, state.weight);
     let mut groups = Groups::new(state);

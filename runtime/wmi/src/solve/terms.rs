@@ -105,7 +105,7 @@ fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational
     (terms.len() > 1).then_some(terms)
 }
 
-/// If a term is a sum with choices, returns its summands, in which the summands without choices are combined into one. Otherwise returns the term
+/// If a term is a sum with choices, returns its summands. The summands without choices are combined into one summand. Otherwise returns the term
 /// alone.
 fn summands(store: &mut TermStore, id: TermId) -> Vec<(Rational, TermId)> {
     let RealTerm::Sum(form, rest) = store.term(id).clone() else {

@@ -75,8 +75,8 @@ impl Builder {
         self.store.not(reversed)
     }
 
-    /// Builds the formula that states that no two arguments are equal. For terms, the formula fails where two terms are equal, which may be a
-    /// region with a volume.
+    /// Builds the formula that states that all arguments differ from each other. For terms, the formula fails where two terms are equal,
+    /// which may be a region with a volume.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
