@@ -6,7 +6,7 @@
 //! data that the previous iteration wrote. One case is different: if all uses are inside the loop
 //! and the first use is a reduction, the lifetime is not extended, because the reduction fills the
 //! buffer before any read. Buffers that are not scratch are alive during the whole run. Two buffers
-//! share memory only if no position exists at which both are alive.
+//! share memory only if they are never alive at the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -38,7 +38,7 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Returns whether a position exists at which both buffers are alive.
+    /// Returns whether both buffers are alive at some position.
     pub fn overlaps(&self, other: &Lifetime) -> bool {
         self.first <= other.last && other.first <= self.last
     }
@@ -228,8 +228,8 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A reduction fills its buffer before any read, unless another slot of the
-                        // same launch reads this buffer.
+                        // A reduction fills its buffer before any read, except if another slot of
+                        // the same launch reads this buffer.
                         let all = launch
                             .buffers
                             .iter()

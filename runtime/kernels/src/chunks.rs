@@ -11,7 +11,7 @@ use std::ops::Range;
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
-/// The maximum number of elements of all copies of partial reductions of a launch together. A
+/// The maximum number of elements of partial reductions of a launch, summed over all copies. A
 /// launch may exceed this limit if it has at most [`FEW`] chunks.
 const COPIED: usize = 65_536;
 /// A launch may always have this number of chunks, even if its copies of partial reductions are

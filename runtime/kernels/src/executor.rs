@@ -30,7 +30,7 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// If the steps run on a device, the mirror of the device's arena. `memory` is then the host's
+    /// The mirror of the device's arena, if the steps run on a device. `memory` is then the host's
     /// copy of this arena.
     pub(crate) mirror: Option<Mutex<Mirror>>,
     /// The name and the buffer of each port, sorted by name.
@@ -342,8 +342,8 @@ impl Machine {
         let mut buffers = launch.buffers.as_ptr();
         if chunk > 0 && launch.copy_bytes > 0 {
             let slots = self.workers.slots(worker);
-            // SAFETY: this worker's memory has room for the slots of any launch. No other chunk
-            // uses the copies of this chunk.
+            // SAFETY: this worker's memory has room for the slots of any launch. Only this chunk
+            // uses its copies.
             unsafe {
                 std::ptr::copy_nonoverlapping(buffers, slots, launch.buffers.len());
                 for reduce in &launch.reduces {
@@ -387,7 +387,7 @@ impl Machine {
                 let launch = launch.get();
                 for chunk in 1..launch.chunks {
                     let from = self.copies(launch, chunk).wrapping_add(copy);
-                    // SAFETY: both arrays hold `count` elements. No other piece uses this range.
+                    // SAFETY: both arrays hold `count` elements. Only this piece uses this range.
                     unsafe { combine(launch.buffers[reduce.slot], from, range.clone(), reduce) };
                 }
             });

@@ -75,7 +75,7 @@ unsafe fn factors<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i6
     let (batch, n) = (ints[0].max(0) as usize, ints[1].max(0) as usize);
     let (a, l) = (Shared(buffers[0].cast::<T>()), Shared(buffers[1].cast::<T>()));
     pool.run(batch, &|_, item| {
-        // SAFETY: both arrays hold `n * n` elements per item. No other piece uses this item.
+        // SAFETY: both arrays hold `n * n` elements per item. Only this piece uses this item.
         let l = unsafe {
             std::ptr::copy_nonoverlapping(a.at(item * n * n).cast_const(), l.at(item * n * n), n * n);
             std::slice::from_raw_parts_mut(l.at(item * n * n), n * n)
@@ -140,7 +140,7 @@ unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[
     let [l, b, x] = [0, 1, 2].map(|at| Shared(buffers[at].cast::<T>()));
     let transposed = ints[3] == 1;
     pool.run(batch, &|_, item| {
-        // SAFETY: the arrays hold this number of elements per item. No other piece uses this item.
+        // SAFETY: the arrays hold this number of elements per item. Only this piece uses this item.
         let (l, x) = unsafe {
             std::ptr::copy_nonoverlapping(
                 b.at(item * n * columns).cast_const(),

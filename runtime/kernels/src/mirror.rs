@@ -3,8 +3,8 @@
 //!
 //! Note [Which side is newer]. For each buffer, `unsent` is the range that the host wrote after the
 //! last transfer. Inside `unsent`, only the host's bytes are current. The device's bytes outside
-//! `unsent` are always current. The host's bytes outside `unsent` are current unless the buffer is
-//! stale. A run makes a buffer stale, because it may write every buffer except inputs and
+//! `unsent` are always current. If the buffer is not stale, the host's bytes outside `unsent` are
+//! current. A run makes a buffer stale, because it may write every buffer except inputs and
 //! constants. A change of sizes also makes a buffer stale, because it exposes bytes that were never
 //! read back. Inputs and constants are never stale, because only the host writes them. The
 //! exception is an input or constant into which the device copied rows or the bytes of another
@@ -92,7 +92,7 @@ impl Mirror {
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The span must be in the memory of the machine. No other thread may write to this memory
+    /// The span must be in the memory of the machine. Other threads must not write to this memory
     /// during the call.
     pub unsafe fn write(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
@@ -219,7 +219,7 @@ impl Mirror {
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// The span must be in the memory of the machine. No other thread may write to this memory
+    /// The span must be in the memory of the machine. Other threads must not write to this memory
     /// during the call.
     pub unsafe fn gather(
         &mut self,
@@ -244,8 +244,8 @@ impl Mirror {
     /// Fails if the device reports an error.
     ///
     /// # Safety
-    /// Each span must be in the memory of its machine, and both must have the same length. No other
-    /// thread may write to them during the call.
+    /// Each span must be in the memory of its machine, and both must have the same length. Other
+    /// threads must not write to these spans during the call.
     pub unsafe fn copy(
         &mut self,
         (id, to): (BufferId, &HostSpan),
@@ -270,8 +270,8 @@ impl Mirror {
     }
 }
 
-/// Returns whether nothing but padding, or bytes beyond the current sizes, separates a range from a
-/// later range.
+/// Returns whether the gap between a range and a later range consists only of padding and of bytes
+/// beyond the current sizes.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
@@ -291,7 +291,7 @@ fn join(ranges: &mut Vec<Range<usize>>) {
 }
 
 /// # Safety
-/// The range must be inside the memory that starts at `start`. Nothing may write to this memory
+/// The range must be inside the memory that starts at `start`. This memory must not be written
 /// during `'a`.
 unsafe fn bytes<'a>(start: *mut u8, range: Range<usize>) -> &'a [u8] {
     // SAFETY: guaranteed by the caller.
@@ -299,8 +299,8 @@ unsafe fn bytes<'a>(start: *mut u8, range: Range<usize>) -> &'a [u8] {
 }
 
 /// # Safety
-/// The range must be inside the memory that starts at `start`. Nothing else may access this memory
-/// during `'a`.
+/// The range must be inside the memory that starts at `start`. Other code must not access this
+/// memory during `'a`.
 unsafe fn bytes_mut<'a>(start: *mut u8, range: Range<usize>) -> &'a mut [u8] {
     // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(start.add(range.start), range.len()) }

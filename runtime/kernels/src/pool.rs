@@ -140,8 +140,8 @@ impl Pool {
     }
 
     fn open(&self, job: TileJob) {
-        // SAFETY: the caller's lock is held, the gate is closed, and no worker is inside. No worker
-        // can therefore read the job.
+        // SAFETY: the caller's lock is held, the gate is closed, and no worker is inside. Workers
+        // therefore cannot read the job.
         unsafe { *self.shared.job.get() = job };
         self.shared.next.store(0, Ordering::Relaxed);
         let generation = (self.shared.gate.load(Ordering::Relaxed) >> 32) + 1;
@@ -255,7 +255,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps unless a section has opened. A wake-up cannot be lost: the worker counts itself in
+    /// Sleeps if a section has not opened. A wake-up cannot be lost: the worker counts itself in
     /// `sleepers` before it looks at the gate, and the caller reads `sleepers` after it has opened
     /// a section.
     fn sleep(&self, served: u64) {

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Fills a reducing output with the identity of its reduction, such as 0 for a sum.
 ///
 /// # Safety
-/// `address` must be the address of `reduce.count` elements. Nothing else may access these elements
-/// during the call.
+/// `address` must be the address of `reduce.count` elements. Other code must not access these
+/// elements during the call.
 pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
     let identity = reduce.combine.identity();
     // SAFETY: guaranteed by the caller.
@@ -26,8 +26,8 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
 /// results to `into`.
 ///
 /// # Safety
-/// `into` and `from` must be addresses of `reduce.count` elements each, which do not overlap.
-/// Nothing else may access the elements in the range during the call.
+/// `into` and `from` must be addresses of `reduce.count` elements each, which do not overlap. Other
+/// code must not access the elements in the range during the call.
 pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce: &ReadyReduce) {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -56,7 +56,7 @@ unsafe fn zip<T: Copy>(into: *mut u8, from: *mut u8, range: Range<usize>, f: imp
 }
 
 /// # Safety
-/// `address` must be the address of at least `range.end` elements. Nothing else may access the
+/// `address` must be the address of at least `range.end` elements. Other code must not access the
 /// elements in the range during `'a`.
 unsafe fn elements<'a, T>(address: *mut u8, range: Range<usize>) -> &'a mut [T] {
     // SAFETY: guaranteed by the caller.

@@ -57,7 +57,7 @@ fn products_allocate_nothing_after_the_first() {
         // SAFETY: the call uses one element of each buffer.
         unsafe { matmul(&pool, Precision::F64, &own, &[1, 1, 1, 1, 1, 1, 1, 1, 1]) };
     });
-    // Windows of 3 x 3 of 20 images of 24 x 24, and 30 kernels.
+    // The operands are the windows of 3 x 3 pixels of 20 images of 24 x 24 pixels, and 30 kernels.
     let axes = [
         [30, 9, 0, 484],
         [20, 0, 576, 14520],

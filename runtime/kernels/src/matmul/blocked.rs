@@ -41,8 +41,8 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// Returns the form in which to compute a product. The Boolean is true if the transposed product is
-/// computed in this form.
+/// Returns the form in which to compute a product. The Boolean is true if this form computes the
+/// transposed product.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);

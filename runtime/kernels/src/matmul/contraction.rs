@@ -1,9 +1,9 @@
 //! Products of operands whose sides have several axes, such as the windows of images.
 //!
-//! Note [Copied blocks]. Both operands are copied block by block: rows of the left operand to the L2 cache, and strips of columns of the right operand
-//! to the L1 cache. The copies have the layout of a plain product, so the kernels of plain products compute them. The windows of an image are therefore
-//! never in memory as a whole: an element that occurs in several windows is copied from the image once per window, and each copy is used for all rows
-//! of the block. Elements are summed in the order of plain products (see Note [One order of summation] in `tile`).
+//! Note [Copied blocks]. Both operands are copied block by block: rows of the left operand to the L2 cache, and strips of columns of the right
+//! operand to the L1 cache. The copies have the layout of a plain product, so the kernels of plain products can multiply them. The windows of an
+//! image are therefore never in memory as a whole: an element that occurs in several windows is copied from the image once per window, and each copy
+//! is used for all rows of the block. Elements are summed in the order of plain products (see Note [One order of summation] in `tile`).
 
 use super::blocked::{Strip, blocks};
 use super::copies::{Block, count_runs, distance};
@@ -95,7 +95,7 @@ impl Axes<'_> {
     }
 }
 
-/// The sides of a product. `a` is the left operand, so that the axes of `m` are those of `a` and `c`.
+/// The sides of a product. `a` is the left operand, so `a` and `c` have the axes of `m`.
 #[derive(Clone, Copy)]
 struct Sides<'a> {
     m: Axes<'a>,
@@ -212,7 +212,8 @@ unsafe fn run<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u8], 
                     c: operands.c.wrapping_offset(position(RESULT)),
                     space,
                 };
-                // SAFETY: the caller's promise; items and parts write disjoint elements.
+                // SAFETY: the caller guarantees that the operands hold all elements; items and
+                // parts write disjoint elements.
                 unsafe { piece.compute(tables, rows.clone(), columns.clone()) };
             });
         }
@@ -294,7 +295,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             stride: workspace::apart::<T>(elements.len()),
         };
         let stride = block.stride as isize;
-        // SAFETY: the caller's promise; the workspace has room for the highest and deepest block.
+        // SAFETY: the caller guarantees that the operand holds the block; the workspace has room
+        // for the highest and deepest block.
         unsafe { block.copy(&mut tables.runs) };
         (self.space.rows, if by_rows { [stride, 1] } else { [1, stride] })
     }
@@ -322,7 +324,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             to: self.space.strip,
             stride: pair,
         };
-        // SAFETY: the caller's promise; the workspace has room for the widest and deepest strip.
+        // SAFETY: the caller guarantees that the operand holds the strip; the workspace has room
+        // for the widest and deepest strip.
         unsafe { from.copy(&mut tables.runs) };
         let (rows_to, columns_to) = (&tables.rows_to[..block.height], &tables.columns_to[..count]);
         let row_stride = distance(rows_to).filter(|_| count_runs(columns_to, count) == 1);
@@ -364,7 +367,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             job.a = a.wrapping_offset(top as isize * job.a_strides[0]);
             // SAFETY: the tile is inside the workspace.
             unsafe { strip.kernels[rows - 1](&job) };
-            // Columns are the outer loop, because the elements of a column are often adjacent if those of a row are not.
+            // Columns are the outer loop, because the elements of a column are often adjacent where the elements of a
+            // row are not.
             for (column, column_to) in columns_to.iter().enumerate() {
                 for (row, row_to) in rows_to[top..top + rows].iter().enumerate() {
                     let to = self.c.wrapping_offset(row_to + column_to);

@@ -109,7 +109,7 @@ impl<T: MatmulElement> Product<'_, T> {
     }
 
     /// # Safety
-    /// The operands must hold all elements that the extents address. No other thread may use the
+    /// The operands must hold all elements that the extents address. Only this thread may use the
     /// tile.
     unsafe fn tile(&self, at: &Operands<T>, (top, left): (usize, usize), side: usize) {
         let Extents { m, n, a, b, c, .. } = self.extents;
@@ -152,8 +152,8 @@ impl Extents {
 mod tests {
     use super::*;
 
-    /// Returns multiples of 1/64 between -1/2 and 1/2. Sums of their products are exact, whatever
-    /// the order of summation.
+    /// Returns multiples of 1/64 between -1/2 and 1/2. Sums of their products are exact for every
+    /// order of summation.
     fn exact(seed: usize, count: usize) -> Vec<f64> {
         let mixed = |at: usize| ((seed + at) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()

@@ -28,8 +28,8 @@ pub use workspace::BYTES as WORKSPACE_BYTES;
 /// A product with fewer floating-point operations than this is computed as a single piece, because
 /// a second thread would not make it faster.
 const PIECE: u64 = 800_000;
-/// The maximum number of pieces of a product, unless its pieces would have more than [`LARGE`]
-/// operations. With this number, threads finish at about the same time.
+/// The maximum number of pieces of a product. More pieces are allowed only if each of them still
+/// has at least [`LARGE`] operations. With this number, threads finish at about the same time.
 const FEW: u64 = 4;
 /// A product is divided into more than [`FEW`] pieces only if each piece still has at least this
 /// number of floating-point operations.
@@ -98,7 +98,7 @@ pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     axes: &'a [[i64; 4]],
-    /// A bit for each axis that has become part of the product. No loop runs over such an axis.
+    /// A bit for each axis that has become part of the product. Loops do not run over such an axis.
     folded: u64,
 }
 

@@ -64,8 +64,8 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// The stride of the result along rows.
     pub c_stride: isize,
-    /// For a masked kernel, the number of columns in the last vector. For a sweep, the number of
-    /// all columns.
+    /// The number of columns in the last vector, if the kernel is masked. The number of all
+    /// columns, if the kernel is a sweep.
     pub tail: usize,
     /// The way in which the tile changes the old contents of the result.
     pub update: Update,
@@ -91,7 +91,7 @@ pub type CopyKernel<T> = unsafe fn(&CopyJob<'_, T>);
 /// A kernel that computes a tile of one shape.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
-/// The kernels of an instruction set. Each list is indexed by the number of rows minus one, unless
+/// The kernels of an instruction set. A list is indexed by the number of rows minus one, except if
 /// its comment names another index.
 pub struct Kernels<T: 'static> {
     /// The number of rows of the tallest tile.
