@@ -115,7 +115,7 @@ impl Diagnostic {
         )
     }
 
-    /// Builds an error in a data file. `row` and `column` are those of [`Place::File`].
+    /// Builds an error in a data file. `row` and `column` are counted as in [`Place::File`].
     pub fn data(
         code: &'static Code,
         path: impl Into<PathBuf>,
@@ -231,8 +231,8 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the advice `did you mean ..?` for the most similar of `names`. The names are those that
-    /// the user chose, such as names of columns. The words of other tools do not apply to such
+    /// Adds the advice `did you mean ..?` for the most similar of `names`. The names in `names` are
+    /// chosen by the user, such as names of columns. The words of other tools do not apply to such
     /// names.
     pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match crate::nearest::nearest(wrong, names) {

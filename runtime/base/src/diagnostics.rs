@@ -1,4 +1,5 @@
-//! Codes that several crates raise, and the codes of limits: what the machine or bnnc does not provide, although the program is valid.
+//! Codes that several crates raise, and the codes of limits. A limit prevents the run of a valid program, because bnnc or the machine
+//! does not provide something.
 
 use crate::diagnostic::{Code, Diagnostic};
 

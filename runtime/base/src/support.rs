@@ -31,10 +31,10 @@ impl Support {
     }
 
     /// Maps values in the support to unconstrained values. `last` is the size of the last axis,
-    /// along which vectors lie. The bijectors are those of the language. A value with one bound
-    /// becomes the logarithm of its distance to the bound, and a value between two bounds becomes a
-    /// logit. A simplex becomes the log ratios of its elements to its last element. An increasing
-    /// vector becomes its first element and the logarithms of its gaps.
+    /// along which vectors lie. The function applies the bijectors of the language. A value with
+    /// one bound becomes the logarithm of its distance to the bound, and a value between two bounds
+    /// becomes a logit. A simplex becomes the log ratios of its elements to its last element. An
+    /// increasing vector becomes its first element and the logarithms of its gaps.
     pub fn inverse(self, last: usize, values: &[f64]) -> Vec<f64> {
         let last = last.max(1);
         match self {

@@ -4,8 +4,8 @@
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word in lower case, unless the lower-case word has another meaning. If the word follows
-    /// a point, as in `x.shape`, it begins with the point.
+    /// The word in lower case, except if the lower-case word has another meaning. If the word
+    /// follows a point, as in `x.shape`, it begins with the point.
     word: &'static str,
     /// The names in this language, beginning with the most likely. The first name that exists at
     /// the place of the mistake is suggested.
@@ -212,7 +212,7 @@ static TABLE: &[Synonym] = &[
 ];
 
 fn find(word: &str) -> Option<&'static Synonym> {
-    // No word of the table is longer than this.
+    // The maximum length of a word in the table.
     const LONGEST: usize = 24;
     if word.len() > LONGEST {
         return None;
