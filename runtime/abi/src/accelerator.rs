@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct DeviceArena<'a> {
     /// The plan that the session runs.
     pub plan: &'a Arc<Plan>,
-    /// The offset of the first byte of each buffer, a multiple of 64.
+    /// The offset of the first byte of each buffer. Every offset is a multiple of 64.
     pub offsets: &'a [usize],
     /// The number of bytes of all buffers together.
     pub bytes: usize,
@@ -132,7 +132,7 @@ pub struct CachedRows<'a> {
     pub stamp: u64,
     /// The bytes of all rows, concatenated.
     pub bytes: &'a [u8],
-    /// Bytes of one row, a multiple of 4.
+    /// The number of bytes of one row, which is a multiple of 4.
     pub width: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Executable bundles: a compiled file as bytes, which `bnnc build` writes and built executables read.
 //!
-//! A bundle consists of `MAGIC`, the version of the layout, the length of the body and its checksum (a little-endian `u64` each), and the body:
-//! [`Head`] and [`Built`] in the postcard format. An executable with an appended bundle ends in a `TRAILER`.
+//! A bundle begins with `MAGIC`, the version of the layout, the length of the body and the checksum of the body, each as a little-endian `u64`.
+//! The body follows: [`Head`] and [`Built`] in the postcard format. An executable with an appended bundle ends in a `TRAILER`.
 
 use crate::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
@@ -59,8 +59,8 @@ pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 /// A compiled file, and the program and options that it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// The manifest of the compiled file. The code of each program in it is an object. An object
-    /// that is linked into the executable has no bytes here.
+    /// The manifest of the compiled file. The code of each program in it is an object. If an object
+    /// is linked into the executable, its bytes are left out here.
     pub manifest: Manifest,
     /// The program and options that it was compiled from.
     pub origin: Origin,
@@ -88,7 +88,7 @@ pub struct Origin {
 /// The reason why bytes cannot be read as a bundle on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BundleError {
-    /// The first bytes are not those of a bundle.
+    /// The bytes do not begin like a bundle.
     Unknown,
     /// The length of the bundle differs from the length in its header.
     Truncated,
@@ -181,7 +181,7 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// The outer error means that the file cannot be read. The inner error means that the executable
-/// has no bundle, or that its bundle is truncated.
+/// does not contain a bundle, or that its bundle is truncated.
 pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {
@@ -202,7 +202,7 @@ pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>
     Ok(Ok(artefact))
 }
 
-/// Returns the first eight bytes as a little-endian integer; 0 if there are fewer than eight.
+/// Returns the first eight bytes as a little-endian integer, or 0 if the slice is shorter.
 fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

@@ -21,7 +21,7 @@ pub struct Binding {
     /// The map from the values of the column to positions along an axis.
     pub codes: Codes,
     /// The intercept that belongs to this input: the parameter that the model adds to a weighted
-    /// sum of the elements of this input. `None` if the model has no such sum.
+    /// sum of the elements of this input. `None` if the model does not add such a parameter.
     pub intercept: Option<String>,
 }
 
@@ -93,8 +93,8 @@ impl DataSource {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }
 
-    /// Returns the column, from the data item's own files, whose values the input has unchanged;
-    /// `None` for other sources.
+    /// Returns the column of the data item's own files from which the input takes its values
+    /// unchanged, or `None` for other sources.
     pub fn column(&self) -> Option<&str> {
         match self {
             DataSource::Field(name) | DataSource::Whole(name) => Some(name),

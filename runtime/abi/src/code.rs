@@ -21,7 +21,8 @@ pub struct KernelArgs {
     pub start: i64,
     /// One past the last iteration.
     pub end: i64,
-    /// Scratch memory of this thread: at least [`KernelCode::scratch_bytes`] bytes, 64-byte aligned.
+    /// Scratch memory of this thread. It has at least [`KernelCode::scratch_bytes`] bytes, and is
+    /// aligned to 64 bytes.
     pub scratch: *mut u8,
 }
 
@@ -30,7 +31,8 @@ pub trait KernelCode: Send + Sync {
     /// Runs a kernel.
     ///
     /// # Safety
-    /// The addresses must be those of live buffers of the plan, resolved with the sizes in `ints`.
+    /// The addresses must point to live buffers of the plan, which are resolved with the sizes in
+    /// `ints`.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs);
 
     /// Returns the number of bytes of scratch memory that one invocation needs.
@@ -49,8 +51,8 @@ pub trait KernelCode: Send + Sync {
         None
     }
 
-    /// Returns the device on which the kernels run, if there is one. If this returns `None`,
-    /// [`KernelCode::launch`] runs the kernels.
+    /// Returns the device on which the kernels run; `None` if they run on the host. If this returns
+    /// `None`, [`KernelCode::launch`] runs the kernels.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
@@ -68,7 +70,8 @@ pub trait KernelCode: Send + Sync {
 pub struct Object {
     /// The object file; empty if the kernels are linked into an executable or compiled for a device.
     pub bytes: Vec<u8>,
-    /// The extensions that the processor needs, by their names in `std::arch`: `avx2`.
+    /// The extensions that the processor needs, such as `avx2`. The names are the names of
+    /// `std::arch`.
     pub features: Vec<String>,
     /// The kernels of the plan, in order.
     pub kernels: Vec<ObjectKernel>,
@@ -87,7 +90,8 @@ impl Object {
 /// One kernel of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectKernel {
-    /// The global symbol of the kernel, a function that takes the address of [`KernelArgs`]; empty if the kernel is for a device.
+    /// The global symbol of the kernel, which is a function that takes the address of [`KernelArgs`]. Empty if the kernel is for
+    /// a device.
     pub symbol: String,
     /// The result of [`KernelCode::scratch_bytes`].
     pub scratch: usize,
@@ -140,7 +144,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Changes the keys of all noise sites from those for seed `from` to those for seed `to`.
+    /// Replaces the keys of all noise sites for the seed `from` by the keys for the seed `to`.
     ///
     /// Only an [`Object`] records which integers are keys. Other code is left unchanged.
     pub fn reseed(&mut self, from: u64, to: u64) {

@@ -71,7 +71,7 @@ pub struct Collapsed {
     /// The program `local`; absent if the form is [`LocationForm::Sampled`].
     pub local: Option<Artifact>,
     /// The program `local` without slopes and kinks, with the outputs `location`, `scale` and
-    /// `target` only. Absent if the location has no kinks.
+    /// `target` only. Absent if the location does not have kinks.
     pub plain: Option<Artifact>,
     /// The options that choose the collapsed weights and define the integrals.
     pub options: CollapsedSettings,
@@ -133,10 +133,11 @@ impl MethodPart for Collapsed {
 /// The dependence of the location on the weights that may be collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocationForm {
-    /// The location is an affine function of the collapsed weights, and so a sum of independent
-    /// uniforms. Integrals over such a sum have closed forms.
+    /// The location is an affine function of the collapsed weights, so it is a sum of independent
+    /// uniform variables. Integrals over such a sum have closed forms.
     Affine,
-    /// The location is piecewise affine: affine wherever no kink changes its sign.
+    /// The location is piecewise affine: it is affine in every region where all kinks keep their
+    /// signs.
     Piecewise {
         /// The number of kinks.
         kinks: usize,
@@ -145,7 +146,7 @@ pub enum LocationForm {
         direct: usize,
     },
     /// The location has any other form. The integrals are estimated by draws of the weights from
-    /// the box. The text is the reason why they have no exact form.
+    /// the box. The text is the reason why an exact form does not exist.
     Sampled(String),
 }
 
@@ -158,7 +159,7 @@ pub const MOST_SIMPLICES: usize = 20_000;
 pub const MOST_CUT: usize = 7;
 
 options! {
-    /// Options of `collapsed`. The defaults of some depend on the weights and on how these affect the location: see [`CollapsedSettings`].
+    /// Options of `collapsed`. Some defaults depend on the weights and on how the weights affect the location; see [`CollapsedSettings`].
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
@@ -275,8 +276,8 @@ pub struct CollapsedSettings {
     /// The function from the logit of a class to its probability.
     pub sigmoid: Sigmoid,
     /// The number of draws from the box per iterate. Draws are used for all rows if the form is
-    /// [`LocationForm::Sampled`]. If the form is another one, draws are used only for rows whose
-    /// box has too many pieces.
+    /// [`LocationForm::Sampled`]. For other forms, draws are used only for rows whose box has too
+    /// many pieces.
     pub draws: usize,
 }
 
@@ -293,10 +294,10 @@ impl CollapsedSettings {
 /// The definition of the box of a weight from the values of the weight at the iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxExtent {
-    /// From the smallest to the largest of these values.
+    /// The box extends from the smallest to the largest of these values.
     Range,
-    /// The mean plus and minus sqrt(3) standard deviations of these values. The uniform
-    /// distribution on this box has the variance of the values.
+    /// The box extends sqrt(3) standard deviations of these values to both sides of their mean. The
+    /// uniform distribution on this box has the variance of the values.
     Moments,
 }
 

@@ -58,7 +58,8 @@ pub const LARGEST_INTEGER: i64 = 2_000_000_000;
 /// The contents of the files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Columns with one element per row. The target is the last column unless the program names a target.
+    /// Columns with one element per row. If the program does not name a target, the target is the last
+    /// column.
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
@@ -104,7 +105,7 @@ pub enum ColumnExpr {
     Number(f64),
     /// A function of columns: `log exp sqrt abs zscore neg add sub mul div pow eq`.
     Apply(String, Vec<ColumnExpr>, Span),
-    /// An input with a name of its own: `age = zscore(years)`.
+    /// An input with a new name: `age = zscore(years)`.
     Named(String, Box<ColumnExpr>, Span),
 }
 
@@ -149,16 +150,17 @@ pub struct DataSpec {
     pub normalise_channels: bool,
     /// The divisor of the standard deviations of `normalise`, `standardise` and `zscore`.
     pub divisor: Divisor,
-    /// The factor on every input, as in `scale = 1 / 126`. The bytes of `idx` and `cifar` files are converted to reals before the factor is applied.
+    /// The factor by which every input is multiplied, as in `scale = 1 / 126`. The bytes of `idx` and `cifar` files are converted to reals before
+    /// the factor is applied.
     pub scale: f64,
     /// The number of training rows to use, counted from the first row; `None` uses all.
     pub limit: Option<usize>,
-    /// The table that all examples share, if there is one.
+    /// The table that all examples share, if such a table exists.
     pub shared: Option<(Format, PathBuf)>,
     /// The angles, in degrees and counter-clockwise, by which the images of the test rows are
     /// rotated. Each angle gives a separate test set; the first one is the main test set.
     pub rotate: Vec<f64>,
-    /// Rows whose predictions should be less certain than those of the test rows.
+    /// Rows for which predictions should be less certain than for the test rows.
     pub outliers: Option<Outliers>,
 }
 
@@ -174,7 +176,8 @@ pub enum FieldKind {
 }
 
 impl DataSpec {
-    /// Replaces files by those of the options `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH`.
+    /// Replaces files by the files of the options `--data NAME=PATH`, `--data NAME.test=PATH` and
+    /// `--data NAME.outliers=PATH`.
     ///
     /// # Errors
     /// Returns the number of files of outliers if it is larger than one.
@@ -332,7 +335,7 @@ impl Field {
 /// An entry of `inputs = [..]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputEntry {
-    /// The name that the program gives to the entry, if there is one.
+    /// The name that the program gives to the entry, if it gives a name.
     pub name: Option<String>,
     /// The expression as text, without the name.
     pub text: String,
@@ -349,8 +352,7 @@ pub struct InputEntry {
     pub elements: usize,
 }
 
-/// Returns the axes of an array with this number of axes: axes of size 1 are added or left out in front. `None` if another axis would have to be
-/// left out.
+/// Returns the axes of an array as `rank` axes. Axes of size 1 are added or left out in front. `None` if another axis would have to be left out.
 pub fn with_rank(axes: &[usize], rank: usize) -> Option<Vec<usize>> {
     let spare = axes.len().saturating_sub(rank);
     let (left_out, kept) = axes.split_at_checked(spare)?;
@@ -378,17 +380,17 @@ pub struct Schema {
     pub splits: usize,
     /// All fields of the file.
     pub fields: Vec<Field>,
-    /// The number of input columns: the size `d` of an input `real[d]`. The input columns are those
-    /// of `inputs = [..]`, or all columns except the target.
+    /// The number of input columns: the size `d` of an input `real[d]`. The input columns are
+    /// listed in `inputs = [..]`. Without this option, they are all columns except the target.
     pub inputs: usize,
-    /// The axes of the inputs of one row if they are one array; otherwise empty.
+    /// The axes of the inputs of one row if the inputs are one array. Otherwise empty.
     #[serde(default)]
     pub axes: Vec<usize>,
     /// The names that the program gives to the input columns; empty if some of them are elements of an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,
-    /// The name of the target, if there is one.
+    /// The name of the target, if the program names a target.
     pub target: Option<String>,
     /// Fields of the shared table.
     pub shared: Vec<Field>,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The linear part of a model. For example, `a + b * x + c * x * z` has the columns 1, `x` and
 /// `x * z`.
 ///
-/// The model uses these parameters nowhere else. Therefore, parameter values that give the same
-/// sums give the same likelihood.
+/// The model uses these parameters only in these sums. Therefore, parameter values that give the
+/// same sums give the same likelihood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// The names of the coefficients: parameters, or elements of parameters.
@@ -118,7 +118,7 @@ impl ColumnFormula {
         match (scalar, args) {
             (Scalar::Neg, [operand]) => (format!("-{}", operand.text_at(PRODUCT, name)), SUM),
             (Scalar::Not, [operand]) => (format!("!{}", operand.text_at(ATOM, name)), ATOM),
-            // These conversions have no text, because the language converts numbers and Booleans
+            // These conversions are not written, because the language converts numbers and Booleans
             // implicitly.
             (Scalar::ToReal | Scalar::ToInt, [operand]) => operand.leveled(name),
             (Scalar::Select, [condition, yes, no]) => {
@@ -181,7 +181,7 @@ fn infix(
         _ => return None,
     };
     let before = level + u8::from(matches!(level, COMPARISON | POWER));
-    // For these operators, an operand on the right with the same level needs no parentheses:
+    // For these operators, an operand on the right with the same level does not need parentheses:
     // `a + (b - c)`, `a * (b / c)`.
     let is_associative = matches!(scalar, Scalar::Or | Scalar::And | Scalar::Add | Scalar::Mul);
     let after = level + u8::from(!is_associative);

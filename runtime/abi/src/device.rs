@@ -5,10 +5,10 @@
 //! chunks. The entries that implement one kernel run in order. Up to rounding, the entries must
 //! write the same values to every output as the executor on the host. A reducing output starts from
 //! the identity of its [`crate::plan::Combine`], even if the domain is empty. An earlier entry must
-//! therefore fill this output with the identity. An entry must not read the previous content of an
-//! output unless the body of the kernel loads it. Results must be the same in every run. Therefore,
-//! a reduction must not use floating-point atomics in global memory. The entries of a primitive
-//! must compute the same function as its naive reference.
+//! therefore fill this output with the identity. An entry may read the previous content of an
+//! output only if the body of the kernel loads this content. Results must be the same in every run.
+//! Therefore, a reduction must not use floating-point atomics in global memory. The entries of a
+//! primitive must compute the same function as its naive reference.
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct DeviceProgram {
     /// The same entries, compiled for several architectures.
     pub images: Vec<Image>,
-    /// For each kernel of the plan, the entries that implement it.
+    /// The entries that implement each kernel of the plan.
     pub kernels: Vec<LaunchSequence>,
     /// The routines that implement the library calls of the plan.
     pub routines: Vec<Routine>,
@@ -63,9 +63,9 @@ pub struct Routine {
 }
 
 /// A blocked factorisation of the matrices in the result. Each step factors one column of blocks.
-/// The entries have the integer slots of the call, followed by three others: the first row of the
-/// column of blocks, the number of rows of its diagonal block, and the number of rows below this
-/// block. Before a step, the contributions of earlier columns have already been subtracted.
+/// The entries have the integer slots of the call and three further slots. These hold the first row
+/// of the column of blocks, the number of rows of its diagonal block, and the number of rows below
+/// this block. Before a step, the contributions of earlier columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The number of rows of each diagonal block except the last one.
@@ -79,7 +79,8 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// The number of integer slots of the entries in addition to those of the call.
+    /// The number of integer slots that the entries have in addition to the integer slots of the
+    /// call.
     pub const INTS: usize = 3;
 
     /// Returns both entries as a launch sequence, for checks that apply to any sequence.
@@ -112,7 +113,7 @@ pub struct KernelEntry {
     pub block: [u32; 3],
     /// The number of bytes of shared memory that the image declares.
     pub static_shared: u32,
-    /// The number of bytes of shared memory that a launch needs in addition to those that the image
+    /// The number of bytes of shared memory that a launch needs beyond the bytes that the image
     /// declares.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
@@ -196,8 +197,8 @@ impl Count {
 const THREADS: u64 = 1024;
 
 impl DeviceProgram {
-    /// Returns the image for the highest compute capability among those that run on this device.
-    /// `capability` is the compute capability of the device, times ten.
+    /// Among the images that run on this device, returns the image for the highest compute
+    /// capability. `capability` is the compute capability of the device, times ten.
     pub fn image(&self, capability: u32) -> Option<&Image> {
         let runs = self.images.iter().filter(|image| image.capability <= capability);
         runs.max_by_key(|image| image.capability)

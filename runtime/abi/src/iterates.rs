@@ -82,8 +82,8 @@ options! {
     }
 }
 
-/// The largest number of iterates if `every` has no value. This limit keeps predictions and
-/// integrals fast: their cost is proportional to the number of iterates.
+/// The largest number of iterates if the option `every` is not set. This limit keeps predictions
+/// and integrals fast: their cost is proportional to the number of iterates.
 const MOST_ITERATES: usize = 100;
 
 impl Swag {
@@ -92,7 +92,8 @@ impl Swag {
         self.options.warmup.unwrap_or(epochs / 2)
     }
 
-    /// Returns the number of epochs between iterates of a training of `epochs` epochs; at least 1.
+    /// Returns the number of epochs between two iterates, for a training of `epochs` epochs. The
+    /// number is at least 1.
     pub(crate) fn every_of(&self, epochs: usize) -> usize {
         let taking = epochs.saturating_sub(self.warmup_of(epochs));
         self.options
@@ -130,7 +131,7 @@ impl Swag {
 /// The form of the covariance of a Gaussian over iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Covariance {
-    /// No covariance: the mean alone (stochastic weight averaging).
+    /// Only the mean of the iterates, without a covariance (stochastic weight averaging).
     Point,
     /// The variances alone (a diagonal covariance).
     Diagonal,
@@ -139,7 +140,8 @@ pub enum Covariance {
     /// one. The argument of the variant is the number of deviations. The deviation of an iterate is
     /// its difference from the mean of all iterates up to and including this iterate.
     LowRank(usize),
-    /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
+    /// The iterates themselves with equal weights, instead of a Gaussian (a snapshot ensemble, Huang et
+    /// al. 2017).
     Snapshots,
 }
 
@@ -165,7 +167,8 @@ pub struct Ensemble {
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that apply to its training. These options have no effect if the iterates come from an earlier inference block.
+/// The options of [`Swag`] that apply to its training. These options do not have an effect if the iterates come from an earlier inference
+/// block.
 const OF_TRAINING: [OptionName; 11] = [
     Training::epochs(),
     Training::steps(),

@@ -71,7 +71,7 @@ use serde::{Deserialize, Serialize};
 ///   [`crate::manifest::InferenceBlock::sites`] take one value per draw, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
-    /// The search for the maximum. If `search` is false, it has no epochs.
+    /// The search for the maximum. If `search` is false, the search has zero epochs.
     pub train: Train,
     /// True if the maximum is searched for; false if the start already is the maximum.
     pub search: bool,
@@ -104,7 +104,8 @@ pub struct Laplace {
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
 /// A port of the training step: the term that is added to the derivative of the log posterior with
-/// respect to a state. With this term, the derivative is that of the log marginal likelihood.
+/// respect to a state. With this term, the derivative becomes the derivative of the log marginal
+/// likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
 /// The plans of an approximation of the same model that needs less memory. The programs of these
@@ -112,7 +113,7 @@ pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 /// plans show whether it would fit into memory.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
-    /// The weights from which a subnetwork is chosen: all weights.
+    /// All weights, because a subnetwork is chosen from them.
     pub weights: Vec<Weights>,
     /// The plan of [`Programs::selected`] for all weights.
     pub selected: Plan,

@@ -32,7 +32,7 @@ pub use training::{Length, OptimiserChoice, Pruning, StartFrom, Train, Training}
 /// All data of a compiled file.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The path of the program, or its name if it has no path.
+    /// The path of the program, or its name if it does not have a path.
     pub program: String,
     /// The seed from which every random number is computed.
     pub seed: u64,
@@ -85,7 +85,8 @@ pub struct State {
     /// True if the state is the running mean of a quantity: training steps move it, but the optimiser does not.
     #[serde(default)]
     pub is_running_mean: bool,
-    /// The source of the value if another inference block found it, so that this state is fixed: the name of that block and the name of its state.
+    /// The source of the value if another inference block found the value. This state is then fixed. The source is the name of that block and the
+    /// name of its state.
     pub from: Option<(String, String)>,
 }
 
@@ -142,7 +143,7 @@ impl PriorReport {
 }
 
 /// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler calls a value plausible if its log density is at
-/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below it, so `z` is the square root of 24.
+/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below its maximum, so `z` is the square root of 24.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
@@ -215,9 +216,9 @@ impl Output {
 ///   and `probabilities` `[draws, batch, classes]` for classes. Quantities that do not exist are
 ///   absent. If the model has several outputs, `log_likelihood` covers all of them. In addition,
 ///   each output then has its own four quantities, named by [`InferenceBlock::said_of`]. The
-///   positions in [`InferenceBlock::reached`] are further outputs, whose names are those in
-///   [`Positions`]. If the inference block samples, states that move have the shape `[draws, ..]`,
-///   with one position per draw.
+///   positions in [`InferenceBlock::reached`] are further outputs, with the names that
+///   [`Positions`] describes. If the inference block samples, states that move have the shape
+///   `[draws, ..]`, with one position per draw.
 /// - `sites` takes `draw0` and `step`; its symbol is `draws`. It returns the values of each site on
 ///   the declared scale, `[draws, ..]`.
 #[derive(Clone, Serialize, Deserialize)]
@@ -237,7 +238,7 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// The program that computes draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, or the reason why it does not exist. The ports of this program are those of `predict`, without the states.
+    /// The program of prior predictions, or the reason why it does not exist. This program has the ports of `predict`, except the states.
     pub prior: Result<Artifact, NoPrior>,
     /// The states: parameters and the optimiser's own tensors.
     pub states: Vec<State>,
@@ -263,7 +264,7 @@ pub struct InferenceBlock {
     pub compile_seconds: f64,
 }
 
-/// The reason why a model has no predictions from its prior.
+/// The reason why a model cannot predict from its prior.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoPrior(pub String);
 
@@ -273,7 +274,7 @@ impl InferenceBlock {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature, or `None` if it is 1. At another temperature, the spread of the draws differs from that of the posterior.
+    /// Returns the temperature, or `None` if it is 1. At another temperature, the spread of the draws differs from the spread of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -332,7 +333,8 @@ impl Manifest {
 }
 
 impl InferenceBlock {
-    /// Returns the number of examples in `rows` rows. If the model takes the whole file as one example, this is 1, or 0 without rows.
+    /// Returns the number of examples in `rows` rows. If the model takes the whole file as one example, this is 1. It is 0 if the file does not have
+    /// rows.
     pub fn examples(&self, rows: usize) -> usize {
         match self.bindings.iter().all(|binding| binding.from.is_shared()) {
             true => rows.min(1),
@@ -443,7 +445,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the part that trains; `None` if no optimiser contributes to the posterior.
+    /// Returns the part that trains; `None` if the posterior is found without an optimiser.
     pub fn training(&self) -> Option<&Train> {
         self.work.part().training()
     }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
     /// The names of the axes of all parameters and computed quantities. An axis has `None` if its
-    /// size is not that of a single dim.
+    /// size is not a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
     /// The names of the axes of all parameters of layers, in the same form.
     #[serde(default)]
@@ -50,8 +50,8 @@ pub fn layer_of(site: &str) -> Option<&str> {
 }
 
 impl LabelSource {
-    /// Returns the names for the current data. Returns `None` if the source has no names, or if two
-    /// positions would have the same name.
+    /// Returns the names for the current data. Returns `None` if the source does not provide names,
+    /// or if two positions would have the same name.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
@@ -71,7 +71,7 @@ impl LabelSource {
 }
 
 impl Names {
-    /// Replaces the names by those for other data. The sizes of the axes must be the same.
+    /// Replaces the names by the names for other data. The sizes of the axes must be the same.
     pub fn relabel(&mut self, schema: &Schema) {
         for labels in self.dims.iter_mut().chain(&mut self.classes) {
             labels.names = labels.from.names(schema).unwrap_or_default();
@@ -108,7 +108,8 @@ impl Names {
         Some(&labels.names)
     }
 
-    /// Returns the name of an element of a parameter (`tau`, `beta[age]`, `w[2,Oslo]`). Axes whose positions have no names are indexed by number.
+    /// Returns the name of an element of a parameter (`tau`, `beta[age]`, `w[2,Oslo]`). Axes whose positions do not have names are indexed by
+    /// number.
     pub fn element(&self, site: &str, shape: &[usize], element: usize) -> String {
         if shape.is_empty() {
             return site.to_owned();

@@ -64,8 +64,8 @@ impl Extent {
             .fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
     }
 
-    /// Returns the value if it does not depend on symbols: the extent has no symbols, or its factor
-    /// is zero.
+    /// Returns the value if it does not depend on symbols, because the extent is constant or its
+    /// factor is zero.
     pub fn as_fixed(&self) -> Option<i64> {
         (self.symbols.is_empty() || self.factor == 0).then_some(self.factor)
     }
@@ -293,7 +293,7 @@ impl Plan {
     }
 }
 
-/// Returns the operations of some steps. `of_call` returns those of a primitive.
+/// Returns the operations of some steps. `of_call` returns the operations of a primitive.
 fn operations(steps: &[PlanStep], sizes: &Sizes, of_call: &dyn Fn(&PrimitiveCall) -> u64) -> u64 {
     let positive = |amount: &Amount| u64::try_from(amount.resolve(sizes)).unwrap_or(0);
     let of_step = |step: &PlanStep| match step {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 macro_rules! ports {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// The name of an input or a result that the compiler adds to those of the model.
+        /// The name of an input or a result that the compiler adds to the inputs and results of the
+        /// model.
         ///
         /// The text of the name contains `$`, which the language does not allow in names. A
         /// parameter or a column called `loss` or `step` is therefore a different port.
@@ -38,7 +39,7 @@ ports! {
     Curvature = "curvature";
     /// The KL divergence term in the loss, with its weight.
     Divergence = "divergence";
-    /// As an input, the number of a draw; as a result, a draw of an output.
+    /// An input with this name is the number of a draw. A result with this name is a draw of an output.
     Draw = "draw";
     /// The number of a row of the data.
     Example = "example";

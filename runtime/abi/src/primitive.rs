@@ -19,16 +19,17 @@ pub struct PrimitiveDef {
     pub doc: &'static str,
     /// Returns the number of floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,
-    /// Returns the elements of each buffer that a call with these integers may access; `None` if the integers are not those of a call.
+    /// Returns the elements of each buffer that a call with these integers may access, or `None` if a call cannot have these integers.
     pub reach: fn(&[i64]) -> Option<Vec<ElementSpan>>,
     /// The naive reference implementation: `(buffers, ints)`. The last buffer is the result. The reference is simple but slow.
     pub naive: fn(Naive, &[i64]),
 }
 
-/// The first and the last element that a call accesses in one buffer; `None` if it accesses no element.
+/// The first and the last element that a call accesses in one buffer, or `None` if the call does not
+/// access the buffer.
 pub type ElementSpan = Option<[i64; 2]>;
 
-/// Returns the span of a buffer of which a call accesses the first `sizes` elements, multiplied with each other.
+/// Returns the span of the first elements of a buffer. Their number is the product of `sizes`.
 fn whole(sizes: &[i64]) -> ElementSpan {
     let count = sizes
         .iter()
@@ -146,7 +147,8 @@ pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
                     ));
                     Some(sides)
                 })?;
-        // The strides that must be 0: an m axis in b, an n axis in a, a k axis in c.
+        // These strides must be 0: the stride of an m axis in b, of an n axis in a, and of a k axis
+        // in c.
         let absent = |(side, axis): (&usize, &[i64; 4])| [axis[2], axis[1], axis[3], 0][*side] == 0;
         if sides.len() != axes.len() || !sides.iter().zip(axes).all(absent) {
             return None;

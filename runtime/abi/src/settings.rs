@@ -4,7 +4,7 @@ use crate::diagnostics::BAD_SETTING;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::PathBuf;
 
-/// The text of a `--set` value is a source of its own. The name of this source is this prefix followed by
+/// The text of a `--set` value is a separate source. The name of this source is this prefix followed by
 /// `ITEM.KEY`.
 pub const SET: &str = "--set ";
 

@@ -59,8 +59,8 @@ impl OptionField<'_> {
 }
 
 impl InferenceBlock {
-    /// Sets an option to a number, which the record of the option must allow. Returns false and
-    /// changes nothing if the option is compiled into the code or does not have a number as its
+    /// Sets an option to a number, which the record of the option must allow. Returns false,
+    /// without a change, if the option is compiled into the code or does not have a number as its
     /// value.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
@@ -95,14 +95,14 @@ impl InferenceBlock {
     /// Checks that an option applies to this inference block.
     ///
     /// # Errors
-    /// Returns the reason if the option has no effect.
+    /// Returns the reason if the option does not have an effect.
     pub fn hears(&self, option: &str) -> Result<(), OptionConflict> {
         self.work.part().hears(option)
     }
 }
 
 /// Checks that a run with `patience` above 0 has validation rows. Without validation rows,
-/// `patience` has no effect. `data` is the name of the data item.
+/// `patience` does not have an effect. `data` is the name of the data item.
 ///
 /// # Errors
 /// Fails if `patience` is above 0 in a run without validation rows.

@@ -68,7 +68,7 @@ impl ViOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlEstimator {
     #[default]
-    /// The closed form if it exists, otherwise the best estimate from draws.
+    /// The closed form is used if it exists. Otherwise, the best estimate from draws is used.
     Best,
     /// The best estimate from draws.
     Sampled,

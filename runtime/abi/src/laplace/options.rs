@@ -64,7 +64,7 @@ options! {
 
 impl GaussianOptions {
     /// Returns whether the prior precision is multiplied by `S / D` if `S` of `D` weights are
-    /// random. If the option has no value, this is true for subnetworks only.
+    /// random. If the option is not set, this is true only for subnetworks.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -154,7 +154,8 @@ impl Over {
         matches!(self, Over::Subnetwork { .. })
     }
 
-    /// Returns the earlier inference block whose posterior ranks the weights, if there is one.
+    /// Returns the earlier inference block whose posterior ranks the weights, if the options name
+    /// such a block.
     pub fn ranked_by(&self) -> Option<&str> {
         match self {
             Over::Subnetwork {
@@ -267,8 +268,8 @@ pub enum PriorStructure {
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
 impl GaussianOptions {
-    /// Checks the conditions of the option `online`: the maximum is searched for, and a learned
-    /// noise is at temperature 1.
+    /// Checks the two conditions of the option `online`. The method must search for the maximum. If
+    /// it learns the noise, the temperature must be 1.
     ///
     /// # Errors
     /// Fails if `online` is set and one of the conditions does not hold.

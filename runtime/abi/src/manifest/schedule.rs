@@ -15,7 +15,7 @@ pub enum RateSchedule {
     Cooldown,
     /// Linear, to zero.
     Linear,
-    /// Multiplied by `factor` after this fraction of the epochs.
+    /// The rate is multiplied by `factor` after this fraction of the epochs.
     Step {
         /// The fraction of all epochs.
         fraction: f64,
@@ -29,17 +29,17 @@ pub enum RateSchedule {
         /// The factor on the rate.
         factor: f64,
     },
-    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on: constant until half of `start`, then linear to `last` at nine
-    /// tenths of `start`, then constant.
+    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on. The rate is constant until half of `start`. It then falls
+    /// linearly to `last` at nine tenths of `start`, and stays constant.
     Swa {
         /// The time from which iterates are averaged.
         start: f64,
         /// The factor on the rate at the end.
         last: f64,
     },
-    /// Another schedule, times a factor that rises linearly from 0 to 1.
+    /// Another schedule, multiplied by a warm-up factor that rises linearly from 0 to 1.
     Warmup {
-        /// The time at which the factor reaches 1.
+        /// The time at which the warm-up factor reaches 1.
         length: f64,
         /// The other schedule.
         then: Box<RateSchedule>,
@@ -82,7 +82,8 @@ impl ScheduleArgument {
         }
     }
 
-    /// Returns whether the numbers of an argument satisfy its condition. Schedules do not have numbers of their own.
+    /// Returns whether the numbers of an argument satisfy its condition. An argument that is a schedule does not
+    /// have numbers.
     pub fn allows(self, numbers: &[f64]) -> bool {
         let all = |allowed: fn(f64) -> bool| {
             numbers
@@ -233,7 +234,8 @@ impl OptionValue for RateSchedule {
     }
 }
 
-/// The learning rates of one training. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
+/// The learning rates of one training. If the program sets the length in epochs, the milestones of the schedule are epochs. Otherwise, they
+/// are steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatePlan<'a> {
     schedule: &'a RateSchedule,
@@ -301,7 +303,8 @@ mod tests {
         }
     }
 
-    /// The values are those of `adjust_learning_rate` in the code of Maddox et al. with `swa_start = 161`, `lr_init = 0.05` and `swa_lr = 0.01`.
+    /// The expected values come from `adjust_learning_rate` in the code of Maddox et al. with `swa_start = 161`, `lr_init = 0.05` and
+    /// `swa_lr = 0.01`.
     #[test]
     fn the_schedule_of_swa_falls_between_half_and_nine_tenths_of_its_start() {
         let schedule = RateSchedule::Swa {
@@ -330,7 +333,7 @@ mod tests {
         };
         let found = factors(&warmup(RateSchedule::Constant), [0.0, 1.0, 4.0, 5.0, 6.0]);
         close(&found, &[0.0, 0.2, 0.8, 1.0, 1.0]);
-        // At a third of the training, the cosine is at (1 + cos(60 degrees)) / 2.
+        // At a third of the training, the cosine has the value (1 + cos(60 degrees)) / 2.
         let found = factors(&warmup(RateSchedule::Cosine), [100.0, 150.0, 300.0]);
         close(&found, &[0.75, 0.5, 0.0]);
     }

@@ -27,9 +27,9 @@ pub struct Train {
     /// The program of one training step.
     pub step: Artifact,
     /// The program that computes the loss and its gradient in double precision. This program exists
-    /// if the optimiser updates few numbers. The inputs of this program are those of
-    /// [`Train::step`]. The outputs of this program are `loss`, and `STATE/gradient` for the states
-    /// that the optimiser moves.
+    /// if the optimiser updates few numbers. The program has the inputs of [`Train::step`]. The
+    /// outputs of this program are `loss`, and `STATE/gradient` for the states that the optimiser
+    /// moves.
     pub gradient: Option<Artifact>,
     /// True if the loss of given rows is random: it depends on draws from a posterior or on random
     /// masks. The step number then selects the random numbers.
@@ -42,7 +42,7 @@ pub struct Train {
     pub rate: f64,
     /// The options of variational inference; absent for other methods.
     pub vi: Option<ViOptions>,
-    /// The programs of the pruning table, if there is one.
+    /// The programs of the pruning table, if the run has such a table.
     pub pruning: Option<Pruning>,
 }
 
@@ -149,9 +149,10 @@ options! {
 /// The length of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// This number of passes over the training rows.
+    /// The training takes this number of passes over the training rows.
     Epochs(usize),
-    /// This number of steps. The training ends with the epoch in which it reaches this number.
+    /// The training takes this number of steps. The training ends with the epoch in which it
+    /// reaches this number.
     Steps(usize),
 }
 
@@ -168,7 +169,8 @@ impl Training {
         self.epochs.map_or(Length::Steps(self.steps), Length::Epochs)
     }
 
-    /// Returns the number of rows of a full step if there are `rows` training rows; at least 1.
+    /// Returns the number of rows of a full step if there are `rows` training rows. The number is
+    /// at least 1.
     pub fn batch_of(&self, rows: usize) -> usize {
         match self.batch {
             0 => rows.max(1),
@@ -184,7 +186,7 @@ impl Training {
         }
     }
 
-    /// Returns the number of steps of an epoch over `rows` rows; at least 1.
+    /// Returns the number of steps of an epoch over `rows` rows, which is at least 1.
     fn batches_of(&self, rows: usize) -> usize {
         rows.div_ceil(self.batch_of(rows)).max(1)
     }

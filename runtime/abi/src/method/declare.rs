@@ -1,9 +1,9 @@
 //! The declaration of options: each option is declared in one place.
 //!
-//! One line of `options!` declares all aspects of an option: the field of a typed struct, the
-//! record, the default, the name by which code refers to the option, and the number that `--set`
-//! changes in a built executable. The checker, the reference manual and the command line read the
-//! record.
+//! One line of `options!` declares all aspects of an option. These aspects are the field of a typed
+//! struct, the record, the default, the name by which code refers to the option, and the number
+//! that `--set` changes in a built executable. The checker, the reference manual and the command
+//! line read the record.
 //!
 //! ```text
 //! options! {

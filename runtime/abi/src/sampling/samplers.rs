@@ -87,7 +87,7 @@ pub trait SamplerPart {
     /// Reads the options of the sampler.
     ///
     /// # Errors
-    /// Fails only because of a bug in the checker or in a record.
+    /// Fails only if the checker or a record has a bug.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>
     where
         Self: Sized;
@@ -183,7 +183,7 @@ pub trait SamplerPart {
 
 impl Transition {
     /// Replaces [`MetricKind::Automatic`] by the metric that it stands for. `is_small` is true if
-    /// the model has no layers and few dimensions.
+    /// the model does not have layers and has few dimensions.
     pub fn resolve(&mut self, is_small: bool) {
         let part = self.part_mut();
         let is_dense = part.has_trajectories() && is_small;

@@ -102,8 +102,8 @@ pub enum Proposal {
 }
 
 impl Penalty {
-    /// Returns whether a batch contains all `rows` rows. The losses of such a batch are exact and
-    /// need no correction.
+    /// Returns whether a batch contains all `rows` rows. The losses of such a batch are exact, so
+    /// they do not need a correction.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
