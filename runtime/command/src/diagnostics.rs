@@ -96,7 +96,7 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
     diagnostic.help("build it again on this machine")
 }
 
-/// An error: an option has no effect in a built executable.
+/// An error: an option does not affect a built executable.
 pub fn decided(option: &str) -> Diagnostic {
     Diagnostic::usage(
         &DECIDED,
@@ -146,7 +146,7 @@ pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     diagnostic.note(format!("its options are {}", names.join(", ")))
 }
 
-/// An error: a value in `--set` is not a number, or is not allowed for this option.
+/// An error: a value in `--set` is not a number, or this option does not allow the number.
 pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>) -> Diagnostic {
     let found = found.map_or(String::new(), |found| format!(", found {found}"));
     let text = format!("`{key}` must be {expected}{found}");

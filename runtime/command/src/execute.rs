@@ -1,4 +1,5 @@
-//! Executes a run: begins with a manifest, and writes the results to the terminal and to a folder.
+//! Executes a run: writes a manifest first, then writes the results to the terminal and to a
+//! folder.
 
 use crate::arguments::Running;
 use crate::memory;
@@ -132,8 +133,8 @@ impl Job<'_> {
         let data: Vec<PathBuf> = self.manifest.data.iter().flat_map(files).collect();
         let data = data.iter().map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
-        // A run that was begun with `--overwrite` is resumed in a folder that still contains the
-        // results of another run. The check is therefore skipped if the run has begun.
+        // A run that was begun with `--overwrite` is resumed. Its folder still contains the results
+        // of another run. The check is therefore skipped if the run has begun.
         if how == Opening::New || (resumes && !is_begun) {
             folder::check_free(folder, &fingerprint, &names)?;
         }
@@ -214,7 +215,7 @@ pub fn interrupt() -> Interrupt {
     for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
         // The order of the two handlers matters. The handler that ends the process runs first, so
         // that it finds the flag raised only at the second signal. If the handlers cannot be
-        // registered, a signal ends the process, which is the default.
+        // registered, the default remains: a signal ends the process.
         let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }

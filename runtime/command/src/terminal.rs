@@ -39,15 +39,15 @@ pub fn set_colour(is_coloured: bool) {
 }
 
 /// Returns whether diagnostics are coloured. If [`set_colour`] was not called, they are coloured on
-/// a terminal, unless `NO_COLOR` is set and not empty (<https://no-color.org>).
+/// a terminal, except if `NO_COLOR` is set and not empty (<https://no-color.org>).
 pub fn is_coloured() -> bool {
     let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let stated = COLOUR.get().copied();
     stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
 }
 
-/// Returns a rendered text without control characters. Control characters that set colours are
-/// kept, unless the text contains other control characters too.
+/// Returns a rendered text without control characters. Control characters that set colours are kept
+/// if the text does not contain other control characters.
 pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
     let plain = render(false);
     let shown = render::visible(&plain);
@@ -96,8 +96,8 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
         Place::Span(span) => sources.get(span.source),
         Place::File { .. } | Place::Nowhere => None,
     };
-    // An error in a `--set` option is an error of the command line, although its place is a span of
-    // a text.
+    // An error in a `--set` option is an error of the command line, although its location is a span
+    // of a text.
     let set = source.is_some_and(|source| source.name.starts_with(settings::SET));
     match diagnostic.fault {
         Blame::Program if !set => 1,
@@ -132,7 +132,7 @@ pub fn say(text: &str) {
 }
 
 /// Returns the exit status of work that ended with `status`. If output was lost, for example on a
-/// full disk, the exit status is that of an error.
+/// full disk, the exit status reports an error.
 fn with_output(status: u8) -> u8 {
     match LOST.get() {
         Some(why) if [OK, WARNED].contains(&status) => {
@@ -164,8 +164,8 @@ pub fn begin() {
     outlive_writes();
 }
 
-/// Replaces Rust's panic message by a message that a bug of bnnc has occurred and should be
-/// reported.
+/// Replaces Rust's panic message. The new message states that bnnc has a bug, and that the user
+/// should report it.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         if caught::is_catching() {
@@ -186,8 +186,8 @@ fn outlive_writes() {
     }
 }
 
-/// Does the work of a process on a thread with a large stack, because recursion may be deep.
-/// Returns the exit status of the work.
+/// Does the work of a process on a thread with a large stack, because the recursion may be deep.
+/// Returns the exit status.
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
     match worker.map(std::thread::JoinHandle::join) {
