@@ -45,7 +45,8 @@ type Batched<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// A single product. The arguments are those of [`Batched`], without strides and batch.
+/// A single product. The arguments are the arguments of [`Batched`] without the strides and the
+/// batch.
 type Single<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -111,7 +112,7 @@ impl Blas {
                 .map(|symbol| *symbol)
                 .map_err(|error| NoLibrary(vec![error]))
         }
-        // SAFETY: the types are those in cuBLAS's headers (version 2 of its interface). The library
+        // SAFETY: the types agree with cuBLAS's headers (version 2 of its interface). The library
         // stays loaded.
         unsafe {
             let property: unsafe extern "C" fn(c_int, *mut c_int) -> DriverStatus =
@@ -254,8 +255,8 @@ impl Products {
         self.blas.check(name, status)
     }
 
-    /// Enqueues the solution of triangular systems. The addresses are those of the matrices and of
-    /// the right-hand sides. The solutions overwrite the right-hand sides.
+    /// Enqueues the solution of triangular systems. The arguments are the addresses of the matrices
+    /// and the addresses of the right-hand sides. The solutions overwrite the right-hand sides.
     ///
     /// # Errors
     /// Fails if cuBLAS reports an error.

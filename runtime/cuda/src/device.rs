@@ -105,7 +105,8 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Returns a text for messages that describes the device and the libraries that are used on it.
+    /// Returns a text for messages. The text describes the device and the libraries that are used
+    /// on it.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
             Some(blas) => format!(

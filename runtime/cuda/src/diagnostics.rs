@@ -43,7 +43,7 @@ static OLDER_DEVICE: Code = Code {
               model`.",
 };
 
-/// A program exceeds a limit of the device, of its memory or of its driver.
+/// A program exceeds a limit of the device, of the device's memory, or of the driver.
 pub(crate) static DEVICE_LIMIT: Code = Code {
     id: "E0804",
     title: "a limit of the CUDA device or its driver",

@@ -109,7 +109,7 @@ impl Driver {
 }
 
 /// The reasons why a library could not be loaded: the errors of all paths that were tried, or the
-/// error of an entry point.
+/// error of one entry point.
 #[derive(Debug)]
 pub struct NoLibrary(pub Vec<libloading::Error>);
 
@@ -133,8 +133,8 @@ pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the library is NVIDIA's, or a replacement that the user installed. The initialisation
-    // of the library does not have preconditions.
+    // SAFETY: the library comes from NVIDIA, or the user installed a replacement. The
+    // initialisation of the library does not have preconditions.
     unsafe { Library::new(path) }
 }
 

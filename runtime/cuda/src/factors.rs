@@ -1,9 +1,9 @@
 //! Computes large Cholesky factors with the matrix products of cuBLAS.
 //!
 //! Note [Cholesky factors]. A factor is computed one column of blocks at a time. First, one matrix
-//! product subtracts the contribution of the earlier columns, on and below the diagonal. These
-//! products are nearly all of the work. Then bnnc's kernels factor the block on the diagonal, with
-//! one block of threads per matrix, and solve for the rows below it, with one thread per row.
+//! product subtracts the contribution of the earlier columns, on and below the diagonal. Nearly all
+//! of the work is in these products. Then bnnc's kernels factor the block on the diagonal, with one
+//! block of threads per matrix, and solve for the rows below it, with one thread per row.
 //!
 //! If a matrix is not positive definite, the result is what the primitive specifies, including NaN.
 //! The result is guaranteed for two reasons. First, an element of a product depends on only one row
@@ -13,11 +13,11 @@
 //! block would spread to earlier columns.
 //!
 //! cuSOLVER is not used, for two reasons. First, the manual of cuSOLVER (12.9) does not state which
-//! of its calls are allowed in a capture, whereas the manual of cuBLAS does. Some functions of
-//! cuSOLVER are known to fail in a capture. If a library enqueued work on another stream during a
-//! capture, the work could succeed without becoming part of the graph, and later runs of the graph
-//! would read the factor of the first run. Second, the result of cuSOLVER for a matrix that is not
-//! positive definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
+//! calls are allowed in a capture. The manual of cuBLAS states it. Some functions of cuSOLVER are known
+//! to fail in a capture. Suppose that a library enqueued work on another stream during a capture. The
+//! work could succeed without becoming part of the graph, and later runs of the graph would then read
+//! the factor of the first run. Second, the result of cuSOLVER for a matrix that is not positive
+//! definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
@@ -83,8 +83,8 @@ impl Factor {
 
     /// Returns the product that subtracts the contribution of the earlier columns from a column of
     /// blocks: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`. The operands and
-    /// the result are parts of the same matrix. cuBLAS stores matrices in column-major order, so
-    /// both sides are transposed.
+    /// the result are parts of one matrix. cuBLAS stores matrices in column-major order, so both
+    /// sides are transposed.
     pub fn update(&self, column: &BlockColumn) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
         let operand = |column_offset: i32, transposed| MatrixOperand {

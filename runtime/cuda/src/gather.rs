@@ -1,9 +1,9 @@
 //! Keeps the rows of a data set on the device, and gathers batches of these rows by their indices.
 //!
-//! Note [Rows on the device]. The device keeps rows only from their second use on. If the device
-//! kept rows from their first use on, rows that change before every step would be sent completely
-//! each time, although a step uses only one batch of them. For each place of the arena, one table
-//! of rows is kept if the device has enough memory.
+//! Note [Rows on the device]. The device keeps rows only from their second use on. Suppose that the
+//! device kept rows from their first use on. Rows that change before every step would then be sent
+//! completely each time, although a step uses only one batch of them. For each place of the arena,
+//! one table of rows is kept if the device has enough memory.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -120,8 +120,9 @@ impl Tables {
     }
 }
 
-/// Enqueues a gather. The parameters are the addresses of the result, of the table and of the row
-/// indices, the number of words per row, and the number of words in total.
+/// Enqueues a gather. The parameters are three addresses, the number of words per row, and the
+/// number of words in total. The addresses point to the result, to the table, and to the row
+/// indices.
 ///
 /// # Errors
 /// Fails if the driver reports an error.

@@ -23,7 +23,7 @@ impl Allocation {
     /// Allocates memory on a device. `what` describes the memory in messages.
     ///
     /// # Errors
-    /// Fails if the device does not have this much free memory. The message states both sizes.
+    /// Fails if the device has less free memory than this. The message states both sizes.
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
         let refused = |why: &str| {

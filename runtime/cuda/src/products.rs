@@ -3,12 +3,12 @@
 //!
 //! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`. The matrices are column-major:
 //! the elements of a column are adjacent, and columns follow at a leading stride. `op` may
-//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). The memory of `c` is then
-//! that of a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major,
+//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). The memory of `c` then has
+//! the layout of a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major,
 //! cuBLAS computes `c = a b`. The stride of an axis with a single element does not matter.
 
-/// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute it, because
-/// they are then faster.
+/// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute the
+/// product, because they are then faster.
 const MOST: i64 = 64;
 
 /// One strided batched product in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -=

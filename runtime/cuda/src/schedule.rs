@@ -35,7 +35,7 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves triangular systems. The addresses are those of the matrices and of the right-hand sides, which the solutions overwrite.
+    /// Solves triangular systems. The step has the addresses of the matrices and of the right-hand sides, which the solutions overwrite.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -83,7 +83,7 @@ pub struct LaunchSchedule {
     precision: Precision,
 }
 
-/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so the largest need counts.
+/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so the result is the largest need.
 pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]), sizes: &Sizes) -> usize {
     let of = |work: &LaunchSequence, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &PlanStep| match step {
@@ -166,7 +166,7 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
-/// Cholesky factors to compute, with the address of the matrices and the numbers of elements of the operands.
+/// The Cholesky factors to compute: the address of the matrices, and the number of elements of each operand.
 struct Factored<'a> {
     factor: &'a Factor,
     l: u64,

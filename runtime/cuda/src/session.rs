@@ -23,8 +23,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// The maximum number of schedules that a session keeps, and the maximum number of exchanges that
-/// it keeps.
+/// The maximum number of schedules that a session keeps. It is also the maximum number of
+/// exchanges.
 const REMEMBERED: usize = 8;
 /// A run with more launches than this is not captured as a graph. The time that the graph would
 /// save is not worth its memory.

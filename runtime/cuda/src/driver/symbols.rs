@@ -56,8 +56,8 @@ macro_rules! entry_points {
             /// Looks up every entry point.
             ///
             /// # Errors
-            /// Fails if an entry point is missing, because the driver is too old, or because the
-            /// library is not a driver.
+            /// Fails if an entry point is missing. The driver is then too old, or the library is
+            /// not a driver.
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {
                     $($field: {

@@ -103,7 +103,7 @@ fn batches_are_joined_strided_or_looped() {
 
 #[test]
 fn products_that_cublas_cannot_compute_are_left_to_our_kernels() {
-    // Neither stride of `a` is 1.
+    // Both strides of `a` differ from 1.
     assert_eq!(products(&[2, 3, 4, 8, 2, 3, 1, 3, 1]), None);
     // The rows of `a` overlap.
     assert_eq!(
