@@ -289,7 +289,7 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
 }
 
 /// A warning is given if the effective number of parameters, divided by the number of parameters that the rows inform, is below this value. The
-/// posterior standard deviations are then less than a quarter of the correct ones.
+/// posterior standard deviations are then less than a quarter of their correct values.
 const LEAST_P: f64 = 0.05;
 
 /// Returns an estimate of the number of parameters that the rows inform: the sum of `1 - posterior variance / prior variance` over the parameters.

@@ -14,14 +14,16 @@ use bnnc_data::{Dataset, Rows};
 /// Predictions, together with their scores.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    /// The metrics on the test rows, or on the training rows if the data have no test rows.
+    /// The metrics on the test rows. If the data do not have test rows, these are the metrics on
+    /// the training rows.
     pub metrics: MetricSet,
     /// The predictions for the rows on which the metrics are computed, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
+    /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
+    /// images have been rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. Without outliers, the vector
-    /// is empty.
+    /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
+    /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights and their errors, if predictions need such integrals.
     pub tally: Option<Tally>,

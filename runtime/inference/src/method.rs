@@ -154,8 +154,8 @@ pub trait Method {
     /// Returns the sizes of a step that uses `rows` rows at once.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// Returns the number of iterates that a run collects for this number of rows, or stores for other inference blocks, unless the run is stopped
-    /// early. `of_earlier` returns this number for an earlier inference block.
+    /// Returns the number of iterates that a complete run collects for this number of rows, or stores for other inference blocks. `of_earlier`
+    /// returns this number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }

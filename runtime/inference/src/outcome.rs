@@ -22,14 +22,16 @@ pub struct SplitOutcome {
     pub split: usize,
     /// The posterior that was found on this split.
     pub found: SharedPosterior,
-    /// The metrics on the test rows, or on the training rows if the data have no test rows.
+    /// The metrics on the test rows. If the data do not have test rows, these are the metrics on
+    /// the training rows.
     pub metrics: MetricSet,
     /// The pruning table, which is empty if the program does not request pruning.
     pub pruned: Vec<Pruned>,
-    /// For each angle of `rotate` except 0: the angle in degrees, and the metrics on the test rows when their images are rotated by this angle.
+    /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
+    /// images have been rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// For each rejected fraction, the accuracy on the remaining test rows and outliers. The most uncertain rows are rejected. Without outliers, the vector
-    /// is empty.
+    /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
+    /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights and their errors, if predictions need such integrals.
     pub tally: Option<Tally>,
@@ -143,7 +145,7 @@ pub struct RunResult {
     pub interrupted: bool,
     /// The name of the inference block that failed, if any.
     pub failed: Option<String>,
-    /// The error that ended the run early, if any. The outcomes are those of all inference blocks and splits that finished before the error.
+    /// The error that ended the run early, if any. The outcomes include all inference blocks and splits that finished before the error.
     pub stopped: Option<Stop>,
 }
 

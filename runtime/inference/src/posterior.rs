@@ -97,9 +97,9 @@ pub trait Posterior: Any + Debug {
     /// Returns the number of draws over which predictions are averaged.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
-    /// Returns draws from an approximation. For a family of distributions, returns `wanted` draws; otherwise, returns all iterates or all
-    /// members. Returns `None` for chains, because they store their draws themselves. Also returns `None` if predictions integrate over
-    /// some weights.
+    /// Returns draws from an approximation. For a family of distributions, returns `wanted` draws. In other cases, returns all iterates
+    /// or all members. Returns `None` for chains, because they store their draws themselves. Also returns `None` if predictions integrate
+    /// over some weights.
     ///
     /// # Errors
     /// Fails if the inference block lacks a program that its results need, which is a bug.

@@ -36,7 +36,8 @@ pub struct PruningLine {
     pub weights: usize,
     /// The lowest signal-to-noise ratio among the remaining weights, averaged over the splits.
     pub threshold: f64,
-    /// For each metric, its name and its mean. If there are several splits, also its standard error.
+    /// For each metric, its name and its mean. If there are several splits, the standard error is
+    /// stored too.
     pub metrics: Vec<(String, f64, Option<f64>)>,
 }
 
