@@ -32,7 +32,8 @@ pub enum Curvature {
     Full(Matrix),
     /// Only the diagonal of the curvature, `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),
-    /// A matrix that consists of blocks on the diagonal. Each block is a Kronecker product. Weights outside of all blocks have no curvature.
+    /// A matrix that consists of blocks on the diagonal. Each block is a Kronecker product. The curvature is zero for weights outside of all
+    /// blocks.
     Kronecker {
         /// The diagonal blocks, which do not overlap.
         blocks: Vec<KroneckerBlock>,

@@ -104,8 +104,8 @@ pub fn standard_quantile(probability: f64) -> f64 {
     })
 }
 
-/// Returns the quantile of a mixture of Normal distributions with equal weights, for example of the predictions of the members of an ensemble.
-/// Returns NaN if a mean or a deviation is NaN.
+/// Returns the quantile of a mixture of Normal distributions with equal weights. For example, the mixture consists of the predictions by the
+/// members of an ensemble. Returns NaN if a mean or a deviation is NaN.
 pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
     let standard = standard_quantile(probability);
     if !standard.is_finite() {

@@ -1,7 +1,7 @@
 //! The marginal likelihood, and factors on the prior precision that maximise it.
 //!
 //! Every log likelihood and curvature here is divided by the temperature. For a subnetwork, the prior, the number of weights and the determinants
-//! are those of the chosen weights.
+//! cover only the chosen weights.
 
 mod grid;
 mod scalar;

@@ -35,7 +35,7 @@ impl Matrix {
     /// Returns a matrix with these elements, which are given one row after the other.
     ///
     /// # Panics
-    /// Panics unless there are `rows * columns` elements.
+    /// Panics if the number of elements is not `rows * columns`.
     pub fn new(rows: usize, columns: usize, values: Vec<f64>) -> Matrix {
         assert_eq!(
             values.len(),
@@ -81,7 +81,7 @@ impl Matrix {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns all rows, even if the matrix has no columns.
+    /// Returns all rows, even if the matrix does not have columns.
     pub fn each_row(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         (0..self.rows).map(|row| self.row(row))
     }

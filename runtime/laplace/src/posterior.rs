@@ -55,7 +55,7 @@ trait Root {
     /// Maps each row `z` of `[.., noise]` to `z R'` `[.., elements]`.
     fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
 
-    /// Returns the sum of the squares of each row of `R`, which is the variance of a weight.
+    /// Returns the sum of squares of each row of `R`, which is the variance of a weight.
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 

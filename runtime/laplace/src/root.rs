@@ -57,7 +57,7 @@ pub struct Roots {
     /// The largest magnitude of a diagonal element among all rows so far. If the class of a row is certain, its curvature consists of rounding
     /// errors. Rounding errors can only be recognised by comparison with other rows.
     largest: f64,
-    /// At first the matrix itself, and later the matrix that remains after the pivots.
+    /// The matrix that remains after the pivots so far. At first, it is the matrix itself.
     rest: Vec<f64>,
     vectors: Vec<f64>,
     eigenvalues: Vec<f64>,

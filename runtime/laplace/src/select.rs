@@ -33,8 +33,8 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is 1 or more, `stated` is this number. Otherwise, `stated` is the
-/// fraction of all `parameters`.
+/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is at least 1, it is the number of weights. Otherwise, it is
+/// the fraction of the weights, and `parameters` is the number of all weights.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
         stated * parameters as f64

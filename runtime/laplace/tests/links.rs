@@ -1,4 +1,4 @@
-//! Tests of roots of curvatures and of links, with closed forms, quadrature and draws.
+//! Tests the roots of curvatures, and the links. The tests use closed forms, quadrature and draws.
 #![allow(clippy::unwrap_used)]
 
 mod models;

@@ -529,8 +529,8 @@ fn moving_a_factor_from_the_maximum_never_helps() {
     }
 }
 
-/// If weights are at the mean of their prior, the evidence increases with the precision without bound. If the data have no information about weights,
-/// the evidence does not depend on their precision.
+/// If all weights equal the mean of their prior, the evidence grows without bound as the precision increases. If the data do not inform
+/// weights, the evidence does not depend on the precision of these weights.
 #[test]
 fn factors_without_a_maximum_end_at_bounds() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 3]), pool());

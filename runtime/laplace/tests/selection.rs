@@ -15,7 +15,7 @@ fn covariance() -> Vec<f64> {
     inverse(&plus_diagonal(regression::curvature(), regression::PRECISION)).0
 }
 
-/// Returns the covariance of a subnetwork. The prior precision is that of all weights.
+/// Returns the covariance of a subnetwork. The prior precision covers all weights.
 fn subnetwork(chosen: &[usize]) -> Vec<f64> {
     inverse(&plus_diagonal(
         block(&regression::curvature(), chosen),

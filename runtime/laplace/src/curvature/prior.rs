@@ -113,7 +113,7 @@ impl Prior {
             .collect()
     }
 
-    /// Returns the log determinant of the diagonal of the precision. The result is not finite unless all precisions are positive.
+    /// Returns the log determinant of the diagonal of the precision. The result is finite only if all precisions are positive.
     pub(crate) fn log_determinant_of_diagonal(&self) -> f64 {
         self.precision.iter().map(|precision| precision.ln()).sum()
     }

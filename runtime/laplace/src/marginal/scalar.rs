@@ -72,7 +72,7 @@ impl ScalarEvidence<'_> {
     /// Returns the logarithm of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // The function is concave unless some eigenvalues are negative. If the function is not concave, any step that increases the function is
+        // If all eigenvalues are nonnegative, the function is concave. If the function is not concave, any step that increases the function is
         // acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };

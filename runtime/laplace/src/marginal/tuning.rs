@@ -57,9 +57,9 @@ pub fn evaluate(
 pub struct Tuning<'a> {
     /// The prior precisions `[D]` without factors.
     pub precision: &'a [f64],
-    /// For each weight, `precision (w - m)^2` without factors, `[D]`.
+    /// The value of `precision (w - m)^2` without factors for each weight, `[D]`.
     pub scatter: &'a [f64],
-    /// For each weight, the index of the factor on its precision, `[D]`: see [`groups`].
+    /// The index of the factor on the precision of each weight, `[D]`: see [`groups`].
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,

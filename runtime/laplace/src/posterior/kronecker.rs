@@ -15,7 +15,7 @@ use bnnc_kernels::pool::Pool;
 /// precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// For each element outside all blocks, its prior standard deviation. For elements of blocks, the number 1.
+    /// The prior standard deviation of each element outside all blocks. Elements of blocks have the number 1.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }

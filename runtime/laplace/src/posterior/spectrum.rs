@@ -35,7 +35,7 @@ impl Spectrum {
     }
 
     /// Computes the eigenvalues and eigenvectors of a matrix that is positive semidefinite except for rounding errors. Eigenvalues of the size of
-    /// rounding errors are replaced by zero, so that no eigenvalue is negative.
+    /// rounding errors are replaced by zero, so that all eigenvalues are nonnegative.
     ///
     /// # Errors
     /// Fails in the same cases as [`Spectrum::new`].
@@ -46,7 +46,8 @@ impl Spectrum {
     }
 }
 
-/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues must be those of a semidefinite matrix, in ascending order.
+/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues must belong to a semidefinite matrix, and must be in
+/// ascending order.
 fn without_rounding(values: &mut [f64]) {
     let greatest = values.last().copied().unwrap_or(0.0);
     let floor = greatest * f64::EPSILON * values.len() as f64;
