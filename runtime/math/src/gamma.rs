@@ -9,7 +9,7 @@ pub const ATTEMPTS: u64 = 64;
 /// Returns a gamma variate with this shape and scale 1. The variate belongs to the element `element` of the stream `key` at the coordinates (draw,
 /// example, step).
 ///
-/// The method is that of Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
+/// The method comes from Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
 /// for the shape `shape + 1`, multiplied by `u^(1 / shape)`. The result is at least the smallest normal number. The result is NaN if the shape is
 /// not positive.
 ///
@@ -58,7 +58,8 @@ pub(crate) const SERIES: f64 = 40.0;
 ///
 /// With the substitution `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))`
 /// over `w`. The integral is from 0 to infinity, or to minus infinity. Both integrals give the same derivative, because `digamma(shape)` is the
-/// mean of `log t`. In the direction away from `shape`, the integrand has the same sign everywhere and does not cancel, so this direction is used.
+/// mean of `log t`. In the direction away from `shape`, the integrand keeps its sign and does not cancel, so the integral is computed in this
+/// direction.
 pub fn gradient(shape: f64, g: f64) -> f64 {
     if !(shape > 0.0 && g >= 0.0 && shape < f64::INFINITY) {
         return f64::NAN;

@@ -1,13 +1,13 @@
 //! Philox 4x32-10, the counter-based random number generator of every backend (Salmon et al. 2011, "Parallel random numbers: as easy as 1,
 //! 2, 3").
 //!
-//! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element, never by the order in which
-//! numbers are generated. The key of a site is computed by [`key`]. Element `i` at the coordinates `(d, e, s)` is word `i % 4` of the block
-//! with the counter `(i / 4, d, e, s)`. A uniform number is `(word + 0.5) * 2^-32`. Normal numbers are computed in pairs from words (0, 1)
-//! and (2, 3) of a block by the Box-Muller method. With `r = sqrt(-2 log u1)`, the even element is `r cos(2 pi u2)` and the odd element is
-//! `r sin(2 pi u2)`. A uniform number in `f32` is the `f64` number, rounded and then limited to at most `1 - 2^-24`, so that it is inside
-//! (0, 1). Normal numbers are computed from the words in the precision of the result. Each attempt at a gamma variate uses a whole block:
-//! see [`crate::gamma`].
+//! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element. The order in which numbers
+//! are generated does not matter. The key of a site is computed by [`key`]. Element `i` at the coordinates `(d, e, s)` is word `i % 4` of
+//! the block with the counter `(i / 4, d, e, s)`. A uniform number is `(word + 0.5) * 2^-32`. Normal numbers are computed in pairs from
+//! words (0, 1) and (2, 3) of a block by the Box-Muller method. With `r = sqrt(-2 log u1)`, the even element is `r cos(2 pi u2)` and the
+//! odd element is `r sin(2 pi u2)`. A uniform number in `f32` is the `f64` number, rounded and then limited to at most `1 - 2^-24`, so that
+//! it is inside (0, 1). Normal numbers are computed from the words in the precision of the result. Each attempt at a gamma variate uses a
+//! whole block: see [`crate::gamma`].
 
 use std::f64::consts::TAU;
 

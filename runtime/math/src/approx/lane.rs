@@ -4,7 +4,7 @@
 use super::format::FloatFormat;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// The instruction set of a processor, as far as it affects products and sums.
+/// The parts of the processor's instruction set that affect products and sums.
 pub trait Arch {
     /// True if the processor computes a fused multiply-add with one instruction.
     const FUSED: bool;

@@ -61,7 +61,7 @@ macro_rules! words {
 
 words!(u32 u64);
 
-/// A 32-bit word is stored in a 64-bit element, because the product of two words then needs no vector shuffles. The upper half of the
+/// A 32-bit word is stored in a 64-bit element, so that the product of two words does not need vector shuffles. The upper half of the
 /// element is not cleared, because products and results read only the lower half.
 impl Carrier for u64 {
     #[inline(always)]

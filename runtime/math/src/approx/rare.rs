@@ -1,5 +1,5 @@
 //! Functions that programs seldom call, computed in `f64`: powers, the logarithm of the gamma function, the derivatives of this logarithm, and sines
-//! of large angles. The formulas are those of [`crate::special`], with a fixed number of steps, and with selections instead of branches.
+//! of large angles. The formulas are the same as in [`crate::special`], but the number of steps is fixed, and selections replace branches.
 //!
 //! Where exact references are known, the error of a power is at most `1e-15` times its value. The error of any other function is at most `4e-15`
 //! times the size of the terms that are added. For negative arguments, these are the terms of the reflection formula.
@@ -224,7 +224,7 @@ fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     (n, angle)
 }
 
-/// Returns the same as [`reduced`] for angles above [`ANGLE_LARGEST`], with `n` modulo 4. The method is that of Payne and Hanek (1983), "Radian
+/// Returns the same as [`reduced`] for angles above [`ANGLE_LARGEST`], with `n` modulo 4. The method comes from Payne and Hanek (1983), "Radian
 /// reduction for trigonometric functions". A bit of `2 / pi` is left out if its product with the angle is a multiple of 4, or if the product is below
 /// the required accuracy.
 fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {

@@ -227,7 +227,7 @@ pub fn uniform(precision: Precision, fused: bool) -> Recording {
     stream::<noise::Uniform>(precision, fused)
 }
 
-/// Records the generation of a standard normal number. The inputs are those of [`uniform`].
+/// Records the generation of a standard normal number. The inputs are the same as in [`uniform`].
 pub fn normal(precision: Precision, fused: bool) -> Recording {
     stream::<noise::StandardNormal>(precision, fused)
 }

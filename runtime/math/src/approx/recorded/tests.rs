@@ -4,8 +4,7 @@ use super::*;
 use crate::approx::Number;
 use crate::philox;
 
-/// Returns the bits of numbers of all orders of magnitude: random bit patterns, and ordinary
-/// numbers.
+/// Returns the bits of numbers of all magnitudes: random bit patterns, and ordinary numbers.
 fn points() -> Vec<u64> {
     let patterns = (0..2000u64)
         .map(|i| philox::words(7, [0; 3], 4 * i))
