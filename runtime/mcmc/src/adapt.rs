@@ -21,7 +21,7 @@ pub enum Change {
     Metric,
     /// Only the step size changed. The metric is final from here on, so the step sizes of the following iterations are averaged.
     Last,
-    /// The metric changed so much that the old step size is useless. Unless the step size is fixed, the caller must search for a step size of the
+    /// The metric changed so much that the old step size is useless. If the step size is not fixed, the caller must search for a step size of the
     /// right order of magnitude and pass it to [`Warmup::restart`].
     Order,
 }

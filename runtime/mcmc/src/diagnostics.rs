@@ -45,7 +45,8 @@ pub struct QuantitySummary {
     pub mcse_sd: f64,
     /// The effective sample size of the bulk (bulk ESS).
     pub ess_bulk: f64,
-    /// The effective sample size of the tails (tail ESS): the smaller of those of the 5 % and the 95 % quantiles.
+    /// The effective sample size of the tails (tail ESS). It is the smaller of two effective sample sizes: for
+    /// the 5 % quantile, and for the 95 % quantile.
     pub ess_tail: f64,
     /// The rank-normalised split R-hat.
     pub rhat: f64,

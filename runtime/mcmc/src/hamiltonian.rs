@@ -51,7 +51,8 @@ pub struct TrajectoryOutcome {
 /// If the energy error of a step is above this value, the iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Returns whether a step with this energy error diverges. An error that is not finite is a divergence too, whatever its sign.
+/// Returns whether a step with this energy error diverges. An error that is not finite is a divergence too, even if the error
+/// is negative.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }

@@ -2,8 +2,8 @@
 //!
 //! Rows are processed one at a time. Each row needs its log likelihood under every draw. Afterwards only sums over rows are kept. PSIS-LOO follows
 //! Vehtari, Gelman and Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and Computing
-//! 27. The smoothing follows Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72). The conventions are
-//! those of the R package loo.
+//! 27. The smoothing follows Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72). The conventions
+//! agree with the R package loo.
 
 pub mod pareto;
 

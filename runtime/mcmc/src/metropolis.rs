@@ -20,7 +20,7 @@ use step_size::StepSize;
 /// The drift of the proposal: see Note \[Proposals\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// No drift: the proposal is a random walk.
+    /// The proposal is a random walk without drift.
     None,
     /// A drift along the gradient: the chain is a Metropolis-adjusted Langevin algorithm.
     Gradient,

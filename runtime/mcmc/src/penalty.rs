@@ -50,7 +50,8 @@ pub struct PenaltyMethod {
     motion: Vec<f64>,
     /// The gradient of the log density before the step, times `eta`.
     drift: Vec<f64>,
-    /// `log q(back) - log q(forth)`: the log density of the reverse proposal minus that of the forward proposal.
+    /// `log q(back) - log q(forth)`: the log density of the reverse proposal, minus the log density of the
+    /// forward proposal.
     ratio: f64,
     stats: [f64; STATS.len()],
 }
@@ -191,8 +192,8 @@ impl PenaltyMethod {
         self.ask_gradient(Stage::GradientAfter)
     }
 
-    /// Computes the log density of the reverse proposal minus that of the forward proposal, from the gradient at the proposal. The result is
-    /// `-(|s + r|^2 - |r|^2) / (4 eta)`, where `s` is the sum of both drifts and `r` is the random part of the step.
+    /// Computes the log density of the reverse proposal minus the log density of the forward proposal, from the gradient at the proposal.
+    /// The result is `-(|s + r|^2 - |r|^2) / (4 eta)`, where `s` is the sum of both drifts and `r` is the random part of the step.
     fn weigh(&mut self, gradient: &[f64]) -> SamplerRequest<'_> {
         let parts = gradient.iter().zip(&self.drift).zip(&self.motion);
         let excess: f64 = parts

@@ -11,7 +11,8 @@ use crate::noise::{ChainNoise, Purpose};
 pub struct Batches {
     /// The indices of the chosen rows.
     pub rows: Vec<u32>,
-    /// The end of each group in `rows`. Groups are ordered by batch, then by shard. A shard that contributes no rows has no group.
+    /// The end of each group in `rows`. Groups are ordered by batch, then by shard. If a shard does not contribute rows, it does
+    /// not have a group.
     pub ends: Vec<usize>,
 }
 
@@ -274,7 +275,8 @@ mod tests {
         }
     }
 
-    /// The same iteration always gives the same rows, whatever was chosen before.
+    /// The same iteration always gives the same rows, because earlier choices do not affect the
+    /// choice.
     #[test]
     fn choices_do_not_depend_on_earlier_ones() {
         let mut chooser = Chooser::new(&[10, 7], &[4, 3], false);

@@ -17,7 +17,8 @@ pub struct StepSizeSchedule {
 pub struct ScheduledStep {
     /// The step size.
     pub size: f64,
-    /// True if the step only explores. An exploration step has no noise, and its position is not a draw of the posterior.
+    /// True if the step only explores. An exploration step does not have noise, and its position is not a draw of the
+    /// posterior.
     pub explores: bool,
 }
 

@@ -70,7 +70,7 @@ pub enum Answer<'a> {
     Differences {
         /// `log prior + log Jacobian` at `to` minus the same sum at `from`.
         prior: f64,
-        /// For each group of rows, the sum of `log p(row)` at `to` minus the sum at `from`.
+        /// The sum of `log p(row)` at `to` minus the sum at `from`, for each group of rows.
         sums: &'a [f64],
     },
 }
@@ -94,7 +94,7 @@ pub trait Sampler: Send {
     /// Returns the state that determines later iterations, as bytes. The caller may call this function only after a draw.
     fn save(&self) -> Vec<u8>;
 
-    /// Restores the state that [`Sampler::save`] returned. The draws that follow are identical to those of the saved sampler, bit for bit.
+    /// Restores the state that [`Sampler::save`] returned. The draws that follow equal the next draws of the saved sampler, bit for bit.
     ///
     /// # Errors
     /// The bytes were not written by a sampler of this kind and dimension.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// The dynamics: see Note \[Dynamics\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dynamics {
-    /// First-order (Langevin) dynamics, which have no velocity.
+    /// First-order (Langevin) dynamics, which do not have a velocity.
     Langevin,
     /// Second-order (Hamiltonian) dynamics, which have a velocity.
     Hamiltonian {
@@ -65,7 +65,7 @@ struct State {
     /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
-    /// For first-order dynamics, the gradient at the position. For second-order dynamics, the velocity.
+    /// The gradient at the position, for first-order dynamics. The velocity, for second-order dynamics.
     motion: Vec<f64>,
     /// The log density at the position, estimated from the same batch as the gradient.
     log_density: f64,

@@ -235,8 +235,8 @@ fn warm_ups_with_gradients_take_few_steps() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// Four quantities have correlations near 1. With a dense metric, their trajectories are as short as those of independent quantities. The step size
-/// is about 1, and half a turn needs a length of `pi`, so trajectories have 3 or 7 steps.
+/// Four quantities have correlations near 1. With a dense metric, their trajectories are as short as the trajectories of independent quantities.
+/// The step size is about 1, and half a turn has the length `pi`, so trajectories have 3 or 7 steps.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
     // Each of the other quantities is the first one plus noise of size 1e-4.

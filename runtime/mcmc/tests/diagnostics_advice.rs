@@ -66,7 +66,8 @@ fn quantities(change: impl Fn(&mut QuantitySummary)) -> Vec<(String, QuantitySum
     vec![("mu".to_string(), GOOD), ("tau".to_string(), tau)]
 }
 
-/// Returns the text of the warning. Panics unless there is exactly one warning and it has this code.
+/// Returns the text of the warning. Panics if the number of warnings is not one, or if the warning
+/// has another code.
 #[track_caller]
 fn only(facts: &ChainFacts<'_>, id: &str) -> String {
     let found = advice(facts);

@@ -35,7 +35,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Neither the iterations in the middle of the warm-up nor those after it allocate memory.
+/// Iterations in the middle of the warm-up do not allocate memory. Iterations after the warm-up do
+/// not allocate memory either.
 #[test]
 fn iterations_do_not_allocate() {
     for metric in METRICS {

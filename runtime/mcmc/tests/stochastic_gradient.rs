@@ -431,7 +431,8 @@ fn cyclical_steps_visit_both_modes() {
     assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
 }
 
-/// With both dynamics, the first four iterations have no noise and agree with a calculation by hand. Later iterations have noise.
+/// With both dynamics, the first four iterations do not have noise, and agree with a calculation by hand. Later iterations have
+/// noise.
 #[test]
 fn exploration_steps_have_no_noise() {
     let (batch, step_size) = (0, 0.1);

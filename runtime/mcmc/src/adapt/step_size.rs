@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Adapts the logarithm of a step size by dual averaging, so that the mean acceptance rate approaches its target. The formula and the
-/// constants are those of Hoffman and Gelman (2014, equation 6).
+/// constants come from Hoffman and Gelman (2014, equation 6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DualAveraging {
     target: f64,
@@ -96,8 +96,8 @@ enum Direction {
 impl StepSizeSearch {
     /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
-    /// The search ends if the step size leaves this range. Above the range, the density is assumed to be flat; below the range, no step is
-    /// accepted.
+    /// The search ends if the step size leaves this range. Above the range, the density is assumed to be flat; below the range, all steps
+    /// are rejected.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Starts the search with this step size.

@@ -13,8 +13,8 @@ pub enum WarmupRole {
     Renew,
 }
 
-/// The stages of a warm-up: first a fast stage without a metric, then windows that are each twice as long as the previous one, and
-/// last another fast stage.
+/// The stages of a warm-up. The first is a fast stage without a metric. Then follow windows, each twice as long as the previous
+/// one. The last is another fast stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupWindows {
     first: usize,
@@ -81,7 +81,7 @@ mod tests {
         )
     }
 
-    /// The lengths are those of Stan's reference manual: a first stage of 75 iterations, windows of 25, 50, 100, 200 and 500, and a
+    /// The lengths come from Stan's reference manual: a first stage of 75 iterations, windows of 25, 50, 100, 200 and 500, and a
     /// last stage of 50.
     #[test]
     fn a_thousand_iterations_have_the_published_windows() {

@@ -18,7 +18,8 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
 }
 
 /// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3). If
-/// no draw is above a quantile, as for a quantity with few values, the ESS of this quantile is NaN, and the ESS of the other quantile is returned.
+/// all draws are at or below a quantile, as for a quantity with few values, the ESS of this quantile is NaN, and the ESS of the other quantile is
+/// returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.05).min(quantile(chains, 0.95))
 }
@@ -79,8 +80,8 @@ pub(super) fn average(values: &[f64]) -> f64 {
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
 /// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive. The sum of a pair that exceeds an earlier
-/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). Of the last pair, only the even lag is counted, which makes the estimate less noisy
-/// for antithetic chains. For `S` values, the result is at most `S log10 S`.
+/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted, which makes the estimate less
+/// noisy for antithetic chains. For `S` values, the result is at most `S log10 S`.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;

@@ -52,8 +52,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     low + (position - below) * (high - low)
 }
 
-/// Returns the median of sorted values. If the number of values is even, the median is the mean of the middle two. Returns NaN if there are no
-/// values.
+/// Returns the median of sorted values. If the number of values is even, the median is the mean of the middle two. Returns NaN if the list of
+/// values is empty.
 pub fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match sorted.len() {

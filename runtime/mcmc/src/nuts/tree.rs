@@ -26,7 +26,7 @@ pub struct Tree {
 #[derive(Debug)]
 pub struct Trees {
     stack: Vec<Tree>,
-    /// For each tree of the stack, the sum of its momenta. The entry of a tree with a single point is not written, because the sum is the momentum
+    /// The sum of the momenta of each tree in the stack. The entry of a tree with a single point is not written, because the sum is the momentum
     /// of this point.
     momenta: Vec<Vec<f64>>,
     dimension: usize,

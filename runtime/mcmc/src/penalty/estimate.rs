@@ -53,10 +53,11 @@ fn spread(values: &[f64]) -> (f64, f64) {
 ///
 /// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. If a shard has `N_s` rows and contributes
 /// `n_s` rows to a batch, each of these rows has the weight `b N_s / n_s`, where `b` is the power of the likelihood in the target. The mean of
-/// the estimates over all batches is therefore the loss difference of the target, however the rows are distributed over files. The estimates of
-/// different shards are independent, so their differences, variances and penalties are added. Shards exchange no other information.
+/// the estimates over all batches is therefore the loss difference of the target for every distribution of the rows over files. The estimates
+/// of different shards are independent, so their differences, variances and penalties are added. Shards exchange no other information.
 ///
-/// Batches are chosen independently of each other, so that the variance among batches is unbiased without a finite-population correction.
+/// Batches are chosen independently of each other. The variance among batches is therefore unbiased, and does not need a
+/// finite-population correction.
 #[derive(Clone, Debug)]
 pub struct Losses {
     chooser: Chooser,
@@ -65,7 +66,7 @@ pub struct Losses {
     batches: usize,
     /// The number of batches whose losses are computed: `batches`, plus one if the first batch is used separately.
     computed: usize,
-    /// For each group of a batch, the weight of its rows.
+    /// The weight of the rows in each group of a batch.
     weights: Vec<f64>,
     chosen: Batches,
     differences: Vec<f64>,

@@ -155,10 +155,10 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     }
 }
 
-/// In each iteration, 5 batches of 5 rows are chosen from 2000 rows. With this step size, the mean variance of the loss difference is 0.8
-/// to 1. The test divides the standard deviation of the draws by that of the tempered posterior. This ratio must be 0.98 to 1.035 with the plain
-/// penalty, 0.98 to 1.03 with the corrected penalty, and 1.07 to 1.12 without a penalty. The bounds leave room for more than three standard errors of
-/// the ratio.
+/// In each iteration, 5 batches of 5 rows are chosen from 2000 rows. With this step size, the mean variance of the loss difference is 0.8 to 1. The
+/// test divides the standard deviation of the draws by the standard deviation of the tempered posterior. This ratio must be 0.98 to 1.035 with the
+/// plain penalty, 0.98 to 1.03 with the corrected penalty, and 1.07 to 1.12 without a penalty. The bounds leave room for more than three standard
+/// errors of the ratio.
 #[test]
 fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();

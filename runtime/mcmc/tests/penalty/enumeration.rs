@@ -148,8 +148,8 @@ fn mean_over_all_batches_is_the_stated_target() {
     );
 }
 
-/// If a batch contains all rows, only one batch is used, whatever number of batches the options give. For both losses, the estimated difference
-/// is exact, and its variance is 0.
+/// If a batch contains all rows, only one batch is used, even if the options give a larger number of batches. For both losses, the estimated
+/// difference is exact, and its variance is 0.
 #[test]
 fn batches_of_all_rows_are_exact() {
     let line = eight();
@@ -172,7 +172,7 @@ fn batches_of_all_rows_are_exact() {
     }
 }
 
-/// For one step from (0.1, 0.9) to (0.3, 0.7), the estimates agree with the published ones.
+/// For one step from (0.1, 0.9) to (0.3, 0.7), the estimates agree with the published estimates.
 #[test]
 fn estimates_of_one_step_agree_with_published_ones() {
     let (line, from, to) = (eight(), [0.1, 0.9], [0.3, 0.7]);
@@ -185,7 +185,7 @@ fn estimates_of_one_step_agree_with_published_ones() {
     let variance = each.iter().map(|one| (one - mean_of).powi(2)).sum::<f64>() / 28.0;
     assert!((mean_of + 0.60222222).abs() < 5e-9);
     assert!((variance - 5.41424550).abs() < 5e-9);
-    // The three batches have no rows in common. Each batch has a different loss.
+    // The three batches do not share rows. Each batch has a different loss.
     let disjoint = [vec![vec![0, 1]], vec![vec![2, 3]], vec![vec![4, 5]]];
     let mut losses = Losses::new(&options(2, 3, Loss::Batch), &[8], 1.0);
     for (batch, want) in disjoint.iter().zip([0.21333333, -0.91555556, -0.05111111]) {
@@ -208,7 +208,7 @@ const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[1, 4, 3], 3, &[1, 1, 1]),
 ];
 
-/// The target is the same, however the rows are distributed over files.
+/// The target does not depend on the distribution of the rows over files.
 #[test]
 fn target_does_not_depend_on_files() {
     let line = eight();

@@ -75,8 +75,8 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 const LARGEST_TARGET: f64 = 0.99;
 
 /// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. In a
-/// funnel, smaller steps do not help, because no step size explores the energy of a funnel quickly. If many rows inform a parameter, its posterior
-/// does not have a funnel, and the centred parameterisation samples it better.
+/// funnel, smaller steps do not help, because the energy of a funnel is explored slowly with every step size. If many rows inform a parameter, its
+/// posterior does not have a funnel, and the centred parameterisation samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
