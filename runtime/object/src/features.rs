@@ -66,7 +66,7 @@ fn has(_: &str) -> bool {
     false
 }
 
-/// Returns those of the needed extensions that this processor lacks.
+/// Returns the needed extensions that this processor lacks.
 pub fn missing_features(needed: &[String]) -> Vec<String> {
     needed.iter().filter(|name| !has(name)).cloned().collect()
 }

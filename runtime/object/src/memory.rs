@@ -48,8 +48,8 @@ impl Open {
             return Ok(());
         }
         debug_assert!(range.end <= self.pages.len());
-        // SAFETY: the range is inside the allocation. No code runs in it, and no reference to it
-        // exists.
+        // SAFETY: the range is inside the allocation. The memory does not contain running code, and
+        // references to it do not exist.
         unsafe {
             region::protect(
                 self.pages.as_ptr::<u8>().add(range.start),
@@ -61,7 +61,8 @@ impl Open {
     }
 }
 
-// SAFETY: the pages belong to this value alone, and are freed with it. No method writes to them.
+// SAFETY: the pages belong to this value alone, and are freed with it. Methods do not write to
+// them.
 unsafe impl Send for Closed {}
 // SAFETY: the pages belong to this value alone. A shared reference can only be used to get
 // addresses.
