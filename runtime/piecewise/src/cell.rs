@@ -145,8 +145,8 @@ impl Cell {
         simplices
     }
 
-    /// Returns the facets of a face. For each constraint that is tight at some but not all vertices of the face, consider the vertices at which it is
-    /// tight. The facets are the largest of these sets, which no other such set contains.
+    /// Returns the facets of a face. Some constraints are tight at some vertices of the face, but not at all. For each such constraint, consider the
+    /// vertices at which it is tight. The facets are the largest of these sets, which no other such set contains.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));

@@ -1,8 +1,8 @@
 //! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells on which the function is affine.
 //!
 //! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. Cells are
-//! cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if no
-//! argument of an earlier layer changes its sign there. The cells are then triangulated, once for all evaluations of the distribution.
+//! cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if all
+//! arguments of earlier layers keep their signs there. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::measure::Measure;
@@ -21,8 +21,8 @@ pub struct LocalAffine {
     pub value: f64,
     /// The gradient of the function at the point.
     pub slope: Vec<f64>,
-    /// The arguments of all ReLUs of the function, layer by layer. For each argument, its value at the point and its gradient there. An argument
-    /// is this affine function as long as no argument of an earlier layer changes its sign.
+    /// The arguments of all ReLUs of the function, layer by layer. For each argument, the pair contains its value at the point and its gradient
+    /// there. An argument equals this affine function as long as all arguments of earlier layers keep their signs.
     pub kinks: Vec<(f64, Vec<f64>)>,
 }
 
@@ -143,7 +143,8 @@ impl Cells {
     }
 }
 
-/// Returns the distribution of a function if no argument of a ReLU changes its sign on the box. Returns `None` otherwise.
+/// Returns the distribution of a function if all arguments of ReLUs keep their signs on the box. Returns `None`
+/// otherwise.
 fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
     let spread = |slope: &[f64]| -> f64 {
         slope

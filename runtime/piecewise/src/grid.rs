@@ -69,7 +69,7 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
 }
 
 /// Returns the position of a distribution that lies on a grid point. This position is the first atom, or the start of the first piece if the
-/// distribution has no atoms.
+/// distribution does not have atoms.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms
@@ -86,8 +86,8 @@ fn atom(laws: &[Measure]) -> f64 {
         .product()
 }
 
-/// Returns the ends of the grid, relative to the origin of the sum. The ends are those of the support, or of a shorter range outside of which the
-/// density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
+/// Returns the ends of the grid, relative to the origin of the sum. The ends are the ends of the support, or of a shorter range outside of which
+/// the density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()

@@ -66,7 +66,7 @@ impl Law {
     /// Computes the distribution of a network and its noise. A unit is linear or zero if interval bounds determine the sign of its input. The other
     /// units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved exactly if this
     /// takes little work. Otherwise the distributions are convolved by their characteristic functions if these decay fast, or else on a grid
-    /// ([`super::grid::sum`]), so the work is bounded. Mean and variance are always those of the exact distribution.
+    /// ([`super::grid::sum`]), so the work is bounded. Mean and variance always equal the mean and the variance of the exact distribution.
     pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = UniformSum::new(network.offset, &network.terms, 1.0);
@@ -199,7 +199,8 @@ const MOST_WORK: f64 = 1e7;
 /// is long.
 fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
-    // The distributions are convolved one after the other. Those with the most pieces come last, because there they cost least.
+    // The distributions are convolved one after the other. The distributions with the most pieces come last, because there they
+    // cost least.
     laws.sort_by_key(|law| law.pieces.len());
     let degree: usize = laws.iter().map(|law| degree(law) + 1).sum();
     let work = work(&laws);

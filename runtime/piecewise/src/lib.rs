@@ -2,8 +2,8 @@
 //! uniform. Noise can be added to the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. A box spline is represented by exact pieces, by a Fourier series, or by both
-//! ([`shape::Representation`]), depending on which is cheapest for the given widths. No representation loses digits to cancellation, and densities in
-//! the tails have a small relative error.
+//! ([`shape::Representation`]), depending on which is cheapest for the given widths. The representations avoid cancellation, and densities in the
+//! tails have a small relative error.
 
 pub mod bernstein;
 pub mod blend;
@@ -60,7 +60,7 @@ pub struct Network {
     pub offset: f64,
     /// The terms with those weights in which the output is linear.
     pub terms: Vec<UniformTerm>,
-    /// The ReLU units. No weight belongs to two units.
+    /// The ReLU units. Each weight belongs to at most one unit.
     pub units: Vec<Unit>,
 }
 
@@ -97,12 +97,13 @@ pub struct Ridge {
     pub segments: Vec<Segment>,
 }
 
-/// The noise of an observation. If the spread is negative or NaN, the observation has no noise.
+/// The noise of an observation. If the spread is negative or NaN, the observation does not have
+/// noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ObservationNoise {
     /// Normal noise with the mean 0.
     Normal {
-        /// The standard deviation. With 0, the observation has no noise.
+        /// The standard deviation. With 0, the observation does not have noise.
         sd: f64,
     },
     /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal, so that every

@@ -105,8 +105,9 @@ const LEAST: f64 = 1e-280;
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// Computes the contribution of the piece to `Measure::smoothed_below`. Where the probability from the kernel is neither 0 nor 1 up to rounding,
-    /// the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the mass of the piece is added.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`. In positions where the probability from the kernel is not 0 or 1 up to
+    /// rounding, the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the mass of the piece is
+    /// added.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);

@@ -14,7 +14,7 @@ use std::f64::consts::PI;
 #[derive(Clone, Debug)]
 pub enum Representation {
     /// Exact pieces, and the standard deviation of the Normal noise. The noise is added at every evaluation. With a standard deviation of 0, the
-    /// distribution has no noise.
+    /// distribution does not have noise.
     Pieces(Measure, f64),
     /// A Fourier series around `centre`. In the tails, densities are computed by a tilted series.
     Series {
@@ -385,7 +385,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     }
     let kernel = summands(narrow, sd);
     let terms = Series::size_needed(&kernel)?.0 as f64;
-    // A density in a tail needs a tilted series of its own, so the cost of making a series is added.
+    // A density in a tail needs a separate tilted series, so the cost of making a series is added.
     let making = 0.5 * terms * narrow.len() as f64;
     if wide == 0 && knots.is_none() {
         return Some(3.0 * terms + making);

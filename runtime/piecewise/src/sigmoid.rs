@@ -155,7 +155,7 @@ impl Form {
         saturated + self.integral(self.low.max(high - FADED), high, 2.0, sigmoid)
     }
 
-    /// Integrates the density times the function `of` over `[from, to]`. No panel is longer than `longest`.
+    /// Integrates the density times the function `of` over `[from, to]`. A panel is at most `longest` long.
     fn integral(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if let Representation::Pieces(measure, _) = &self.shape {
             return measure

@@ -64,8 +64,8 @@ fn moments(law: &Law, reach: f64, count: i32) -> (f64, f64, f64) {
     (mass, law.mean() + mean, variance)
 }
 
-/// Checks that the distribution function rises from 0 to 1, that the density has mass 1, and that its mean and variance agree with
-/// those of `law`.
+/// Checks that the distribution function rises from 0 to 1, that the density has mass 1, and that the mean and the variance of the
+/// density agree with those of `law`.
 fn check_law(law: &Law, reach: f64, tolerance: f64) {
     let (mass, mean, variance) = moments(law, reach, if tolerance < 1e-6 { 1500 } else { 6000 });
     close(mass, 1.0, tolerance);

@@ -56,14 +56,14 @@ impl Measure {
         }
     }
 
-    /// Returns the positions at which the density is not smooth, in no particular order.
+    /// Returns the positions at which the density is not smooth, in any order.
     pub fn knots(&self) -> impl Iterator<Item = Twofold> + '_ {
         let ends = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         self.atoms.iter().map(|atom| atom.at).chain(ends)
     }
 
     /// Computes the average density over the window, as a function of the window's position. Returns the coefficients of a polynomial of
-    /// this degree, or `None` if no atom or piece is in the window.
+    /// this degree, or `None` if the window does not contain an atom or a piece.
     fn average(&self, sources: &[Source], window: &Window, degree: usize) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; degree + 1];
         let mut reached = false;
@@ -88,7 +88,8 @@ impl Measure {
     }
 }
 
-/// A range `from..to` of positions of the leading end of a window. Within the range, neither end of the window passes a knot.
+/// A range `from..to` of positions of the leading end of a window. Within the range, both ends of the window stay between
+/// knots.
 struct Window {
     from: Twofold,
     to: Twofold,

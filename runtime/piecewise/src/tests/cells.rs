@@ -93,7 +93,8 @@ fn two_layers() {
     check_law(&law_of(&cells, ObservationNoise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
-/// If no kink passes through the box, the distribution is that of an affine network. This also holds if a side of the box has length 0.
+/// If all kinks lie outside the box, the distribution equals the distribution of an affine network. This also holds if a side of the
+/// box has length 0.
 #[test]
 fn functions_without_kinks_are_affine() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];

@@ -55,7 +55,7 @@ fn splines_match_exact_rationals() {
     }
 }
 
-/// A term is constant if its slope is zero or its interval has no width.
+/// A term is constant if its slope is zero or its interval has width zero.
 #[test]
 fn terms_without_width_or_slope_are_constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];

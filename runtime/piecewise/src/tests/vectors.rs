@@ -86,7 +86,8 @@ fn probabilities() {
     }
 }
 
-/// The distribution is symmetric. The distribution depends neither on the order of the two bounds of a weight nor on the sign of the slope.
+/// The distribution is symmetric. The order of the two bounds of a weight does not affect the distribution. The sign of the slope does not
+/// affect it either.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
