@@ -203,8 +203,8 @@ fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagn
     Ok(())
 }
 
-/// Replaces the `--data` options of the build by those of the command line. Options for items that
-/// the command line does not name are kept.
+/// Replaces the `--data` options of the build by the `--data` options of the command line. Options
+/// for items that the command line does not name are kept.
 fn remember_files(known: &mut Vec<String>, words: &[String]) {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     known.retain(|old| !words.iter().any(|word| name(word) == name(old)));
