@@ -114,13 +114,14 @@ pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) ->
     let found = judge(&blocks(history.means(), rates, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), rates) {
         // While the rate was constant, the scatter of the iterates was constant too. Scatter therefore does not explain a fall of these losses, and
-        // they must also show one.
+        // these losses must also fall.
         Some(end) => judge(&blocks(history.means(), rates, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Returns the time at which the rate begins to decrease, or `None` unless it was constant for at least the time [`CONSTANT`] before.
+/// Returns the time at which the rate begins to decrease, or `None` if the rate was constant for less than the time [`CONSTANT`]
+/// before.
 fn constant(count: usize, rates: RatePlan<'_>) -> Option<f64> {
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();

@@ -3,7 +3,7 @@
 //! A step goes along the negative gradient, scaled by the curvature along the previous steps. If
 //! necessary, the step is shortened until the value falls in proportion to the length of the step
 //! (Armijo 1966). L-BFGS stores pairs of a step and the gradient change along it; a pair without
-//! positive curvature is left out. No step moves an argument by more than `LONGEST`, so that the
+//! positive curvature is left out. A step moves an argument by at most `LONGEST`, so that the
 //! descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
@@ -13,7 +13,7 @@ use bnnc_core::context::Stop;
 const PAIRS: usize = 20;
 
 /// The length of the first step, whose direction is the gradient. The length of a step is the
-/// largest change of an argument. As long as no pair with positive curvature is stored, the length
+/// largest change of an argument. While pairs with positive curvature are not stored, the length
 /// doubles with each step.
 const FIRST: f64 = 1e-3;
 /// The maximum length of a step.

@@ -53,7 +53,7 @@ struct Candidate {
 /// `losses` limits the number of elements that are tested.
 ///
 /// # Errors
-/// Fails only because of a bug in the machine.
+/// Fails only if the machine has a bug.
 pub fn at_ends(
     task: &Task<'_>,
     surface: &mut Surface,

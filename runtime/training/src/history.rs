@@ -163,7 +163,8 @@ mod tests {
         }
         assert!(history.means.capacity() <= MOST, "{}", history.means.capacity());
         assert_eq!(history.epochs_each(), 64.0);
-        // The first mean is of the numbers 0 to 63, and the second mean of the next 64 numbers.
+        // The first mean covers the numbers 0 to 63, and the second mean covers the next 64
+        // numbers.
         assert_eq!(&history.means()[..2], &[31.5, 95.5]);
         assert_eq!(history.means().len(), 100_000 / 64);
     }

@@ -22,7 +22,8 @@ use taken::{Iterated, Taken};
 /// The result of collecting iterates. Predictions and later inference blocks use it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
-    /// The last training. For an ensemble, the average of the trainings of its members.
+    /// The last training. For an ensemble, the values are averages over the trainings of its
+    /// members.
     pub fitted: TrainingResult,
     /// The states that predictions use. A state that the training changes has the shape `[draws,
     /// ..]`. A state that the training does not change has a single value.

@@ -1,18 +1,18 @@
 //! A test of whether a training ended at a maximum, for densities without noise.
 //!
 //! A descent in double precision over all rows continues from the end of the training. If the descent finds a lower loss nearby, the training was too
-//! short or ended on a plateau, even if its losses show no slope. If the descent does not settle, but drives a constrained parameter far towards an
-//! end of its range, a maximum does not exist. For example, the joint density of a scale and the parameters that it scales grows without bound as the
-//! scale decreases to zero.
+//! short or ended on a plateau. This holds even if the losses of the training do not show a slope. If a maximum does not exist, the descent does not
+//! settle, but drives a constrained parameter far towards an end of its range. For example, the joint density of a scale and the parameters that it
+//! scales grows without bound as the scale decreases to zero.
 //!
 //! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
 //! losses is tested.
 //!
-//! The test was measured on 540 trainings by `map` whose best possible loss is known. The measurements are on trainings of five models (linear,
-//! logistic, Poisson, hierarchical, a network of 82 weights), with 200 to 20,000 steps, three rates, three schedules, batches of 32 and full batches.
-//! Of these, 239 trainings were too short. The test misses 15 of them (12 are trainings of the network that ended in other optima). A test of the
-//! slope alone misses 79 of them. Of the 540 trainings, 301 were long enough. The test wrongly reports 2 of the trainings that were long enough; a
-//! test of the slope alone reports 8.
+//! The test was measured on 540 trainings by `map` whose best possible loss is known. The measurements cover trainings of five models (linear,
+//! logistic, Poisson, hierarchical, a network of 82 weights). The trainings have 200 to 20,000 steps, three rates, three schedules, batches of 32 and
+//! full batches. Of these, 239 trainings were too short. The test misses 15 of them (12 are trainings of the network that ended in other optima). A
+//! test of the slope alone misses 79 of them. Of the 540 trainings, 301 were long enough. The test wrongly reports 2 of the trainings that were long
+//! enough; a test of the slope alone reports 8.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -37,7 +37,7 @@ const MOST: usize = 200;
 const FEWEST: usize = 50;
 
 /// The number of floating-point operations that every descent may use. These operations take about a tenth of a second. With ten times this number,
-/// the descent after a short training of a network would take two thirds of the time of the training, and such a training never reaches a maximum.
+/// the descent after a short training of a network would take two thirds of the training time, although such a training never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
 /// The descent after a training may do the work of the training divided by this number.
@@ -57,7 +57,7 @@ const NOTHING: f64 = 0.01;
 const FAR: f64 = 4.0;
 
 /// A parameter counts as the logarithm of a scale only if a curvature rises by more than this factor. If the logarithm of a scale moves by 1, the
-/// curvature along each parameter with this scale is multiplied by `exp(2)` or `exp(-2)`; the factor is below `exp(2)` to leave a margin. Other
+/// curvature along each parameter with this scale is multiplied by `exp(2)` or `exp(-2)`. The factor is below `exp(2)` to leave a margin. Other
 /// parameters have a smaller effect. If a coefficient of a linear predictor moves by 1, the curvature along other parameters does not change. If the
 /// intercept of a log rate moves by 1, it is multiplied by `exp(1)`.
 const NARROWER: f64 = 6.0;
@@ -91,7 +91,8 @@ pub struct Descent {
     pub is_short: bool,
     /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false too, the training ended at a minimum of the loss.
     pub is_settled: bool,
-    /// If the descent ended at a saddle, the amount by which another descent from a nearby point ends below it.
+    /// If the descent ended at a saddle, the number of nats by which another descent from a nearby point ends
+    /// below it.
     #[serde(default)]
     pub saddle: Option<f64>,
     /// The parameters that do not have a maximum.
@@ -179,7 +180,8 @@ pub(super) fn curvature(
     Ok(found)
 }
 
-/// Returns the descent that lowers the loss most among those of several trainings. A training that the validation rows ended does not have a descent.
+/// Returns the descent that lowers the loss most. `found` contains the results of several trainings, each with at most one descent. A training that
+/// the validation rows ended does not have a descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {
@@ -265,7 +267,8 @@ fn runaways(
     Ok(found)
 }
 
-/// Returns whether the curvature of the loss along some other argument rises by more than the factor [`NARROWER`] if argument `at` moves by `step`.
+/// Returns whether the move of argument `at` by `step` raises the curvature of the loss along some other argument by more than the factor
+/// [`NARROWER`].
 fn narrows(surface: &mut Surface, point: &[f64], (at, step): (usize, f64)) -> Result<bool, Stop> {
     let mut moved = point.to_vec();
     moved[at] += step;

@@ -5,9 +5,10 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the number of bytes that a task needs. The result is the larger of the memory of the
-/// trainings that run at the same time and the memory of the descent after them, plus the results
-/// of trainings that have ended. The arguments are those of [`one`].
+/// Returns the number of bytes that a task needs. The result is the sum of two terms. The first
+/// term is the larger of the memory of the trainings that run at the same time and the memory of
+/// the descent after them. The second term is the memory of the results of trainings that have
+/// ended. The arguments mean the same as in [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -24,7 +25,7 @@ pub fn training(
 }
 
 /// Returns the number of bytes of `count` trainings that run at the same time. Each training runs
-/// its restarts one after the other. The arguments are those of [`one`].
+/// its restarts one after the other. The arguments mean the same as in [`one`].
 pub fn at_a_time(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -78,7 +79,7 @@ pub fn validation_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if the training is not followed by a descent.
+/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if a descent does not follow the training.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

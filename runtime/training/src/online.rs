@@ -31,8 +31,8 @@ pub struct Online<'a> {
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
-    /// A dataset without columns. Steps need a dataset for columns that all examples share, and
-    /// such columns are not supported here.
+    /// A dataset without columns. Steps need a dataset for columns that all examples share, so such
+    /// columns are not supported here.
     nothing: Dataset,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Online<'a> {
     /// needs a planned end. Returns the mean loss of the steps, or NaN without rows or steps.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn learn(&mut self, steps: usize) -> Result<f64, Fault> {
         let Some(memory) = self.memory.as_ref() else {
             return Ok(f64::NAN);

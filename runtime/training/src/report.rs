@@ -84,7 +84,8 @@ const POINTS: usize = 200;
 /// A training whose loss rises by more than this number of nats per row has diverged. Iterates that scatter around an optimum stay far below it.
 const RISE: f64 = 10.0;
 
-/// A training whose last loss is above this number of nats per row has diverged, even if its first loss was as high.
+/// A training whose last loss is above this number of nats per row has diverged, even if the first loss was just as
+/// high.
 const HUGE: f64 = 1e8;
 
 /// Returns pairs `[epoch, loss]` for the losses per row during the training, and for the losses of
@@ -131,7 +132,7 @@ fn moved(infer: &InferenceBlock) -> usize {
 pub enum Doubt<'a> {
     /// The loss rose from the first number to the second one.
     Diverged(f64, f64),
-    /// Some parameters do not have a maximum: they diverge while the loss decreases by this number
+    /// Some parameters do not have a maximum. They diverged, and the loss decreased by this number
     /// of nats.
     Unbounded(&'a [Runaway], f64),
     /// Earlier parameters had a lower loss than the last parameters, and were kept.
@@ -264,7 +265,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
     // If a training has few and noisy losses, the lowest loss may be low by chance, and the kept
-    // parameters may be from an early epoch.
+    // parameters may come from an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short

@@ -22,9 +22,9 @@
 //! | concrete, 3 layers of 50 | 11,204 | 64 | 2,424,017 | 64.6 | 65.2 | 65.1 | 66.0 |
 //! | wine, 400 hidden units | 10,404 | 128 | 3,410,339 | 116 | 119 | 122 | 127 |
 //!
-//! Restarts share neither rows nor weights, so their matrix products stay separate. Lockstep saves
-//! only launches and scalar inputs. Below about 20,000 operations, it saves up to a third of a step
-//! of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which
+//! Restarts do not share rows or weights, so their matrix products stay separate. Lockstep saves
+//! only launches and scalar inputs. Below about 20,000 operations, lockstep saves up to a third of
+//! a step of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which
 //! lockstep saves less than 0.1 s. For the yacht example, two threads with four restarts each would
 //! save 7 % of a step. Larger steps take as long in lockstep as alone, or longer.
 
@@ -88,8 +88,8 @@ pub fn at_once(options: &Training) -> usize {
 }
 
 /// Returns the maximum number of results of ended trainings that are in memory. If there are
-/// several trainings, the number is two: the best result so far, and the result of a training that
-/// has just ended.
+/// several trainings, two results are in memory: the best result so far, and the result of a
+/// training that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
@@ -156,7 +156,7 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
 }
 
 /// Makes a descent from the parameters of the training that is kept, and adds its result. The other
-/// trainings are only compared by their losses, because a descent may take longer than a short
+/// trainings are compared by their losses alone, because a descent may take longer than a short
 /// training.
 fn descended<T>(
     task: &Task<'_>,
@@ -208,8 +208,8 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // No further training is started. Those with lower indices still finish, so
-                    // that the reported failure does not depend on thread scheduling.
+                    // Further trainings are not started. Trainings with lower indices still finish,
+                    // so that the reported failure does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }
@@ -257,7 +257,7 @@ type Numbered<T> = (usize, (TrainingResult, T));
 
 /// The results of the trainings that have ended so far.
 struct Compared<T> {
-    /// For each complete training: its index, its final loss and its number of steps.
+    /// The index, the final loss and the number of steps of each complete training.
     all: Vec<(usize, Restart, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,

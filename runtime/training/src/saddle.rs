@@ -1,9 +1,9 @@
 //! A test of whether a point without a slope is a minimum or a saddle.
 //!
-//! If the loss is symmetric in a parameter, a training may start where the slope of this parameter
-//! is zero, such as `b = 0` for `b * b`. The parameter then never changes, and a descent from the
-//! point does not change it either. If the point is a saddle, a descent from a nearby point ends
-//! far below it.
+//! If the loss is symmetric in a parameter, a training may start where the slope along this
+//! parameter is zero, such as `b = 0` for `b * b`. The parameter then never changes, and a descent
+//! from the point does not change it either. If the point is a saddle, a descent from a nearby
+//! point ends far below it.
 
 use super::descent::descend;
 use super::surface::Surface;
@@ -21,7 +21,7 @@ const STREAM: &str = "saddle";
 /// descent.
 ///
 /// # Errors
-/// Fails only because of a bug in the machine.
+/// Fails only if the machine has a bug.
 pub fn fall(surface: &mut Surface, point: &[f64], limits: (usize, f64)) -> Result<f64, Stop> {
     let key = philox::key(0, STREAM);
     let distance = |at: usize| NEARBY * philox::normal(key, [0, 0, 0], at as u64);

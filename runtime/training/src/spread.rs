@@ -23,7 +23,8 @@ const SQUARES: usize = 100;
 /// is then below a fifth.
 const AGREEING: f64 = 0.04;
 
-/// The breadth of draws around a point. The breadth compares the variances of the draws with those of a Gaussian posterior at this point.
+/// The breadth of draws around a point. The breadth compares the variances of the draws with the variances of a Gaussian posterior at
+/// this point.
 #[derive(Clone, Debug)]
 pub struct Breadth {
     /// The mean over all parameters of the ratio of variances.
@@ -105,7 +106,7 @@ fn narrowest(
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
-    // The rows have no information about the weights of a unit that is never active. Single weights of layers are therefore not tested.
+    // The rows do not inform the weights of a unit that is never active. Single weights of layers are therefore not tested.
     let is_layer = |site: &str| layer_of(site).is_some();
     let own: usize = places
         .iter()
@@ -119,7 +120,7 @@ fn narrowest(
     let mut worst: Option<(String, f64)> = None;
     for (site, range) in places {
         let mut take = |name: String, ratio: f64| {
-            // If the loss is not convex, the ratio is negative and has no meaning.
+            // If the loss is not convex, the ratio is negative and meaningless.
             if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
                 worst = Some((name, ratio));
             }
@@ -145,9 +146,9 @@ fn narrowest(
 }
 
 /// Tests whether the members of an ensemble agree, that is scatter far less than draws of the posterior. For each parameter, computes the ratio of
-/// the variances of the members to the variances of the posterior given all other parameters, averaged over the elements of the parameter. Returns
-/// the largest of these ratios. Returns `None` if a ratio is above `AGREEING`, if the loss is not convex between the members, if the objective has
-/// noise, or if the budget is too small.
+/// two variances: the variance over the members, and the variance of the posterior given all other parameters. The ratio is averaged over the
+/// elements of the parameter. Returns the largest of these ratios. Returns `None` if a ratio is above `AGREEING`, if the loss is not convex
+/// between the members, if the objective has noise, or if the budget is too small.
 ///
 /// If the members ended in different optima of a network, the weights of each layer differ as much as in draws of the posterior. The test then ends
 /// at the first layer.
@@ -186,7 +187,7 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
             is_still &= deviation.iter().all(|deviation| *deviation == 0.0);
             sum += curvature(&mut surface, &centre, (&range, &deviation))?;
         }
-        // The mean square around the members' own mean is smaller than their variance, so the divisor is `n - 1`.
+        // The mean square around the members' own mean underestimates their variance, so the divisor is `n - 1`.
         let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
         // Along a direction without curvature, the ratio does not show whether the members agree.
         let is_convex = ratio > 0.0 || is_still;

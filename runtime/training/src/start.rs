@@ -136,8 +136,8 @@ const JITTER: f64 = 1.0;
 impl Starts<'_> {
     /// Returns the start of a member in a task. In all restarts except the first, scalars and
     /// vectors with a constant start are shifted at random, so that the restarts differ. Given
-    /// values are not shifted. Matrices are not shifted either, because their starts are random or
-    /// deliberately constant.
+    /// values are not shifted. Matrices are not shifted either, because their starts are already
+    /// random, or were deliberately chosen as constants.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);

@@ -33,7 +33,8 @@ pub struct Stepper<'a> {
     /// The port of each scalar in [`INPUTS`], or `None` if the program does not have it.
     inputs: [Option<Port>; INPUTS.len()],
     /// The ports that the host reads after each step. The loss is always read. If the program
-    /// counts the positions that parameters selected outside their axes, this count is read too.
+    /// counts the positions that are outside of their axes because parameters selected them, this
+    /// count is read too.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
@@ -120,7 +121,7 @@ impl<'a> Stepper<'a> {
     /// Takes one step on those rows of `feed` whose indices are in `batch`. Returns the loss.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
         let machine = &mut self.machine;
         let sizes = self.train.sizes(terms.rows);

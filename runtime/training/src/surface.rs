@@ -162,17 +162,17 @@ impl Surface {
     /// Returns the loss of all rows at a point, and writes its gradient.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         self.add(point, 0, gradient)
     }
 
     /// Returns the loss of all rows at a point, averaged over the noise with these indices. Writes
-    /// the mean gradient. No step of the training used this noise.
+    /// the mean gradient. The steps of the training did not use this noise.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn mean(&mut self, point: &[f64], noise: Range<usize>, gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         let count = noise.len() as f64;
@@ -188,7 +188,7 @@ impl Surface {
     /// `gradient`.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn add(&mut self, point: &[f64], noise: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         self.put(point)?;
         let all = std::mem::take(&mut self.rows);
@@ -209,7 +209,7 @@ impl Surface {
     /// gradient to `gradient`.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails only if the machine has a bug.
     pub fn estimate(
         &mut self,
         point: &[f64],

@@ -75,8 +75,8 @@ struct Position {
     stopped: bool,
 }
 
-/// The losses of the validation rows. With early stopping, also the best epoch according to these
-/// losses, and its parameters.
+/// The losses of the validation rows. With early stopping, this also contains the best epoch
+/// according to these losses, and the parameters of this epoch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
     curve: ValidationCurve,
@@ -205,7 +205,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(trainer)
     }
 
-    /// Restores the state of an interrupted run, if the checkpoint contains one.
+    /// Restores the state of an interrupted run, if the checkpoint contains such a state.
     fn resume(&mut self) -> Result<(), Stop> {
         let Some(saved) = self.file.resumed::<Saved>()? else {
             return Ok(());

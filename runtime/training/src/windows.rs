@@ -1,7 +1,7 @@
 //! Keeps the best parameters of a training. The best parameters are selected by the mean loss in
 //! windows of equal length.
 //!
-//! The loss of one step or one epoch depends on the choice of rows and on draws. The lowest of such
+//! The loss of one step or one epoch depends on the chosen rows and on draws. The lowest of such
 //! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
 //! loss of the iterates in this part, and has a known standard error.
 
@@ -145,7 +145,7 @@ impl LossWindows {
     }
 
     /// Returns the best window and its parameters if the loss rose. The last window's loss must be
-    /// higher by more than `least`, and by more than noise explains.
+    /// higher by more than `least`, and by more than the noise of the losses can explain.
     pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

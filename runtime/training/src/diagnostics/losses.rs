@@ -203,7 +203,7 @@ pub fn unbounded_density(
             runaways.len() - LISTED
         ));
     }
-    // The normal prior of a log scale bounds the density, but only at a scale that is zero for all purposes.
+    // The normal prior of a log scale bounds the density, but only at a scale that is zero in practice.
     let place = match log {
         Some(_) => "has no maximum at a plausible scale",
         None => "has no maximum",

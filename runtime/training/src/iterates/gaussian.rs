@@ -27,7 +27,7 @@ pub struct IterateMoments {
     covariance: Covariance,
     count: usize,
     mean: Vec<f64>,
-    /// For each element, the sum of squared deviations from the mean (Welford 1962). Empty if the
+    /// The sum of squared deviations from the mean of each element (Welford 1962). Empty if the
     /// covariance does not need variances.
     squares: Vec<f64>,
     /// The last deviations, beginning with the oldest.
