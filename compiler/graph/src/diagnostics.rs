@@ -5,8 +5,8 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use std::fmt;
 
-/// The reason why operands and attributes do not fit an op. The text of the reason is one sentence,
-/// which begins with the expected form.
+/// The reason why operands and attributes do not fit an op. The reason is one sentence. It begins
+/// with the expected form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     /// A wrong number of operands, attributes, arguments or elements.

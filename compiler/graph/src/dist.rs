@@ -38,7 +38,8 @@ pub enum MeasureKind {
     Density,
     /// A density without a finite integral, which is allowed only in priors.
     Improper,
-    /// A point mass: all probability is at the value of `draw`, as in a family of point estimates.
+    /// A point mass: all probability is at the value of `draw`. Families of point estimates have
+    /// this density.
     Point,
 }
 
@@ -92,7 +93,7 @@ impl TailKind {
 pub struct DeclaredTail {
     /// The kind of decay.
     pub kind: TailKind,
-    /// For each name in [`TailKind::numbers`], a function `(params..) -> number`. The function
+    /// A function `(params..) -> number` for each name in [`TailKind::numbers`]. The function
     /// returns one number for all elements, or one per element.
     pub numbers: Vec<Arc<Function>>,
 }
@@ -161,7 +162,7 @@ pub struct Instance {
     pub log_density_elements: Option<Arc<Function>>,
     /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The
     /// names of its noise streams are relative. When the sampler is inlined, a prefix is added to
-    /// the attribute `site` of each `noise` node.
+    /// the stream names, which are in the attribute `site` of each `noise` node.
     pub draw: Option<Arc<Function>>,
     /// Like `draw`, but samples the distribution before it is truncated to `support`; the elements
     /// of this distribution are independent. Draws that lie inside the support have the truncated
@@ -177,10 +178,10 @@ pub struct Instance {
     /// for each element `x`. A moment that diverges is infinite.
     pub moment: Option<Arc<Function>>,
     /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. `None`
-    /// unless the support is positive.
+    /// if the support is not positive.
     pub log_mean: Option<Arc<Function>>,
     /// `(params..) -> variance` of the logarithm of each element, with the shape of the value.
-    /// `None` unless the support is positive.
+    /// `None` if the support is not positive.
     pub log_variance: Option<Arc<Function>>,
     /// `(params..) -> real[classes]`: the probability of each class, for discrete outputs.
     pub probabilities: Option<Arc<Function>>,

@@ -20,7 +20,7 @@ pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Te
     run(&resolve(function, sizes), &inputs)
 }
 
-/// Returns all values of a function that has no symbolic sizes.
+/// Returns all values of a function that does not have symbolic sizes.
 pub fn evaluate_all(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
     assert_eq!(
         function.params.len(),

@@ -108,7 +108,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     })
 }
 
-/// Returns the log density of a normal distribution of unit scale: the sum of
+/// Returns the log density of a normal distribution with standard deviation 1: the sum of
 /// `-(x - location)^2 / 2 - log(2 pi) / 2`.
 fn unit_normal_log_density(ty: &Type) -> Function {
     let mut b = Builder::new("log_density");

@@ -8,8 +8,8 @@ use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// Returns the type of the only result of `function` for arguments of the types `args`. Fails if
-/// the arguments do not fit.
+/// Returns the type of the only result of `function` if its arguments have the types `args`. Fails
+/// if the arguments do not fit.
 pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     let name = &function.name;
     if function.params.len() != args.len() {
@@ -37,7 +37,8 @@ pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
 }
 
 /// Removes the first axis from the types of mapped operands, and returns the size of this axis.
-/// Fails unless all these operands have a first axis of the same size.
+/// Fails if one of these operands does not have a first axis, or if the sizes of the first axes
+/// differ.
 pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     let mut size = None;
     let mut inner = Vec::new();

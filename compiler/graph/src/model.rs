@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// `function` is probabilistic. The parameters of `function` are the shared inputs, then the inputs
 /// of the example, then the observed outputs. Each parameter is found by its name. Every declared
 /// site is one `sample` node. The attribute `site` of the node is the path of the site. Every
-/// output has one or more `observe` nodes. The function has no results, because the `density` pass
-/// splits it into functions.
+/// output has one or more `observe` nodes. The function does not have results, because the
+/// `density` pass splits it into functions.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The name of the model.
@@ -59,12 +59,13 @@ pub struct Site {
     pub local: bool,
 }
 
-/// A mean over the rows of a training step, of which the trained model stores an average over the steps.
+/// A mean over the rows of a training step. The trained model stores an average of this mean over the
+/// steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningMean {
     /// The path of the mean: `norm.mean`.
     pub name: Arc<str>,
-    /// The type of the mean, which is that of its operand for one example.
+    /// The type of the mean. It is the type of the operand for one example.
     pub ty: Type,
     /// The weight of a new mean in the stored average.
     pub momentum: f64,

@@ -44,7 +44,7 @@ pub struct OpDef {
     pub vjp: Vjp,
     /// The batching rule of the op, for operands with a mapped axis.
     pub batch: Batch,
-    /// Returns bounds of the elements of the result, given bounds of the elements of the operands.
+    /// Returns bounds of the result's elements if bounds of the operands' elements are given.
     pub range: fn(&[Interval], &[Attr]) -> Interval,
     /// How the op is lowered.
     pub lower: Lower,
@@ -53,7 +53,8 @@ pub struct OpDef {
     pub examples: fn() -> Vec<Example>,
 }
 
-/// Why an op that has not replaced the derivative of [`OpDef::scalar`] cannot be differentiated. Every op of the registry must replace it.
+/// The reason why an op cannot be differentiated if it has kept the derivative of [`OpDef::scalar`]. Every op of the registry must replace
+/// this derivative.
 pub const NO_RULE: &str = "its record lacks a derivative rule";
 
 impl OpDef {
@@ -153,12 +154,12 @@ impl OpCall<'_> {
 
 /// The reverse-mode derivative: computes the cotangents of the operands from the cotangent of the result.
 pub enum Vjp {
-    /// A rule that returns one entry per operand. The entry is `None` if the operand has no
-    /// derivative, such as an integer or a condition.
+    /// A rule that returns one entry per operand. The entry is `None` if the operand does not have
+    /// a derivative, such as an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// Like [`Vjp::Rule`], but for a random result. The rule differentiates the quantile at a fixed
     /// probability, so derivatives of expectations are correct. If a parameter changes and a
-    /// variate is drawn again from the same random numbers, this variate may change by a different
+    /// variate is drawn again from the same random numbers, the variate may change by a different
     /// amount.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The derivative is zero, because the op is constant almost everywhere or not differentiable
@@ -277,8 +278,8 @@ pub struct Example {
     pub diagonal: f64,
 }
 
-/// A reference to an op. Two ops are equal only if they are the same entry of the registry; names
-/// are not compared.
+/// A reference to an op. Two references are equal only if they refer to the same entry of the
+/// registry; names are not compared.
 #[derive(Clone, Copy)]
 pub struct Op(pub &'static OpDef);
 

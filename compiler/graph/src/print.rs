@@ -102,7 +102,8 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A name in quotes. The text form has no escapes, so a quote in the name becomes an apostrophe.
+/// A name in quotes. The text form does not have escapes, so a quote in the name becomes an
+/// apostrophe.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

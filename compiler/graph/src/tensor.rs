@@ -47,7 +47,7 @@ impl Tensor {
     }
 
     /// Stacks tensors with the same shape along a new first axis. `shape` is the shape of each
-    /// tensor; it is needed because the list of tensors may be empty.
+    /// tensor. It is a separate argument because the list of tensors may be empty.
     pub fn stack(shape: &[usize], tensors: &[Tensor]) -> Tensor {
         let mut whole = vec![tensors.len()];
         whole.extend(shape);

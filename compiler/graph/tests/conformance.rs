@@ -158,8 +158,8 @@ fn text_round_trips() {
     });
 }
 
-/// Returns a derivative computed by central differences: the derivative of a weighted sum of the
-/// result with respect to one element of one operand.
+/// Returns a derivative of a weighted sum of the result with respect to one element of one operand.
+/// The derivative is computed by central differences.
 fn numeric_derivative(
     op: &OpDef,
     example: &Example,
@@ -263,7 +263,8 @@ fn mapped_call(
 /// The number of slices along a mapped axis.
 const COUNT: usize = 3;
 
-/// Returns the result of the batching rule for a call; `None` if the op has no batching rule.
+/// Returns the result of the batching rule for a call; `None` if the op does not have a batching
+/// rule.
 fn batched(op: &'static OpDef, example: &Example, mapped: &[bool], dim: Dim) -> Option<Function> {
     let types = operand_types(example).into_iter().zip(mapped);
     let types = types.map(|(ty, flag)| {

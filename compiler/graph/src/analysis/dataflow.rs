@@ -56,8 +56,7 @@ pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// Returns the values in `on`, together with every value that depends on at least one of these
-/// values.
+/// Returns the values in `on`, and all values that depend on at least one of them.
 pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     let mut found: HashSet<Value> = on.iter().copied().collect();
     for value in function.nodes.ids() {

@@ -1,5 +1,5 @@
-//! Computes bounds of every value of a function from bounds of its parameters. Each op has a rule
-//! for the bounds of its result.
+//! Computes bounds of all values of a function. The bounds of the function's parameters are given.
+//! Each op has a rule for the bounds of its result.
 
 use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
@@ -12,7 +12,7 @@ pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
 }
 
 /// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine`
-/// are the value, its range by the rule of its op, and the ranges of all earlier values.
+/// are the value, the range that the rule of its op gives, and the ranges of all earlier values.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

@@ -23,7 +23,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window of all elements of a tensor of this rank.
+    /// Returns the window that covers a whole tensor of this rank.
     pub fn full(rank: usize) -> Window {
         Window {
             starts: vec![0; rank],
@@ -102,7 +102,7 @@ operations! {
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
     /// Collects all windows of these `sizes` over the last axes of `x`. Consecutive windows are
     /// `strides` apart. In the result, the axes of the position within a window come before the
-    /// axes of the position of the window.
+    /// axes of the window's own position.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.
@@ -141,7 +141,8 @@ operations! {
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// The builder methods for these operations are written separately, because they return the operand itself if the op would not change it.
+// The builder methods for these operations are written by hand, because they return the operand itself if the op would not change the
+// operand.
 constructors! {
     /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],

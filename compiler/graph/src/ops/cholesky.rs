@@ -100,10 +100,10 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
 }
 
 /// Implements equation 10 of Murray (2016), "Differentiation of the Cholesky decomposition". Let
-/// `dl` be the cotangent of the factor `l`, and let `P` be the lower triangle of `l^T dl` with
-/// halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`. Only
-/// the lower triangle of `a` is read. The cotangent of `a` is therefore the lower triangle of
-/// `S + S^T`, with the diagonal of `S`.
+/// `dl` be the cotangent of the factor `l`. Let `P` be the lower triangle of `l^T dl`, with the
+/// diagonal divided by two. The symmetric cotangent is then the symmetric part of
+/// `S = l^-T P l^-1`. Only the lower triangle of `a` is read. The cotangent of `a` is therefore the
+/// lower triangle of `S + S^T`, with the diagonal of `S`.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

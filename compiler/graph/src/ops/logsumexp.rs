@@ -68,7 +68,7 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
 struct Shifted {
     /// The values of `x` minus the largest element.
     x: Value,
-    /// The logarithm of the sum of exponentials of the shifted `x`.
+    /// The logarithm of the sum of the exponentials of `x` after the shift.
     log_sum: Value,
     largest: Value,
 }
