@@ -89,6 +89,7 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// Fails at a limit or because of a bug, but never because of an error in the user's program.
+    /// Fails if a limit is exceeded, or because of a bug. Errors in the user's program do not cause
+    /// failures here.
     fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault>;
 }

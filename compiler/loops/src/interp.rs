@@ -14,7 +14,8 @@ use bnnc_math::scalar::Scalar;
 /// Runs a kernel over `args.start..args.end` of its outermost axis. The elements of real buffers are `f64`.
 ///
 /// # Safety
-/// The addresses must be those of live buffers that contain every element that the kernel accesses.
+/// The addresses must be the addresses of live buffers that contain every element that the kernel
+/// accesses.
 pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
     let mut frame = Frame {
         kernel,

@@ -3,8 +3,8 @@
 //! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the
 //! outermost axis restricted to `start..end`. At every point, the body is evaluated and each output
 //! is applied. A plain output stores its value. A reducing output combines its value with the
-//! stored value, which the executor has initialised with the identity of the reduction. Bodies
-//! contain neither vectors nor control flow; a backend vectorises the innermost axis. Within one
+//! stored value, which the executor has initialised with the identity of the reduction. Bodies do
+//! not contain vectors or control flow; a backend vectorises the innermost axis. Within one
 //! invocation, a backend may choose the order of a reduction, but this order must depend only on
 //! the domain.
 

@@ -15,8 +15,8 @@ pub(crate) type Verdict = Result<(), Bug>;
 /// Checks every kernel, and checks that the plan agrees with the kernels.
 ///
 /// # Errors
-/// Returns a [`Fault::Bug`]. The error names the kernel or step, the place in it, and the rule that
-/// is broken.
+/// Returns a [`Fault::Bug`]. The error names the kernel or step, the position in it, and the broken
+/// rule.
 pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|bug| bug.at(format_args!("kernel `{}`", kernel.name)))?;
@@ -25,7 +25,7 @@ pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     verify_plan(program).map_err(|bug| bug.at(place).into())
 }
 
-/// Fails with the message `rule` unless `holds` is true.
+/// Fails with the message `rule` if `holds` is false.
 pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(Bug(rule())) }
 }

@@ -199,10 +199,10 @@ fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symb
 ///
 /// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol
 /// are equal if they agree on all combinations of five values. Comparing all combinations therefore
-/// proves the equality of trip counts. If a symbol stands for one axis, the distance of an address
-/// from an end of its buffer is linear in the symbol. The distance is then smallest at the smallest
-/// or the largest value. The values in between cover symbols that stand for several axes. Products
-/// of six of the largest values fit into 64 bits.
+/// proves the equality of trip counts. If a symbol stands for one axis, the distance between an
+/// address and an end of its buffer is linear in the symbol. The distance is then smallest at the
+/// smallest or the largest value. The values in between cover symbols that stand for several axes.
+/// Products of six of the largest values fit into 64 bits.
 const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
 
 /// Returns all combinations of [`VALUES`] in which the number of rows in a batch is at most the

@@ -55,7 +55,7 @@ kernel "k" [2, 3] (real, int, real, real) {
             end,
             scratch: std::ptr::null_mut(),
         };
-        // SAFETY: the buffers are those of the plan.
+        // SAFETY: the buffers belong to the plan.
         unsafe { code.launch(0, &args) }
     }
     assert_eq!(columns, [11.0, 22.0, 33.0]);

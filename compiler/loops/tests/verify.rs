@@ -202,9 +202,9 @@ fn accesses_outside_their_buffer_are_rejected() {
     refuses("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 8 elements");
 }
 
-/// A batch of one row has no row before its last row. A buffer of a fixed size is too small for a
-/// large batch. A trip count with a square agrees with another trip count at two sizes, 3 and 13,
-/// and at no other sizes.
+/// In a batch of one row, the last row does not have a row before it. A buffer of a fixed size is
+/// too small for a large batch. A trip count with a square agrees with another trip count at two
+/// sizes, 3 and 13, and at no other sizes.
 #[test]
 fn sizes_are_checked_at_their_ends() {
     let offset = SOUND.replacen("ints (1*batch)", "ints (1*batch, 4*batch + -8)", 1);

@@ -5,7 +5,7 @@ use crate::ir::{InstOp, Kernel, LoopSize};
 use bnnc_base::arena::Arena;
 
 /// Returns the kernel with as few axes as possible. Also returns a factor: the number of iterations
-/// of the new outermost axis for each iteration of the original outermost axis.
+/// along the new outermost axis that correspond to one iteration along the original outermost axis.
 pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;

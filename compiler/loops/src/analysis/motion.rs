@@ -14,7 +14,7 @@ pub enum Motion {
     /// The address moves by one real per iteration. All accesses with this motion share a single
     /// byte counter.
     Unit,
-    /// The address moves by any other stride, or by a stride that is known only at run time.
+    /// The address moves by another stride, or by a stride that is known only at run time.
     Moving,
 }
 

@@ -28,7 +28,7 @@ pub struct BlockStage {
     pub calls: Vec<InstId>,
 }
 
-/// Returns the length of a row if a block consists of several rows, otherwise `None`.
+/// Returns the length of a row if a block consists of several rows, and `None` otherwise.
 pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
@@ -118,7 +118,7 @@ pub struct BlockStaging<'a> {
     precision: Precision,
     varies: Vec<bool>,
     called: Vec<bool>,
-    /// For each instruction that is computed in only one stage, this stage.
+    /// The stage of each instruction that is computed in only one stage.
     late: Vec<usize>,
     /// For each load or index, all stages in which it is computed.
     repeated: Vec<Vec<usize>>,
@@ -252,7 +252,7 @@ impl<'a> BlockStaging<'a> {
         *held = Some(held.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
     }
 
-    /// Returns whether computing a value again costs at most as much as loading it from scratch
+    /// Returns whether computing a value again takes at most as long as loading it from scratch
     /// memory.
     fn is_repeatable(&self, id: InstId) -> bool {
         match &self.kernel.body[id].op {

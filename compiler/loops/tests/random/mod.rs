@@ -179,8 +179,8 @@ impl Maker {
         self.push(InstOp::Apply(scalar, operands), dtype)
     }
 
-    /// Returns the strides of a dense tensor with the axes `kept`, in this order or reversed. Also
-    /// returns the size of the tensor.
+    /// Returns the strides of a dense tensor that has only the axes `kept`, in this order or in
+    /// reverse. Also returns the size of the tensor.
     fn layout(&mut self, kept: &[usize]) -> (Vec<LoopSize>, i64) {
         let mut order: Vec<usize> = kept.to_vec();
         if self.dice.one_in(4) {
