@@ -9,9 +9,9 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// The number of bytes at the start of scratch memory that hold the result and the two operands of
-/// a call on one element. Each of the three has its own cache line. The scratch slots of blocks
-/// come after these bytes.
+/// The number of bytes at the start of scratch memory for a call on one element. They hold the
+/// result and the two operands. Each of the three has its own cache line. The scratch slots of
+/// blocks come after these bytes.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 

@@ -127,8 +127,7 @@ fn declare(
     }
 }
 
-/// Converts a module error to a bug of the compiler, because valid input cannot cause such an
-/// error.
+/// Converts a module error to a compiler bug, because valid input cannot cause such an error.
 pub(crate) fn bug(error: ModuleError) -> Fault {
     Fault::Bug(format!("Cranelift: {error}"))
 }

@@ -18,14 +18,14 @@ use std::mem::offset_of;
 /// Builds an object in the system's format. Together with the static library of the runtime and the
 /// objects of a program, this object forms an executable.
 ///
-/// The object contains the artefact and a table of `kernels`, whose entries are symbols in the
-/// objects of the program. For each runtime function that kernels call, the object has a cell and a
-/// function with the same name, which jumps to the address in the cell. The cell is needed because
-/// the runtime chooses among versions of a function at startup. `main` passes the artefact, the
-/// table and the cells to the runtime as one [`Linked`].
+/// The object contains the artefact and a table of `kernels`. The entries of the table are symbols
+/// in the objects of the program. For each runtime function that kernels call, the object has a
+/// cell and a function. The function has the name of the runtime function, and jumps to the address
+/// in the cell. The cell is needed because the runtime chooses among versions of a function at
+/// startup. `main` passes the artefact, the table and the cells to the runtime as one [`Linked`].
 ///
 /// # Errors
-/// Fails at a limit of the object format, or because of a bug.
+/// Fails if a limit of the object format is exceeded, or because of a bug.
 pub fn entry(artefact: &[u8], kernels: &[String]) -> Result<Vec<u8>, Fault> {
     let form = CodePlacement::Object {
         prefix: String::new(),

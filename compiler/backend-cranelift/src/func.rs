@@ -21,10 +21,10 @@ use std::mem::offset_of;
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations of the kernel's outermost axis for each iteration of the launch's
-    /// outer axis.
+    /// The number of iterations along the kernel's outermost axis that correspond to one iteration
+    /// along the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches: the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches. It is the outermost axis, except after an exchange of axes.
     pub divided: usize,
     /// The schedule of the kernel, which determines where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -44,8 +44,8 @@ pub(crate) struct Emitter<'a, 'f> {
     pub builder: FunctionBuilder<'f>,
     /// The value of each instruction that is computed outside the innermost loop.
     pub hoisted: Vec<Option<Value>>,
-    /// For each instruction outside the innermost loop, its value in every lane of a vector.
-    /// Present only if vector instructions in the loop need it.
+    /// The value of each instruction outside the innermost loop, in every lane of a vector. Present
+    /// only if vector instructions in the loop need it.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -358,8 +358,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         pointers
     }
 
-    /// Emits the loop over `axis`, with everything inside this loop. `pointers` are the addresses
-    /// of the accesses.
+    /// Emits the loop over `axis`, including everything inside this loop. `pointers` are the
+    /// addresses of the accesses.
     fn nest(&mut self, axis: usize, pointers: &[Value]) {
         self.hoist(axis, pointers, None);
         let kernel = self.source.kernel;

@@ -30,7 +30,7 @@ struct Entry {
 
 impl KernelCode for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller gives the guarantees that the generated code needs, and the code lives as long as `self`.
+        // SAFETY: the caller guarantees the preconditions of the generated code, and the code lives as long as `self`.
         unsafe { (self.kernels[kernel].function)(args) }
     }
 

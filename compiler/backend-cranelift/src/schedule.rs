@@ -15,7 +15,7 @@ use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// The decisions about one kernel.
 pub(crate) struct Schedule {
-    /// For each instruction, the number of enclosing loops.
+    /// The number of enclosing loops of each instruction.
     pub depth: Vec<usize>,
     /// For each instruction, whether an output depends on it.
     pub live: Vec<bool>,
@@ -26,7 +26,7 @@ pub(crate) struct Schedule {
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
     /// For each instruction, the scratch slot that holds a block of its values. If an operand of a
-    /// call has no slot, the operand is a load, and the call reads its elements in place.
+    /// call does not have a slot, the operand is a load, and the call reads its elements in place.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
@@ -34,9 +34,9 @@ pub(crate) struct Schedule {
     pub block: i64,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// For each instruction outside the innermost loop, true if vectors in this loop need its value in every lane.
+    /// For each instruction outside the innermost loop, true if vectors in this loop need the value in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory. The list is empty unless the kernel is swept
+    /// The outputs that are summed in scratch memory. The list is empty if the kernel is not swept
     /// over its last two axes (see Note \[Sweeps\] in `sweep`).
     pub sums: Vec<usize>,
 }

@@ -43,9 +43,9 @@ struct Group<'s> {
     pass: Pass<'s>,
     /// The offset of the group from the start of the span, in bytes of reals.
     at: Value,
-    /// For each access that moves in the pass, its current address.
+    /// The current address of each access that moves in the pass.
     moving: Vec<Option<Value>>,
-    /// For each instruction, one value per copy.
+    /// The values of each instruction, one for each copy.
     values: Vec<Vec<Value>>,
 }
 

@@ -6,8 +6,8 @@
 //! are split into blocks outside the loop over draws. The data that a block reads and accumulates
 //! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
 //! memory at two levels, so that rounding errors do not grow with the number of draws. The values
-//! of a group of draws are added in the precision of the plan, and the sums of the groups are added
-//! in `f64`. At the end, the total is added to the output once.
+//! in a group of draws are added in the precision of the plan, and the group sums are added in
+//! `f64`. At the end, the total is added to the output once.
 
 use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
@@ -180,7 +180,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Adds the sums of a group of draws to the sums of all previous groups. Beyond the first
+    /// Adds the sums over a group of draws to the sums over all previous groups. Beyond the first
     /// `count` elements, both sums are zero.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;

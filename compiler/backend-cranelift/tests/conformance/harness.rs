@@ -149,8 +149,8 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A test case: a program with one kernel, the initial contents of every buffer, and the ends of
-/// the consecutive invocations. Each end is an iteration of the outer axis.
+/// A test case: a program with one kernel, the initial contents of every buffer, and the position
+/// where each of the consecutive invocations ends. Each end is an iteration of the outer axis.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,

@@ -66,7 +66,7 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// The number of elements: all pairs, plus a remainder that fills neither a vector nor a block.
+/// The number of elements: all pairs, plus a remainder that is smaller than a vector or a block.
 const COUNT: usize = 24 * 24 + 27;
 
 /// The layout of an operation: its axes, the strides of its operands, and the strides of its
