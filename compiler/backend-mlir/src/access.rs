@@ -9,9 +9,9 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, LoopSize};
 
-/// The number of bytes at the start of scratch memory that hold the result and the two operands of
-/// a call on one element. Each of the three has its own cache line. The scratch slots of blocks
-/// come after these bytes.
+/// The number of bytes at the start of scratch memory for a call on one element. They hold the
+/// result and the two operands. Each of the three has its own cache line. The scratch slots of
+/// blocks come after these bytes.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 /// The distance in bytes between the single elements at the start of scratch memory.
 pub(crate) const LINE: usize = 64;

@@ -18,10 +18,11 @@ use std::mem::offset_of;
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations of the kernel's outermost axis for each iteration of the launch's
-    /// outer axis.
+    /// The number of iterations along the kernel's outermost axis that correspond to one iteration
+    /// along the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches: the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches. It is the outermost axis, except after an exchange
+    /// of axes.
     pub divided: usize,
     /// The schedule of the kernel, which determines where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -42,8 +43,8 @@ pub(crate) struct Emitter<'a> {
     /// The value of each instruction at the current point of the text. `None` if the value is not
     /// known there.
     pub values: Vec<Option<Value>>,
-    /// For each output, the current value of its reduction. Set only inside the loops that carry
-    /// this value.
+    /// The current value of each output's reduction. Set only inside the loops that carry this
+    /// value.
     pub held: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,

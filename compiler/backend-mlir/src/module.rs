@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct MlirModule {
     /// The text in MLIR.
     pub text: String,
-    /// For each kernel, the name of its function, and the number of scratch bytes that one
+    /// For each kernel, the name of the kernel's function, and the number of scratch bytes that one
     /// invocation needs.
     pub kernels: Vec<(String, usize)>,
     /// The runtime functions that the module calls, each with the name of one kernel that calls the function.
@@ -89,8 +89,8 @@ fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a
     }
 }
 
-/// Writes the alias scopes. Each slot and each scratch block has two entries: the scope of its own
-/// memory, and the list of the scopes of all other memory.
+/// Writes the alias scopes. Each slot and each scratch block has two entries. The first is the
+/// scope of its own memory. The second is a list of scopes, which covers all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();

@@ -18,7 +18,7 @@ const LONGEST_ANSWER: u64 = 1 << 30;
 const LONGEST_COMPLAINT: u64 = 1 << 16;
 /// The signal with which operating systems end a process when the machine runs out of memory.
 const KILL: i32 = 9;
-/// Signals that come from outside the process and therefore do not mean a crash: hangup, interrupt,
+/// Signals that come from outside the process, so they do not mean a crash: hangup, interrupt,
 /// termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters that a message quotes from a worker's diagnostics.
@@ -102,8 +102,8 @@ impl Worker {
                 .map_err(|error| Fault::limit(&NO_WORKER, format!("the MLIR worker was lost: {error}")))?,
         };
         let Some(status) = ended else {
-            // If the worker has ended in the meantime, killing it and waiting for it have no
-            // effect.
+            // If the worker has already ended, killing it and waiting for it do not change
+            // anything.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Fault::limit(
@@ -156,8 +156,8 @@ impl Worker {
                 ),
             );
         }
-        // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of
-        // their own, so the exception must come from the C++ library. The exception is usually
+        // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions
+        // themselves, so the exception must come from the C++ library. The exception is usually
         // `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return Fault::limit(

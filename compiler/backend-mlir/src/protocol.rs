@@ -6,11 +6,11 @@
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
 /// The exit status for invalid arguments. If an executable that is not a worker is started with
-/// these arguments, it ends with this status too.
+/// these arguments, it also ends with this status.
 pub const MISUNDERSTOOD: i32 = 2;
 
-/// The beginning of a response. The header is followed by the length of the artefact in eight
-/// bytes, the lowest byte first.
+/// The beginning of a response. After the header, the length of the artefact follows in eight
+/// bytes, with the lowest byte first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
 /// The form into which a module is lowered.

@@ -11,7 +11,7 @@ use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// The decisions about one kernel.
 pub(crate) struct Schedule {
-    /// For each instruction, the number of enclosing loops.
+    /// The number of enclosing loops of each instruction.
     pub depth: Vec<usize>,
     /// For each instruction, whether an output depends on it.
     pub live: Vec<bool>,
@@ -24,7 +24,7 @@ pub(crate) struct Schedule {
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
     /// The outputs whose sums are kept in scratch memory, with one sum per element. The list is
-    /// empty unless the kernel is swept over its last two axes (see Note \[Sweeps\] in `sweep`).
+    /// empty if the kernel is not swept over its last two axes (see Note \[Sweeps\] in `sweep`).
     pub sums: Vec<usize>,
     /// True if the kernel is swept over its last two axes.
     pub swept: bool,

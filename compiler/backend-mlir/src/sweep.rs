@@ -5,8 +5,8 @@
 //! of draws is then the second-to-last axis, and the elements are the innermost axis. The elements
 //! are split into blocks outside the loop over draws. The data that a block reads and accumulates
 //! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
-//! memory in `f64`, so that rounding errors do not grow with the number of draws. At the end, the
-//! sums are added to the output once.
+//! memory in `f64`, so that their rounding errors do not grow with the number of draws. At the end,
+//! the sums are added to the output once.
 
 use crate::func::Emitter;
 use crate::scalar;

@@ -86,7 +86,7 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
             // SAFETY: the attribute of a binary is a list of objects. Only positions within the
-            // list's length are accessed. The text is copied while the module is alive.
+            // list's length are accessed. The text is copied while the module still exists.
             unsafe {
                 let objects = objects.to_raw();
                 if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {

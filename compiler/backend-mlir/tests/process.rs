@@ -1,4 +1,4 @@
-//! Tests that the compiler receives a result or an error, whatever a worker process does.
+//! Tests that the compiler receives a result or an error for every behaviour of a worker process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A lock that lets only one script run at a time. While a script file is being written, a child
-/// process of another test may have a copy of its descriptor. The copy exists until the child
+/// process of another test may hold a copy of its descriptor. The copy exists until the child
 /// executes its program. Meanwhile, the system does not execute the script, because the file is
 /// open for writing.
 static TURN: Mutex<()> = Mutex::new(());
@@ -127,7 +127,7 @@ fn a_worker_that_takes_too_long_is_killed() {
     assert!(clock.elapsed() < LONG);
 }
 
-/// An endless response is cut off, whatever length its header declares.
+/// An endless response is cut off, even if its header declares a large length.
 #[test]
 fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";

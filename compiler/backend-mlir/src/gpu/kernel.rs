@@ -218,7 +218,7 @@ impl Function<'_> {
     }
 
     /// Emits the code for parts in which each kept point is computed by one block, or by [`PIECES`]
-    /// blocks. In the latter case, the blocks store partial results in `scratch`.
+    /// blocks. If many blocks share a point, the blocks store partial results in `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
         let (mut point, mut first, mut step) = (block, thread, THREADS);
@@ -319,7 +319,7 @@ impl Function<'_> {
         total
     }
 
-    /// Sets the indices along the axes `axes` to those of the point with the number `flat`.
+    /// Sets the indices along the axes `axes` to the indices of the point with the number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
             LoopSize::Fixed(size) => Some(size),

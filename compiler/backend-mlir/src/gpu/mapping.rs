@@ -24,7 +24,7 @@ const BUSY: i64 = 65_536;
 /// The number of blocks that share a kept point, if many blocks share it. In the second launch,
 /// each thread combines the results of four blocks.
 pub const PIECES: i64 = 4 * THREADS;
-/// With at least this many kept points, one block for each kept point keeps a GPU busy.
+/// With at least this many kept points, one block per kept point keeps a GPU busy.
 const BLOCKS: i64 = 64;
 
 /// The threads that handle one kept point, with all the reduced points that belong to it.
@@ -177,8 +177,8 @@ pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     needed
 }
 
-/// For each instruction and each axis, returns whether the value of the instruction varies along
-/// the axis.
+/// For each instruction and each axis, returns whether the instruction's value varies along the
+/// axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
     let moves = |strides: &[LoopSize]| {

@@ -1,5 +1,5 @@
-//! Compares code that MLIR has compiled with the reference interpreter. The tests are those of the
-//! Cranelift backend, but here functions are inlined.
+//! Compares code that MLIR has compiled with the reference interpreter. The tests are the same as
+//! for the Cranelift backend, but here functions are inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;

@@ -7,9 +7,9 @@ use bnnc_math::scalar::Scalar;
 pub const RANDOM_KERNELS: u64 = 150;
 
 /// The tolerated relative error of a single operation. The tolerance is the largest error of the
-/// inlined approximations, which is known from the tests of the array primitives. For digamma and
-/// the log gamma function, the array primitives use the reference. GPU code sums terms instead,
-/// which largely cancel if the result is small: terms of magnitude up to 3 sum to digamma(-0.5) =
+/// inlined approximations. The tests of the array primitives determine this error. For digamma and
+/// the log gamma function, the array primitives use the reference. GPU code sums terms instead. The
+/// terms largely cancel if the result is small: terms of magnitude up to 3 sum to digamma(-0.5) =
 /// 0.036 and to lgamma(-2.5) = -0.056.
 pub fn tolerance(scalar: Scalar, precision: Precision) -> f64 {
     match (precision, scalar) {

@@ -1,5 +1,5 @@
-//! A backend that runs the plans of an image on the emulator of these tests, in the way in which
-//! the runtime of a GPU would run them.
+//! A backend that runs the plans of an image on the emulator of these tests, in the same way as the
+//! runtime of a GPU would run them.
 
 use crate::machine::Machine;
 use bnnc_abi::code::{KernelArgs, KernelCode};
@@ -35,7 +35,7 @@ impl Device {
     }
 
     /// Runs entries with the buffers at these addresses. The entries that fill buffers run only if
-    /// the numbers of elements of the buffers are given.
+    /// the caller gives the number of elements of each buffer.
     ///
     /// # Safety
     /// The requirements of [`Machine::launch`] must hold.

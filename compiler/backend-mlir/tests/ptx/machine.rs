@@ -1,6 +1,6 @@
-//! An emulator of PTX. The emulator runs one block after another, and runs the threads of a block
-//! in turn from barrier to barrier. The emulator supports the instructions that LLVM emits for the
-//! kernels of bnnc, and panics at any other instruction.
+//! An emulator of PTX. The emulator runs one block after another. In a block, it runs each thread
+//! up to the next barrier before any thread passes the barrier. The emulator supports the
+//! instructions that LLVM emits for the kernels of bnnc, and panics at any other instruction.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
@@ -93,7 +93,8 @@ impl Machine {
     /// Runs an entry.
     ///
     /// # Safety
-    /// The arguments must match the parameters of the entry, and the entry must be allowed to use the memory at the addresses.
+    /// The arguments must match the parameters of the entry. The entry must be allowed to use the memory at the given
+    /// addresses.
     pub unsafe fn launch(&self, entry: &str, (blocks, threads): (u64, u32), arguments: &[u64]) {
         let entry = &self.entries[entry];
         assert_eq!(arguments.len(), entry.parameters);
@@ -307,7 +308,7 @@ impl Reader {
                     .insert(name.to_owned(), Operand::Number(self.shared as u64));
                 self.shared += length.parse::<usize>().unwrap().next_multiple_of(16);
             } else {
-                // Some instructions stand between braces and declare registers of their own.
+                // Some instructions stand between braces and declare local registers.
                 let inner = line
                     .strip_prefix("{ ")
                     .map_or(line, |line| line.trim_end_matches('}'));

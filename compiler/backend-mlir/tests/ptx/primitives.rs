@@ -93,7 +93,7 @@ fn products_match_the_reference() {
 }
 
 /// The batch has two axes. One operand varies only along the first axis of the batch, and the other
-/// operand varies only along the second.
+/// operand varies only along the second axis.
 #[test]
 fn products_of_batches_match_the_reference() {
     let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
@@ -177,7 +177,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
 }
 
 /// The first matrix is positive definite. The factorisation of the other matrices fails at one
-/// column: the first column of a block, the last column, or a column in between.
+/// column. This column is the first column of a block, the last column of a block, or a column in
+/// between.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

@@ -4,8 +4,8 @@ use crate::BACKEND;
 use crate::harness;
 use bnnc_loops::parse::parse;
 
-/// The kernel computes a sum and a maximum for each of three rows, and a sum and a maximum over all
-/// elements. The last block has only a few points.
+/// The kernel computes one sum and one maximum for each of three rows. It also computes one sum and
+/// one maximum over all elements. The last block has only a few points.
 #[test]
 fn reductions_of_many_points_use_several_blocks() {
     const COLUMNS: usize = 70_001;
@@ -35,8 +35,8 @@ fn reductions_of_many_points_use_several_blocks() {
             listed.contains("_pieces") && listed.contains("_combine"),
             "{listed}"
         );
-        // All numbers exceed 0.5, so no terms of a sum cancel. The maximum of a row may be anywhere
-        // in the row.
+        // All numbers exceed 0.5, so the terms of a sum do not cancel. The maximum of a row may be
+        // anywhere in the row.
         let x: Vec<f64> = (0..count)
             .map(|at| 0.5 + (at * 7919 % 65_521) as f64 / 65_536.0)
             .collect();

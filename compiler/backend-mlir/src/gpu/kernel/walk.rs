@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the type in which a reduction is accumulated. Sums of reals are accumulated in 64
-    /// bits, so that sums of many numbers do not lose digits.
+    /// bits, so that rounding errors stay small in sums of many numbers.
     fn held(&self, output: usize, combine: Combine) -> Type {
         match (combine, self.stored(output)) {
             (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),

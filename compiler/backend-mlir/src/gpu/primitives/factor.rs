@@ -13,8 +13,8 @@ use bnnc_base::dtype::Precision;
 /// nearest cache. Larger blocks leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
-/// A square part of a matrix: the position of its first element, the distance between rows, and the
-/// number of rows.
+/// A square part of a matrix: the position of the first element of the part, the distance between
+/// rows, and the number of rows.
 #[derive(Clone, Copy)]
 struct Square {
     first: Value,

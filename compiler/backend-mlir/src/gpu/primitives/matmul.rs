@@ -9,7 +9,7 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows and of columns of a tile.
+/// The number of rows of a tile, which is also the number of columns.
 const TILE: i64 = 64;
 /// The number of positions of the contracted axis in a slice, which lies in shared memory.
 const DEPTH: i64 = 16;
@@ -155,8 +155,8 @@ fn store(
     }
 }
 
-/// Returns the positions at which one matrix product of a batch begins: in both operands and in the
-/// result.
+/// Returns the positions at which one matrix product of a batch begins in the two operands and in
+/// the result.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;

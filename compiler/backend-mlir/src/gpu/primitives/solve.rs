@@ -60,8 +60,8 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
         );
         let (zero, one) = (text.long(0), text.long(1));
         let is_transposed = text.compare("ne", transposed, zero);
-        // The entry (i, j) of the matrix lies `i` times the row stride plus `j` times the column
-        // stride after the first element.
+        // The entry (i, j) lies `i` times the row stride plus `j` times the column stride after the
+        // first element of the matrix.
         let row_stride = text.select(is_transposed, one, n);
         let column_stride = text.select(is_transposed, n, one);
         let square = long(text, "muli", n, n);
