@@ -1,6 +1,6 @@
 //! Compares our no-U-turn sampler with the sampler of `nuts-rs` on the same densities. Run it with
 //! `cargo run --release -- [DENSITY..]` in this folder. This folder is a separate package, because
-//! a build of `nuts-rs` takes longer than a build and test of the whole crate of our samplers.
+//! a build of `nuts-rs` takes longer than building and testing the whole crate of our samplers.
 //!
 //! The exit status is 1 if the results of the two samplers differ.
 //!
@@ -28,7 +28,7 @@ const CHAINS: usize = 8;
 const ALLOWED: f64 = 5.0;
 
 /// The result of a chain: its draws after the warm-up, the number of gradients during the warm-up,
-/// and the number of gradients after the warm-up.
+/// and the number of gradients after it.
 pub struct Chain {
     pub draws: Vec<Vec<f64>>,
     pub gradients: [usize; 2],

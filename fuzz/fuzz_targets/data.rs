@@ -8,8 +8,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(
     init: {
-        // The panic hook of the fuzzer ends the process. It is replaced here, so that a reader can
-        // catch a panic of the library that it uses.
+        // The panic hook of the fuzzer ends the process. The hook is replaced here, so that a
+        // reader can catch a panic of the library that it uses.
         let abort = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !is_catching() {

@@ -1,9 +1,9 @@
 //! A benchmark of chains in lockstep. The benchmark justifies the number of chains that bnnc runs
-//! in lockstep. The output is a Markdown table. The table shows the nanoseconds per gradient for a
+//! in lockstep. The output is a Markdown table. The table shows the nanoseconds per gradient, for a
 //! single chain and for chains in lockstep. Run it with
 //! `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`. Without arguments, it measures
-//! the programs of `examples/posteriors`, the network of `tests/peers/mcmc`, and generated
-//! regressions of several sizes in a temporary folder.
+//! three kinds of programs: the programs of `examples/posteriors`, the network of
+//! `tests/peers/mcmc`, and generated regressions of several sizes in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -33,8 +33,8 @@ const ROUNDS: usize = 20;
 /// The numbers of rows and inputs of the generated regressions.
 const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5_000, 50), (20_000, 20)];
 
-/// The first inference block of a program that samples, compiled for one chain and for several
-/// chains in lockstep.
+/// The first inference block of a program that samples. The block is compiled for one chain and for
+/// several chains in lockstep.
 struct Subject {
     infer: InferenceBlock,
     dataset: Dataset,

@@ -1,7 +1,8 @@
-//! Measures single convolution layers: forward, the derivative with respect to the kernel, and the derivative with respect to the image, as a table in
-//! Markdown. `cargo bench -p bnnc-tests --bench convolutions [-- THREADS] [STEP.graph ...]`. Each row has the times with copied windows and with windows
-//! in place, beside the rate of a large matrix product. They are measured in turns, so that other work on the machine slows all of them down. Functions
-//! in files (`bnnc emit training`) are measured as a whole, on [`BATCH`] rows.
+//! Measures single convolution layers, and prints a table in Markdown. Three functions are measured: the layer itself, its derivative with respect to
+//! the kernel, and its derivative with respect to the image. `cargo bench -p bnnc-tests --bench convolutions [-- THREADS] [STEP.graph ...]`. Each row
+//! has the times with copied windows and with windows in place. A row also has the rate of a large matrix product. The times and the rate are
+//! measured alternately, so that other work on the machine slows all of them down. Functions in files (`bnnc emit training`) are measured as a whole,
+//! on [`BATCH`] rows.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -179,7 +180,8 @@ impl Layer {
     }
 }
 
-/// Returns a machine that runs a function with arbitrary inputs. With `views`, products read windows in place; otherwise they get copies.
+/// Returns a machine that runs a function with arbitrary inputs. With `views`, products read windows in place. Otherwise, they get
+/// copies.
 fn machine(function: &Function, (batch, views): (usize, bool), pool: &Arc<Pool>) -> Machine {
     let results: Vec<&str> = function.results.iter().map(|(name, _)| &**name).collect();
     let names = function
@@ -224,7 +226,8 @@ fn processor_seconds() -> Option<f64> {
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
-/// Returns the seconds of one run. With one thread, the time is that of the processor, so that it does not depend on other processes.
+/// Returns the seconds of one run. With one thread, the measured time is processor time, so that it does not depend on other
+/// processes.
 fn seconds(threads: usize, run: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
     let now = || {
@@ -239,7 +242,8 @@ fn seconds(threads: usize, run: &mut dyn FnMut()) -> f64 {
     (now() - first) / f64::from(count)
 }
 
-/// Prints a row: a function with copied windows and with windows in place, in turns with the large product.
+/// Prints a row: the times of a function with copied windows and with windows in place. The measurements
+/// alternate with the large product.
 fn row(name: &str, function: &Function, (batch, flops): (usize, f64), pool: &Arc<Pool>) {
     let threads = pool.threads();
     let mut matrices = [0; 3].map(|_| vec![0.5f32; SIDE * SIDE]);

@@ -1,7 +1,7 @@
 //! Prints a Markdown table of compile times for programs of different depths. The table shows the
-//! seconds from the text to machine code, and the exponent with which the time grows from one depth
-//! to the next (1 is linear). The programs are chains of bottleneck blocks (three convolutions
-//! each), chains of dense layers, and models of scalar parameters. Run it with
+//! seconds from the text to machine code. It also shows the exponent with which the time grows from
+//! one depth to the next (1 is linear). The programs are chains of bottleneck blocks (three
+//! convolutions each), chains of dense layers, and models of scalar parameters. Run it with
 //! `cargo bench -p bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 

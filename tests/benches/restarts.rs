@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 const LANES: [usize; 3] = [2, 4, 8];
 /// The duration of one measurement, and the number of measurements. The shortest time counts,
 /// because other work on the machine can only make a measurement longer. A measurement is about as
-/// long as a time slice of the scheduler of the operating system.
+/// long as a time slice of the operating system's scheduler.
 const SPAN: Duration = Duration::from_millis(4);
 const ROUNDS: usize = 200;
 /// The scalar inputs that are the same for all restarts in lockstep.
@@ -129,7 +129,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Advances every restart by one step. The inputs are those that a training writes.
+    /// Advances every restart by one step. The inputs are the same as in a training.
     fn step(&mut self, at: usize) {
         let machine = &mut self.machine;
         machine.set_sizes(&self.sizes).unwrap();

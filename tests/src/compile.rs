@@ -1,5 +1,5 @@
-//! Compiles and runs programs inside a test. The process is that of `bnnc run`, but without the
-//! command line.
+//! Compiles and runs programs inside a test. The steps are the same as in `bnnc run`, but without
+//! the command line.
 
 use crate::root;
 use bnnc_abi::data::Schema;
@@ -62,10 +62,12 @@ pub fn ready<T>(made: Result<T, CompileFailure>) -> T {
     }
 }
 
-/// Compiles an inference block of a program up to its density functions, and returns what `rest` makes of them.
+/// Compiles an inference block of a program up to its density functions. Passes them to `rest`, and returns the
+/// result of `rest`.
 ///
 /// # Panics
-/// The program or its data have errors, or the program has no such inference block.
+/// Panics if the program or its data have errors, or if the program does not have such an inference
+/// block.
 pub fn from_densities<T>(
     path: &Path,
     infer: &str,
@@ -220,8 +222,8 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// Returns the way in which a checkpoint is opened: to resume an earlier run of the same program,
-/// or to begin a new run.
+/// Returns whether a checkpoint is opened to resume an earlier run of the same program, or to begin
+/// a new run.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,

@@ -102,11 +102,11 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Resu
     Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
 }
 
-/// A session whose machine has an arena of its own.
+/// A session whose machine has a separate arena.
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// For each place in the arena, the stamp of its rows. From the second use of the rows on, also
+    /// The stamp of the rows of each place in the arena. From the second use of the rows on, also
     /// the rows themselves.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }

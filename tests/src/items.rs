@@ -11,7 +11,7 @@ pub struct WidePattern {
     pub parameter: String,
 }
 
-/// Returns the parameters of functions whose pattern is a tuple of three or more names, or a nested
+/// Returns the function parameters whose pattern is a tuple of three or more names, or a nested
 /// tuple.
 pub fn wide_patterns(text: &str) -> Vec<WidePattern> {
     let code: Vec<&str> = text

@@ -239,8 +239,8 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
     found
 }
 
-/// Returns the outputs of one call of the prediction program on the first training rows. The order
-/// is that of the names below. An output that the program does not have is left out.
+/// Returns the outputs of one call of the prediction program on the first training rows. The names
+/// below are in this order. An output that the program does not have is left out.
 pub fn predictions(
     infer: &InferenceBlock,
     dataset: &Dataset,

@@ -6,8 +6,8 @@ use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The external libraries, each with the crates that may use it. A name that ends in `*` stands for
-/// all names that begin with the text before the `*`.
+/// The external libraries, each with the crates that may use it. If a name ends in `*`, it stands
+/// for all names that begin with the text before the `*`.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("bytes", &["bnnc-data"]),
@@ -105,8 +105,8 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// The crate of these tests. This crate may import every other crate, and no other crate may import
-/// it.
+/// The crate of these tests. This crate may import every other crate, but the other crates must not
+/// import it.
 const TESTS: &str = "bnnc-tests";
 
 #[test]

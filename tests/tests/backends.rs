@@ -29,7 +29,7 @@ fn far(got: &StateValues, want: &StateValues, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
     // The second moments of Adam are squares of gradients. The relative error of the second moments
-    // is therefore twice that of the gradients.
+    // is therefore twice the relative error of the gradients.
     let allowed = |name: &str| {
         if name.ends_with("/v") {
             2.0 * tolerance

@@ -1,5 +1,5 @@
-//! Batch normalisation against a training that the test computes by itself: the normalisation of rows together, the slopes of the loss through it by
-//! finite differences, and the running averages.
+//! Compares batch normalisation with a training that the test computes by itself. The comparison covers the normalisation of rows together, the
+//! slopes of the loss through it by finite differences, and the running averages.
 
 #![allow(clippy::unwrap_used)]
 
@@ -182,7 +182,7 @@ fn steps_and_stored_moments_are_those_of_a_training_by_hand() {
     }
 }
 
-/// Predictions of the rows use the stored moments, which differ from those of the rows.
+/// Predictions of the rows use the stored moments, which differ from the moments of the rows.
 #[test]
 fn predictions_use_the_stored_moments() {
     let infer = "infer f = map(M, d) { epochs = 5, batch = 0, optimiser = SGD(1e-3), schedule = constant }";
@@ -198,7 +198,8 @@ fn predictions_use_the_stored_moments() {
     assert!((found - rmse).abs() < 1e-8, "{found} is not {rmse}");
 }
 
-/// The moments of the data do not depend on the weights: after `n` steps, the stored ones are `1 - (1 - m)^n` of the way from their starts.
+/// The moments of the data do not depend on the weights. After `n` steps, each stored moment has therefore moved from its start by the
+/// fraction `1 - (1 - m)^n` of the distance.
 #[test]
 fn variational_inference_averages_the_moments_of_its_draws() {
     let body = "  w: real[6] ~ Normal(0, 1)\n  norm = BatchNorm(momentum = 0.3)\n  out: real[6] ~ Normal(0, 1)\n  \

@@ -95,8 +95,8 @@ infer network = nuts(Network, rows) { chains = 12 }
     assert_eq!(abreast, [1, 2, 4, 1, 1]);
 }
 
-/// The outputs of a chain in lockstep equal those of a single chain up to rounding errors. The
-/// outputs do not depend on the other chains at all.
+/// The outputs of a chain in lockstep equal the outputs of a single chain, except for rounding
+/// errors. The outputs do not depend on the other chains at all.
 #[test]
 fn chains_in_lockstep_do_not_affect_each_other() {
     let folder = folder("places");

@@ -46,7 +46,7 @@ const UNIT: &str = "model M(x: real[1]) -> y: real {
 ";
 
 /// A model with one unit in the first layer and two units in the second layer. The kinks of the
-/// second layer depend on the kink and on the weights of the unit in the first layer.
+/// second layer depend on the unit in the first layer, through its kink and its weights.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -251,8 +251,9 @@ fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// One weight on an interval with Normal noise has results in closed form: differences of the
-/// Normal distribution function, and differences of its integral.
+/// The test uses one weight on an interval, with Normal noise. The results have closed forms:
+/// differences of the Normal distribution function, and differences of the integral of this
+/// function.
 #[test]
 fn one_weight_has_a_closed_form() {
     let done = done(
@@ -322,7 +323,7 @@ fn one_weight_has_a_closed_form() {
     }
 }
 
-/// Returns a column of the table of predictions. The table is that of the first inference block.
+/// Returns a column of the table of predictions. The table belongs to the first inference block.
 fn column(done: &Done, name: &str) -> Vec<f64> {
     let predictions = &done.result.outcomes[0].predictions;
     match predictions.iter().find(|(known, _)| known == name) {
@@ -425,8 +426,8 @@ fn units_behind_units_match_brute_force() {
     assert!(tally.pieces > 0, "{tally:?}");
 }
 
-/// After training in single precision, the integrals are still finite: they use double precision
-/// and distinguish the pieces.
+/// After training in single precision, the integrals are still finite, because they use double
+/// precision and distinguish the pieces.
 #[test]
 fn single_precision_training_keeps_integrals_finite() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], precision = f32, {FAR} }}\n");
@@ -441,8 +442,8 @@ fn single_precision_training_keeps_integrals_finite() {
 }
 
 /// The model applies a second rectifier, which does not change any value. The kink of the second
-/// rectifier depends on the first, so the integral uses pieces instead of units. Pieces and units
-/// must give the same result.
+/// rectifier depends on the first rectifier, so the integral uses pieces instead of units. Pieces
+/// and units must give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -471,8 +472,8 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// For each class, the integral covers one weight: the weight with the largest effect on the logit
-/// of the class. The expected probability of each class is computed by quadrature. The
+/// For each class, the integral covers one weight. It is the weight with the largest effect on the
+/// logit of the class. The expected probability of each class is computed by quadrature. The
 /// probabilities are then normalised.
 #[test]
 fn classes_match_quadrature() {
@@ -579,7 +580,8 @@ fn a_boolean_output_matches_brute_force() {
     }
 }
 
-/// If the box has width zero, the predictions are those at the iterate, and a warning is reported.
+/// If the box has width zero, the predictions equal the predictions at the iterate, and a warning
+/// is reported.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(
@@ -1025,8 +1027,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
-        // If rows do not have targets, the table contains all columns except those that need
-        // targets.
+        // If rows do not have targets, the table leaves out the columns that need targets.
         let more = &outcome.predictions[again.len()..];
         let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
         assert!(
@@ -1292,8 +1293,8 @@ fn the_published_density_holds_for_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// The integral covers the weight and the bias of the first unit only, even if another unit affects
-/// the outputs more.
+/// The integral covers only the weight and the bias of the first unit, even if another unit has a
+/// larger effect on the outputs.
 #[test]
 fn the_published_density_holds_for_one_unit() {
     let text = format!(

@@ -184,9 +184,9 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // The two chains have 2000 draws in total. The bound is four standard errors of 1000
-    // independent draws. The bound is wider than that for 2000 draws, because the draws of a chain
-    // are correlated.
+    // The two chains have 2000 draws in total. The bound is four standard errors for 1000
+    // independent draws. The bound is wider than the bound for 2000 draws, because the draws of a
+    // chain are correlated.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();
@@ -278,8 +278,8 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
     }
 }
 
-/// All windows of an image use the same draw of a kernel. An output therefore cannot have a draw of
-/// its own, and `local` is rejected.
+/// All windows of an image use the same draw of a kernel. The outputs therefore cannot have
+/// separate draws, and `local` is rejected.
 #[test]
 fn a_kernel_has_one_draw_for_all_windows() {
     let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");

@@ -258,8 +258,8 @@ infer l = laplace(Net, rows)
     close(&rows["$curvature"].data, &curvature, 1e-7);
 }
 
-/// One case is a name, the statements of the model, the type of the output, the number of elements
-/// of `f`, and a value of the output.
+/// A case consists of a name, the statements of the model, the type of the output, the number of
+/// elements of `f`, and a value of the output.
 const CASES: [(&str, &str, &str, usize, &str); 5] = [
     (
         "poisson",
@@ -385,8 +385,8 @@ fn likelihoods_are_recognised_by_their_densities() {
     );
 }
 
-/// A noise level is not a weight, and a parameter that affects only the prior is not a weight
-/// either. The option `over` selects weights by name, or those of the last layer.
+/// The noise level is not a weight. A parameter that affects only the prior is not a weight either.
+/// The option `over` selects weights by name, or selects the weights of the last layer.
 #[test]
 fn noise_levels_are_not_weights_and_names_select_weights() {
     let text = |options: &str| {

@@ -210,16 +210,16 @@ fn a_leapfrog_step_copies_once_each_way() {
         let start = places[id.index()];
         start..start + 8 * plan.buffers[id].shape.count(&sizes)
     };
-    // For all chains in lockstep, a step uploads eight effects, their mean, and the logarithm of
-    // their scale. The step downloads the density and its derivatives.
+    // For all chains in lockstep, a step uploads the eight effects, the mean of the effects, and
+    // the logarithm of their scale. The step downloads the density and its derivatives.
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,
         Asked::Download(bytes("$log_density").start..bytes("tau/loc/$gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
-    // Between two steps, the session receives no other calls. The calls of a step differ only if a
-    // number in the position of a chain is the same as before, because this number is not uploaded
+    // Between two steps, the session does not receive other calls. The calls of a step differ only
+    // if a number in the position of a chain did not change, because such a number is not uploaded
     // again.
     let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
     assert!(

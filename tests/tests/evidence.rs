@@ -76,7 +76,7 @@ fn logs(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
-/// Returns standard normal numbers. Each column has a random stream of its own.
+/// Returns standard normal numbers. Each column has a separate random stream.
 fn normals(column: u32) -> Vec<f64> {
     let key = philox::key(11, "evidence");
     (0..ROWS as u64)
@@ -230,8 +230,8 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
 }
 
 /// If each weight has its own factor, an input without information is removed. The factors of the
-/// other weights are those of cyclic maximisation in closed form (Tipping and Faul 2003, "Fast
-/// marginal likelihood maximisation for sparse Bayesian models", section 3).
+/// other weights equal the result of cyclic maximisation in closed form (Tipping and Faul 2003,
+/// "Fast marginal likelihood maximisation for sparse Bayesian models", section 3).
 #[test]
 fn a_factor_for_each_weight_removes_uninformative_inputs() {
     let x: Vec<Vec<f64>> = (0..4).map(normals).collect();
@@ -440,8 +440,9 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
     }
 }
 
-/// Two kinds of programs are rejected with the reason: those that would tune a parameter twice, and
-/// those whose prior does not have a normalising constant.
+/// Two kinds of programs are rejected, and the error gives the reason. Programs of the first kind
+/// would tune a parameter twice. In programs of the second kind, the prior does not have a
+/// normalising constant.
 #[test]
 fn conflicting_tunings_are_rejected_with_the_reason() {
     let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);

@@ -2,8 +2,8 @@
 //! numbers as `bnnc run`. For a GPU, an executable contains the same images as a run, and finds the
 //! driver at run time.
 //!
-//! The environment variable `BNNC_MLIR_WORKER` names a worker. Therefore, neither these tests nor
-//! the `bnnc` that they build need LLVM.
+//! The environment variable `BNNC_MLIR_WORKER` names a worker. Therefore, these tests do not need
+//! LLVM, and the `bnnc` that they build does not need LLVM either.
 #![cfg(all(feature = "mlir", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
@@ -218,8 +218,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert_eq!(line["code"], code, "{line}");
     }
 
-    /// The kernels of the stub driver do nothing. The run succeeds, but its results have no
-    /// meaning.
+    /// The kernels of the stub driver do nothing. The run succeeds, but its results are
+    /// meaningless.
     #[test]
     fn an_executable_runs_on_the_driver_that_it_finds() {
         if !compiles() {

@@ -292,8 +292,8 @@ fn low_covariance(values: &StateValues, rank: usize) -> [[f64; 3]; 3] {
 
 /// With a full covariance, the optimum is the posterior. The mean and the covariance have the known
 /// values, and the bound equals the log evidence. The bound of the low-rank family is closer to the
-/// log evidence than that of independent normals. The best bound of independent normals is known
-/// too: their precisions are the diagonal elements of the posterior precision.
+/// log evidence than the bound of independent normals. The best bound of independent normals is
+/// known too. Each of their precisions equals a diagonal element of the posterior precision.
 #[test]
 fn a_full_covariance_over_two_sites_is_the_posterior() {
     let options =
@@ -339,8 +339,8 @@ infer apart = vi(Apart, d) {{ {options} }}
 }
 
 /// States, summaries and reports use the names of the sites, not of the group. Therefore, an
-/// inference block with a group can start from a block without a group and fix its sites, and vice
-/// versa.
+/// inference block with a group can start from a block without a group and fix its sites. A block
+/// without a group can also start from a block with a group.
 #[test]
 fn groups_keep_the_names_of_their_sites() {
     let options = "batch = 0, optimiser = Adam(1e-2), precision = f64";
@@ -404,7 +404,7 @@ infer fit = vi(Q, d) {{ epochs = 1 }}
         .collect()
 }
 
-/// The sites on one line share a family `on real[n]`, unless the family declares that it is not
+/// The sites on one line share a family `on real[n]` if the family does not declare that it is not
 /// shared. Sites never share an elementwise family.
 #[test]
 fn families_declare_whether_they_are_shared() {
@@ -453,8 +453,8 @@ fn constrained_members_have_bijectors_of_their_own() {
     );
 }
 
-/// The full covariance of 305300 weights would take 373 GB. An error that recommends a remedy is
-/// reported before memory is allocated.
+/// The full covariance of 305300 weights would take 373 GB. Before memory is allocated, an error is
+/// reported that recommends a remedy.
 #[test]
 fn a_full_covariance_beyond_the_memory_is_rejected() {
     let text = "

@@ -170,7 +170,7 @@ predictive_draws = 20000 }}
     let correlation = (1.0 - a).powi(n);
     let variance = spread * (squares - sum * sum / rows) / (1.0 - correlation * correlation);
     let centre = mean * sum / (1.0 - correlation);
-    // The standard errors of the mean and of the variance of an autoregression.
+    // The standard error of the mean, and the standard error of the variance of an autoregression.
     let steps = (EPOCHS - 20) as f64;
     let of_mean = (variance / steps * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     let z = (found.mean["w/loc"][0] - centre) / of_mean;
@@ -295,7 +295,7 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// If a run is interrupted between two members, the resumed run begins with the next member, and
+/// If a run is interrupted between two members, the resumed run begins with the next member and
 /// gives the same numbers.
 #[test]
 fn resuming_keeps_finished_members() {
@@ -425,7 +425,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
             .collect();
         let z = own.iter().sum::<f64>() / n / (variance / n).sqrt();
         assert!(z.abs() < 4.5, "row {row}: mean off by {z} standard errors");
-        // The fourth moment of a sum of independent variables, each of which has two possible
+        // The fourth moment of a sum of independent variables. Each variable has two possible
         // values.
         let two = |t: &f64| t.powi(4) * (RATE + (1.0 - RATE) * (RATE / (1.0 - RATE)).powi(4));
         let squares: f64 = variances.iter().map(|v| v * v).sum();
@@ -732,8 +732,8 @@ fn files_that_do_not_fit_the_model_are_rejected() {
     }
 }
 
-/// A file of values contains neither the parameters of a variational family, nor the state of a
-/// site in the non-centred parameterisation.
+/// A file of values does not contain the parameters of a variational family. It does not contain
+/// the state of a site in the non-centred parameterisation either.
 #[test]
 fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";

@@ -1,6 +1,7 @@
-//! Laplace approximations, from the program to the predictions. The tests cover the published
-//! results of a small network in every form, conjugate models whose approximation is the posterior,
-//! and links that agree with quadrature. Other tests cover subnetworks and rejected programs.
+//! Laplace approximations, from the program to the predictions. The tests cover three topics: the
+//! published results of a small network in every form, conjugate models whose approximation equals
+//! the posterior, and links that agree with quadrature. Other tests cover subnetworks and rejected
+//! programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
@@ -236,7 +237,7 @@ fn every_form_has_the_published_digits() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The standard deviation of the noise is reported in a column of its own. The variance of the
+    // The standard deviation of the noise is reported in a separate column. The variance of the
     // output and the variance of the noise add up to the variance of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
@@ -299,8 +300,8 @@ fn subnetworks_have_the_published_digits() {
     let facts = &approximated(&result, "chosen").members[0].facts;
     assert_eq!((facts.weights, facts.parameters), (3, 7));
     close(&[facts.prior_scale], &[3.0 / 7.0], 1e-15);
-    // Under the same prior, the output variance of a subnetwork never exceeds that of the whole
-    // network, by the Schur complement.
+    // Under the same prior, the output variance of a subnetwork is at most the output variance of
+    // the whole network, by the Schur complement.
     for (small, all) in variances(&result, "unscaled").iter().zip(FULL) {
         assert!(*small <= all, "{small} {all}");
     }
@@ -679,7 +680,7 @@ fn known_errors_are_reported_before_training() {
 }
 
 /// The square of the slope may overflow when the possible increase of the log density is computed.
-/// The increase is reported nevertheless.
+/// The increase is still reported.
 #[test]
 fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
@@ -703,7 +704,7 @@ fn an_overflowing_rise_is_reported() {
 }
 
 /// If the second derivative with respect to the outputs is zero wherever it exists, the data would
-/// not affect the precision. The program is then rejected unless it uses `fisher`.
+/// not affect the precision. The program is then rejected, except if it uses `fisher`.
 #[test]
 fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
@@ -738,8 +739,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             assert!(found.help[0].contains("curvature = fisher"));
         }
         // The derivative of the log likelihood of each row has the absolute value 1 / scale. The
-        // precision is therefore the precision of the prior plus a multiple of the sum of the outer
-        // products of `(1, x)`.
+        // precision is therefore a sum of two terms: the precision of the prior, and a multiple of
+        // the sum over the outer products of `(1, x)`.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {
@@ -823,9 +824,9 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // The precision of `a` is the sum of two precisions: that of the rows and that of the prior.
-    // The rows affect the precision of `b` only under `fisher`. The derivatives then have the
-    // absolute value 1 for any target.
+    // The precision of `a` is the sum of two precisions: the precision from the rows and the
+    // precision of the prior. The rows affect the precision of `b` only under `fisher`. The
+    // derivatives then have the absolute value 1 for any target.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -844,7 +845,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
 }
 
 /// The predictions of two outputs use joint draws of both network outputs. The expected log
-/// likelihood of a row is that of two independent Normals.
+/// likelihood of a row is the expected log likelihood of two independent Normals.
 #[test]
 fn several_outputs_are_predicted_by_draws_of_functions() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -878,15 +879,14 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
     // If the likelihood of one output does not have curvature, the other output still has
-    // curvature. If neither likelihood has curvature, the program is rejected.
+    // curvature. If both likelihoods lack curvature, the program is rejected.
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
     assert_eq!(refused(&folder, &both).code.id, "E0624");
 }
 
-/// Weights that feed a unit, or that it feeds, are not chosen for a subnetwork if the unit is never
-/// active.
+/// If a unit is never active, its incoming and outgoing weights are not chosen for a subnetwork.
 #[test]
 fn dead_weights_are_not_chosen() {
     let folder = folder("dead", &[("rows.csv", "x,y\n1,1\n2,2\n".to_owned())]);
@@ -1060,7 +1060,7 @@ fn the_largest_kernel_that_fits_is_advised() {
         .collect();
     let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
     let whole = compiled(&folder, &wide("structure = functional"));
-    // The numbers that are in memory: the Jacobian, the factor of the kernel, and one number for
+    // The numbers that are in memory are the Jacobian, the factor of the kernel, and one number for
     // each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
     let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
@@ -1107,8 +1107,8 @@ fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
 }
 
 /// If the prior factors maximise the marginal likelihood, each group of weights satisfies an
-/// equation: its effective number of parameters equals its factor times the sum of its squared
-/// weights (MacKay 1992).
+/// equation. The effective number of parameters of the group equals the factor of the group times
+/// the sum of the squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);
@@ -2047,7 +2047,7 @@ model Line(x: real) -> y: real {{
     }
 }
 
-/// If `over` contains the name of a list of layers, all layers of the list are selected.
+/// If `over` contains the name of a list of layers, all layers in the list are selected.
 #[test]
 fn the_name_of_a_list_selects_all_of_its_layers() {
     let folder = network("list");
@@ -2104,7 +2104,7 @@ fn a_fraction_of_one_is_rejected() {
     assert!(text.contains("one weight"), "{text}");
 }
 
-/// Outlier rows have no effect if the output is not a class. A warning is reported.
+/// Outlier rows do not have an effect if the output is not a class. A warning is reported.
 #[test]
 fn outliers_without_classes_are_a_warning() {
     let folder = network("outliers");

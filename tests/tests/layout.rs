@@ -1,5 +1,5 @@
-//! The layout version of executable bundles must be raised in two cases: the types in a bundle
-//! change, or the types that compiled code and the runtime share change.
+//! The layout version of executable bundles must be raised in two cases: if the types in a bundle
+//! change, or if the types that compiled code and the runtime share change.
 //!
 //! The file `tests/layout.txt` contains this version, and the checksum of the code that determines
 //! the layout. First raise `LAYOUT` in `runtime/abi/src/artefact.rs`. Then

@@ -200,8 +200,8 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The number of bytes by which a run may exceed the prediction because of copies: several chunks
-/// of draws store copies of small results.
+/// The number of bytes by which a run may exceed the prediction because of copies. These are copies
+/// of small results, which several chunks of draws store.
 const COPIES: u64 = 512 << 10;
 
 /// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the
@@ -443,9 +443,9 @@ fn approximations_are_predicted_in_every_form() {
 }
 
 /// The program has three inference blocks: a small one, a large one, and another small one. The
-/// last block does not need the results of the first two. If the memory of all results does not
-/// fit, the error names the memory of the earlier results, and the option that leaves these results
-/// out.
+/// last block does not need the results of the first two. If the results do not all fit into
+/// memory, the error names the memory of the earlier results, and the option that leaves these
+/// results out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -355,7 +355,7 @@ fn every_method_reports_each_output() {
     predicts_again(&compiled, &result, &run);
 }
 
-/// Checks that a saved run gives the same predictions for the same rows if the outputs of these
+/// Checks that a saved run gives the same predictions for the same rows when the outputs of these
 /// rows are unknown.
 fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
     let (_, read) = out::read(run).unwrap();

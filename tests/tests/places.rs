@@ -1,6 +1,6 @@
-//! The places where the code may refer to a registered thing (a method, a sampler, a data format,
-//! and so on) by name: the files of the thing, the lists that register it, and a few listed
-//! exceptions.
+//! The places where the code may refer by name to registered things, such as methods, samplers and
+//! data formats. The places are the files of a thing, the lists that register the thing, and a few
+//! listed exceptions.
 //!
 //! A file refers to a thing if its code contains the word of the thing as a string, or a variant or
 //! struct that belongs to the thing. Comments and tests do not count. For each kind of thing, the
@@ -30,8 +30,8 @@ struct Kind {
     lines: usize,
 }
 
-/// Files that refer to a thing but neither belong to it nor register it. Each entry has the thing,
-/// the file, and the reason.
+/// Files that refer to a thing, although they do not belong to it and do not register it. Each
+/// entry has the thing, the file, and the reason.
 const OTHERS: &[(&str, &str, &str)] = &[
     (
         "collapsed",

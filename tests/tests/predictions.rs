@@ -1,4 +1,5 @@
-//! The work of predictions: a point evaluates its network once per row, an ensemble once per row and member.
+//! The work of predictions: a point estimate evaluates its network once per row, and an ensemble evaluates
+//! it once per row and member.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::InferenceBlock;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 const ROWS: usize = 60;
 
-/// A network so wide that one evaluation for all rows needs more memory than predictions usually take for a call.
+/// A very wide network. One evaluation for all rows needs more memory than predictions usually take for a call.
 const WIDE: &str = "use layers::Dense
 data d = csv(\"d.csv\") { inputs = [a, b], target = y }
 model Net(x: real[2]) -> y: real {
@@ -57,7 +58,8 @@ fn ran(name: &str, text: &str) -> (compiling::Compiled, RunResult) {
     (compiled, result)
 }
 
-/// The predictions of an inference block on all rows: the number of draws, and the number of scalar operations as a multiple of those of one draw.
+/// The work for the predictions of an inference block on all rows: the number of draws, and the number of scalar operations divided by the number
+/// of scalar operations for one draw.
 fn work(infer: &InferenceBlock, result: &RunResult) -> (usize, f64) {
     let mut outcomes = result.outcomes.iter();
     let outcome = outcomes.find(|outcome| outcome.name == infer.name).unwrap();

@@ -1,5 +1,5 @@
-//! The pruning table, from the program to the report: signal-to-noise ratios, and the metrics after
-//! weights have been removed.
+//! The pruning table, from the program to the report. It contains signal-to-noise ratios, and the
+//! metrics after weights have been removed.
 
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::Context;

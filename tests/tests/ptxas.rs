@@ -19,7 +19,7 @@ use std::thread;
 
 /// The GPUs for which the default PTX text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// A GPU for which the compiler generates a PTX text of its own. The PTX text of this GPU differs
+/// A GPU for which the compiler generates a separate PTX text. The PTX text of this GPU differs
 /// from the default text only in the PTX version, in the header, and in the notation for the unused
 /// half of a register. For this GPU, it is therefore enough to assemble the largest program of each
 /// example.
@@ -64,8 +64,8 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// Returns the errors of a PTX text. The errors are the output of `ptxas`, and calls of functions
-/// that are not defined, which the driver could not link.
+/// Returns the errors of a PTX text. The errors are the output of `ptxas` and the calls of
+/// functions that are not defined. The driver could not link such calls.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")

@@ -57,7 +57,7 @@ fn rules_are_complete_and_named_once() {
 }
 
 /// The files of rules that may have more than [`MOST`] lines outside of their entries. Each has a
-/// limit of its own. Each of these files contains an algorithm. The rules in such a file state why
+/// separate limit. Each of these files contains an algorithm. The rules in such a file state why
 /// they are not written as terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
@@ -65,8 +65,8 @@ const ALGORITHMS: [(&str, usize); 3] = [
     ("selection.rs", 455),
 ];
 
-/// The largest number of lines of a file of rules that do not belong to an entry, such as imports
-/// and helpers for examples.
+/// The largest number of lines of a file of rules outside of its entries, such as imports and
+/// helpers for examples.
 const MOST: usize = 45;
 
 #[test]
@@ -260,7 +260,7 @@ fn is_or_has_tests(file: &File) -> bool {
     tests && !file.path.ends_with("registries.rs")
 }
 
-/// Every method, option, metric and function has an entry in the manual, with a text of its own.
+/// Every method, option, metric and function has an entry in the manual, with a separate text.
 #[test]
 fn every_registered_word_has_an_entry() {
     let entry =

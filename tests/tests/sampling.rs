@@ -85,8 +85,9 @@ model Line(x: real) -> y: real {
 }
 ";
 
-/// Returns the mean and the standard deviation of the intercept and of the slope, computed from the
-/// normal equations. The likelihood is raised to the power `1 / temperature`.
+/// Returns the mean and the standard deviation of the intercept, and the same for the slope. All
+/// four numbers are computed from the normal equations. The likelihood is raised to the power
+/// `1 / temperature`.
 fn line(temperature: f64) -> [(f64, f64); 2] {
     let ([a, b], [va, vb, _]) = normal_equations(&POINTS, temperature);
     [(a, va.sqrt()), (b, vb.sqrt())]

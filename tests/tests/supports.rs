@@ -195,8 +195,9 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
 }
 
 /// Variational families on three reals are transformed to the simplex of four shares. The means are
-/// correct up to two errors: that of 1000 draws, and that of the family, whose skewness differs
-/// from that of the posterior. The standard deviations of the joint family are also correct.
+/// correct up to two errors: the Monte Carlo error of 1000 draws, and the error of the family,
+/// whose skewness differs from the skewness of the posterior. The standard deviations of the joint
+/// family are also correct.
 #[test]
 fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(

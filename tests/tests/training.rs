@@ -100,7 +100,8 @@ fn schedules_multiply_the_rate_of_each_step() {
     );
 }
 
-/// The recursion is Nesterov's method as Sutskever et al. (2013) write it: a step of the momentum, and a step from there.
+/// The recursion is Nesterov's method in the form of Sutskever et al. (2013): a step along the momentum, and a gradient
+/// step from the new point.
 #[test]
 fn nesterovs_momentum_looks_ahead() {
     const MOMENTUM: f64 = 0.8;
@@ -152,7 +153,7 @@ fn norm(values: &[f64]) -> f64 {
 fn one_factor_shortens_the_gradients_of_all_parameters() {
     let whole = step("whole", "");
     assert_eq!(whole.len(), 4);
-    // The largest norm is that of the gradient per row, and there are six rows.
+    // The largest norm refers to the gradient per row, and there are six rows.
     let of_row = norm(&whole) / RATE / 6.0;
     let clipped = step("clipped", &format!(", clip = {}", of_row / 4.0));
     for (clipped, whole) in clipped.iter().zip(&whole) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// The languages that fenced blocks may have. Programs (`bnn`) and shell commands (`sh`) are
-/// executed. Other blocks contain output, excerpts of bnnc's own code, or programs of other
+/// executed. Other blocks contain output, excerpts of bnnc's own code, or programs for other
 /// systems.
 const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "rust", "stan", "r"];
 

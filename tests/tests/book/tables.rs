@@ -1,5 +1,5 @@
-//! The tables of the reference agree with the registries of functions, methods with their options,
-//! distributions, layers and optimisers.
+//! The tables of the reference agree with the registries. These are the registries of functions, of
+//! methods with their options, of distributions, of layers and of optimisers.
 
 use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, MetricDef};

@@ -14,7 +14,7 @@ use bnnc_loops::ir::{LoopProgram, LoopSize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Compiles with the backend `cuda`, and runs each kernel in a session of its own.
+/// Compiles with the backend `cuda`, and runs each kernel in a separate session.
 pub struct OnDevice;
 
 impl Backend for OnDevice {
@@ -38,7 +38,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Returns a plan with one launch, the byte range in the arena of each slot's buffer, and the
+    /// Returns a plan with one launch, the byte range of each slot's buffer in the arena, and the
     /// size of the arena.
     fn alone(&self, kernel: usize) -> (Arc<Plan>, Vec<Range<usize>>, usize) {
         let steps = &self.program.plan.steps;

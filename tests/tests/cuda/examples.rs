@@ -55,9 +55,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares two single steps, each from the same states on both sides: the first step, and a
-    /// step after the host has taken [`STEPS`] steps. Also compares the predictions from the final
-    /// states of the host run.
+    /// Compares two single steps, which start from the same states on both sides. The first is the
+    /// first step of the training. The second follows after the host has taken [`STEPS`] steps.
+    /// Also compares the predictions from the final states of the host run.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());

@@ -53,7 +53,7 @@ pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
 pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
 /// The estimator is the plain mean over draws.
 pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
-/// The estimator is the closed form if it exists, otherwise the best estimator.
+/// The estimator is the closed form if it exists. Otherwise, it is the best estimator.
 pub const BEST: Way = (Estimator::Best, Statistics::Law);
 
 impl Table {
@@ -72,7 +72,7 @@ impl Table {
             precision: Some(Precision::F64),
             ..CompileOptions::default()
         };
-        // Tests run concurrently, so each table has a file of its own.
+        // Tests run concurrently, so each table has a separate file.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
         let table = TABLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("bnnc-divergence-{}-{table}", std::process::id());

@@ -203,7 +203,7 @@ fn inverse_gaussian(mean: f64, shape: f64, x: f64) -> f64 {
 
 /// Returns the density of one element of a radial variable in three dimensions with unit scale. An
 /// element of the direction is uniform on (-1, 1), and the radius is half-normal. The density is
-/// therefore proportional to that of a horseshoe.
+/// therefore proportional to the density of a horseshoe.
 pub fn radial_element(z: f64) -> f64 {
     let half = 0.5 * z * z;
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()

@@ -1,6 +1,6 @@
-//! Tests of the KL divergence of every pair of a family and a prior: the method, the size of the
-//! graph, and the distribution of the estimate. Values and gradients are compared with the plain
-//! sum over the same noise. Expectations are compared with quadrature.
+//! Tests of the KL divergence for every pair of a family and a prior. The tests check the method,
+//! the size of the graph, and the distribution of the estimate. Values and gradients are compared
+//! with the plain sum over the same noise. Expectations are compared with quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod estimate;

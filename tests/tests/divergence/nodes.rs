@@ -22,8 +22,8 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
         if many.iter().any(|count| *count != many[0]) {
             return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
         }
-        // The graph for one draw does not have an axis of draws, so it must not have more nodes
-        // than the graph for several draws.
+        // The graph for one draw does not have an axis of draws, so the test only requires that it
+        // does not have more nodes than the graph for several draws.
         let one = nodes(1, SUMS)?;
         if one <= many[0] {
             Ok(())

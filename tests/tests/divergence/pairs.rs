@@ -203,7 +203,8 @@ fn log_normal(prior: Prior) -> Expected {
     }
 }
 
-/// Pairs at a border: a moment that the KL divergence needs does not exist, or exists only just.
+/// Pairs that are at a border: a moment that the KL divergence needs does not exist, or exists only
+/// by a small margin.
 const BORDERS: [(Family, Prior, Expected); 9] = [
     (
         family("InverseGamma", "shape = fixed(0.9), scale = 1"),

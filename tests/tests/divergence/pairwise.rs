@@ -10,8 +10,8 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::{Tensor, advance};
 use std::collections::HashMap;
 
-/// A result, and the magnitude of the terms that were summed. The magnitude is the largest mean
-/// over draws of the absolute values of these terms.
+/// A result, and the magnitude of the summed terms. The magnitude is the largest mean over draws of
+/// the absolute values of these terms.
 pub struct Summed {
     pub values: Vec<f64>,
     pub magnitude: f64,

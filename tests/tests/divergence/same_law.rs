@@ -1,5 +1,5 @@
-//! An average over noise can be drawn directly from its distribution, or computed from draws of the
-//! noise. Estimates of KL divergences have the same distribution in both cases.
+//! An average over noise can be drawn directly from the distribution of the average, or computed
+//! from draws of the noise. Estimates of KL divergences have the same distribution in both cases.
 
 use super::estimate::{LAW, SUMS, Subject, Table, states};
 use super::none;

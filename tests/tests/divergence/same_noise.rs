@@ -8,7 +8,7 @@ use super::pairwise::{Summed, evaluate};
 use bnnc_core::states::StateValues;
 use std::collections::HashMap;
 
-/// Returns the values in `found` that differ too much from those in `expected`. The allowed
+/// Returns the values in `found` that differ too much from the values in `expected`. The allowed
 /// difference is `tolerance` times the magnitude of the summed terms, plus four times the
 /// difference between `shifted` and `expected`. `shifted` was computed from parameters whose last
 /// bits were changed.

@@ -1,6 +1,6 @@
 //! Tests of the programs of collapsed inference. The location of the observation is an affine
-//! function of the chosen weights, is affine between kinks, or is neither. The derivatives of the
-//! location agree with finite differences.
+//! function of the chosen weights, is affine between kinks, or does not have one of these two
+//! forms. The derivatives of the location agree with finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::LocationForm;

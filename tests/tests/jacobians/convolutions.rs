@@ -197,10 +197,11 @@ fn pools_reduce_windows_of_one_channel() {
     }
 }
 
-/// The left Kronecker factor of a kernel is the mean, over the positions of the kernel, of the
-/// outer products of windows. The right Kronecker factor is the sum, over these positions, of the
-/// outer products of gradients. If the cotangent belongs to the logits, the gradient at a position
-/// is the cotangent at this position.
+/// To get the left Kronecker factor of a kernel, take the outer product of the window at each
+/// position of the kernel. The factor is the mean of these outer products over the positions. The
+/// right Kronecker factor is the sum, over these positions, of the outer products of gradients. If
+/// the cotangent belongs to the logits, the gradient at a position is the cotangent at this
+/// position.
 #[test]
 fn factors_of_kernels_are_sums_over_positions() {
     for case in CASES {

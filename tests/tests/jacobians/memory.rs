@@ -25,7 +25,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns the number of bytes of the arena of a function. Panics if a buffer has at least as many
+/// Returns the number of bytes in the arena of a function. Panics if a buffer has at least as many
 /// elements per row as the first weight matrix has elements.
 fn bytes(name: &str, function: &Function) -> u64 {
     let program = lowered(function, Precision::F32);
@@ -57,8 +57,8 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     assert_eq!(weights, 784 * 50 + 50 + 50 * 10 + 10);
     let (batch, selection) = (4 * ROWS * 784, 4 * ROWS * COLUMNS * SELECTED);
     let hidden = 4 * ROWS * COLUMNS * 50;
-    // The usual memory consists of two copies of the data, and of a few arrays as large as the
-    // weights or as the hidden layer.
+    // Usually, the memory consists of two copies of the data, and of a few arrays that are as large
+    // as the weights or the hidden layer.
     let usual = (2 * batch + 4 * 4 * weights + 8 * hidden) as u64;
     let programs = [
         ("selected", found.selected, usual + 2 * selection as u64),

@@ -61,7 +61,7 @@ pub fn tried(
     })
 }
 
-/// Applies a function to the densities of the model in a text. The table is that of
+/// Applies a function to the densities of the model in a text. The table is the same as in
 /// [`approximated`].
 pub fn on_model<T>(
     name: &str,

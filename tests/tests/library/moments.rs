@@ -154,8 +154,8 @@ fn slopes_of_moments_are_finite() {
     });
 }
 
-/// A program may declare moments too. The moments of a mixture follow from those of its components.
-/// In this test, the components are uniform between zero and `width`.
+/// A program may declare moments too. The moments of a mixture follow from the moments of its
+/// components. In this test, the components are uniform between zero and `width`.
 #[test]
 fn programs_declare_moments() {
     let module = module(

@@ -46,10 +46,10 @@ fn slopes(function: &Function, result: &str, names: &[&str], inputs: &[Tensor]) 
     Ok(results[1..].iter().map(|slope| slope.data[0]).collect())
 }
 
-/// Returns the expectation whose derivative is compared: the mean of the logarithm if it is
-/// declared, because it has light tails. If the mean of the logarithm is not declared, returns the
-/// mean if the variance is finite. The second value is true if the expectation is the mean of the
-/// logarithm.
+/// Returns the expectation whose derivative is compared. If the mean of the logarithm is declared,
+/// it is this mean, because the logarithm has light tails. If the mean of the logarithm is not
+/// declared, returns the mean if the variance is finite. The second value is true if the
+/// expectation is the mean of the logarithm.
 fn expected(probe: &Probe<'_>, instance: &Instance) -> Option<(Arc<Function>, bool)> {
     if let Some(log_mean) = &instance.log_mean {
         return Some((log_mean.clone(), true));
@@ -111,7 +111,7 @@ fn mean_slopes_are_slopes_of_means() {
 }
 
 /// This test checks that a wrong derivative is detected. The sampler chooses between two values,
-/// and its parameter is the probability of the choice. The derivative of the draws with respect to
+/// and its parameter is the probability of this choice. The derivative of the draws with respect to
 /// this parameter is zero, which is wrong for the expectation.
 #[test]
 fn a_hidden_slope_is_detected() {

@@ -171,7 +171,7 @@ impl<'a> Probe<'a> {
             ("df", _) => at([2.6, 3.5, 9.0]),
             ("shape" | "a", _) => at([2.6, 0.7, 4.5]),
             // If `b` is below one, the density has an infinite peak at one. Quadrature is not
-            // accurate near a strong peak, so no value is far below one.
+            // accurate near a strong peak, so all values are near or above one.
             ("b", _) => at([1.9, 0.8, 3.0]),
             (_, Support::Real) => at([-0.7, 0.3, 1.1]) + 1.3 * position as f64,
             (_, Support::Interval(_, high)) if high < 2.0 => at([0.3, 0.5, 0.8]) * high,

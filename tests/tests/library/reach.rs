@@ -98,9 +98,9 @@ fn declared_tails_match_the_densities() {
 
 /// Known properties of a distribution. Each array has one entry for the lower and one for the upper
 /// bound of the support. The array `ends` contains the bounds. Towards an infinite bound, the
-/// negative log density grows like the distance to the power `order`, or like the logarithm of the
-/// distance if `order` is 0. Moments of the distance exist for orders below `moments`. For a finite
-/// bound, the distance is replaced by its inverse.
+/// negative log density grows like the distance to the power `order`. If `order` is 0, it grows
+/// like the logarithm of the distance. Moments of the distance exist for orders below `moments`.
+/// For a finite bound, the distance is replaced by its inverse.
 struct Known {
     name: &'static str,
     values: &'static [f64],

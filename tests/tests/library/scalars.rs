@@ -230,8 +230,8 @@ fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    // Only every fourth draw is used, because cumulative functions are slow. The distance at the
-    // other draws is larger by at most three draws divided by the number of draws.
+    // Only every fourth draw is used, because cumulative functions are slow. At the draws in
+    // between, the distance is larger by at most three draws divided by the number of draws.
     let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
     let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
@@ -327,7 +327,7 @@ fn gradients_are_finite() {
             let mut inputs = probe.parameters().to_vec();
             inputs.push(Tensor::scalar(x));
             let results = bnnc_graph::eval::evaluate(&gradient, &inputs, &Default::default());
-            // If the density is zero, its gradient has no meaning.
+            // If the density is zero, its gradient is meaningless.
             if results[0].data[0].is_finite() && !results.iter().all(|result| result.data[0].is_finite()) {
                 return Err(format!("at {x}: {results:?}"));
             }

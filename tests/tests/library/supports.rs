@@ -233,7 +233,7 @@ fn slopes_of_both_tails_match_differences() {
                     evaluate(&sum, &moved, &Default::default())[0].data[0]
                 };
                 if !value(0.0).is_finite() {
-                    // A Pareto or a uniform variable has no probability below its smallest value.
+                    // A Pareto or a uniform variable has zero probability below its smallest value.
                     continue;
                 }
                 let h = 1e-3;

@@ -107,8 +107,8 @@ impl Posterior {
     }
 }
 
-/// The names of sites, each with its number of elements (`None` for a scalar). The order is that of
-/// the columns of the draws.
+/// The names of sites, each with its number of elements (`None` for a scalar). The sites are in the
+/// same order as the columns of the draws.
 type Sites = [(&'static str, Option<usize>)];
 
 fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {

@@ -1,6 +1,6 @@
 //! The posterior of a linear regression is known exactly if the priors are flat. Let there be `n`
 //! cases and `p` coefficients. The coefficients have a Student's t distribution around the
-//! least-squares solution, with `nu = n - p - 1` degrees of freedom, and
+//! least-squares solution, with `nu = n - p - 1` degrees of freedom. The ratio
 //! `sum of squared residuals / sigma^2` has a chi-squared distribution with `nu` degrees of
 //! freedom.
 

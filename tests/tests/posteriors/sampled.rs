@@ -2,10 +2,10 @@
 //! from the source to the draws.
 //!
 //! The mean of every quantity must be within four combined standard errors of the reference. The
-//! test also compares our standard deviation of every quantity with that of the reference. The
-//! logarithm of their ratio must be within four standard errors of zero. This standard error is
-//! `sqrt((kurtosis - 1) / 4 * (1 / ess + 1 / 10000))`. The kurtosis is that of the reference, and
-//! 10000 is the number of draws of a published reference.
+//! test also compares our standard deviation of every quantity with the standard deviation in the
+//! reference. The logarithm of their ratio must be within four standard errors of zero. This
+//! standard error is `sqrt((kurtosis - 1) / 4 * (1 / ess + 1 / 10000))`. The kurtosis comes from
+//! the reference, and 10000 is the number of draws of a published reference.
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser};

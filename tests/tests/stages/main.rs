@@ -1,5 +1,5 @@
-//! Tests of the stages of small programs: the texts of the stages, the order of the passes, and
-//! texts that are parsed again.
+//! Tests the stages of small programs. The tests cover the texts of the stages, the order of the
+//! passes, and texts that are parsed again.
 #![allow(clippy::unwrap_used)]
 
 mod diagnostics;

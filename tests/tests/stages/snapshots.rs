@@ -1,5 +1,5 @@
-//! Snapshots of the source of a program, and of each stage that its first line names. The snapshots
-//! are in `tests/stages/snapshots`.
+//! Snapshots of the source of a program, and of each stage that the first line of the source names.
+//! The snapshots are in `tests/stages/snapshots`.
 //!
 //! The command `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` rewrites them.
 
@@ -17,9 +17,9 @@ fn stages(text: &str) -> Vec<&str> {
     names.split(", ").collect()
 }
 
-/// Returns the part of a stage's text that a snapshot shows. The excerpt consists of the density
-/// functions that have nodes, or of the bodies of loops in machine code. The text around these
-/// loops is the same in all kernels.
+/// Returns the part of a stage's text that a snapshot shows. For a graph, the excerpt consists of
+/// the density functions that have nodes. For machine code, it consists of the bodies of loops. The
+/// text around these loops is the same in all kernels.
 fn excerpt(stage: &str, text: &str) -> String {
     match stage {
         "clif" => text

@@ -40,8 +40,8 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
         assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
         assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
         assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph contains neither the name of the inference block, which the plan contains, nor
-        // states that steps do not change.
+        // The graph does not contain the name of the inference block, which the plan contains. It
+        // does not contain states that steps do not change either.
         let body = |text: &str| {
             text.split_once('\n')
                 .map(|(_, body)| body.replace(" state\n", " input\n"))
@@ -114,7 +114,7 @@ fn other_texts_are_reported_at_their_line() {
     assert_eq!(code(&unused.unwrap_err()), "E0604");
 }
 
-/// Reading a text of these forms does not panic, whatever the text contains.
+/// Reading a text of these forms does not panic for any content of the text.
 #[test]
 fn damaged_texts_are_read_or_reported() {
     let words = [
