@@ -1,6 +1,6 @@
 //! Thompson sampling on a contextual bandit, against greedy agents: `cargo run --release --example bandit`.
 //!
-//! The task is that of Blundell et al. (2015, section 5.3), but the program generates the mushrooms. Eating an edible mushroom gives the reward 5,
+//! The task comes from Blundell et al. (2015, section 5.3), but the program generates the mushrooms. Eating an edible mushroom gives the reward 5,
 //! and eating a poisonous one gives 5 or -35 with equal probability. Leaving a mushroom gives 0. Options: `--plays N`, `--steps N` for the training
 //! steps after each play, `--seed N`, and `--svg FILE` to write a figure.
 

@@ -9,8 +9,8 @@ pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9,
 pub const COLUMNS: usize = 117;
 
 /// For each attribute, the probability of a value that is usual for the kind of mushroom. Half of the values are usual for edible mushrooms, and the
-/// other half for poisonous mushrooms. The most informative attributes are, in this order, the smell, the spores, the gills and the population. No
-/// attribute alone shows with certainty whether a mushroom is poisonous.
+/// other half for poisonous mushrooms. The most informative attributes are, in this order, the smell, the spores, the gills and the population. A
+/// single attribute never shows with certainty whether a mushroom is poisonous.
 const USUAL: [f64; 22] = [
     0.85, 0.85, 0.85, 0.85, 0.99, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85,
     0.85, 0.85, 0.85, 0.85, 0.85,
@@ -88,7 +88,8 @@ impl Forest {
         }
     }
 
-    /// Returns the value of an attribute. With probability `USUAL`, it is a value that is usual for this kind of mushroom, otherwise another value.
+    /// Returns the value of an attribute. With probability `USUAL`, the value is a usual value for this kind of mushroom. Otherwise, it is another
+    /// value.
     fn value(&self, play: usize, at: usize, is_poisonous: bool) -> usize {
         let draw = |part: usize| {
             let element = (2 * at + part) as u64;

@@ -3,7 +3,7 @@
 //! `line TRIALS` estimates predictive distributions of Bayesian linear regression from a few draws, and computes the KL divergences between these
 //! estimates and the true predictive distribution. `sigmoid TRIALS` computes the errors of estimated means of a sigmoid. `cubic SEEDS` runs
 //! `cubic.bnn`, a network on twenty rows, and plots predictive bands of three methods: 2000 draws, ten draws, and collapsed inference on the same ten
-//! draws. `tables NAME ..` runs `collapsed.bnn` over the standard splits of the named data sets; without a name, it runs yacht, energy and concrete.
+//! draws. `tables NAME ..` runs `collapsed.bnn` over the standard splits of the named data sets. Without a name, it runs yacht, energy and concrete.
 //! Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
 
 mod cubic;

@@ -1,5 +1,5 @@
-//! A network on twenty rows of a cubic: predictions from 2000 draws, from ten of them, and from the same ten draws with the last layer integrated
-//! over the box of these draws.
+//! A network on twenty rows of a cubic. There are three kinds of predictions: from 2000 draws, from ten of these draws, and from the same ten
+//! draws with the last layer integrated over the box of these draws.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};

@@ -1,4 +1,5 @@
-//! Bayesian linear regression: the KL divergence between the true predictive distribution and estimates of it from a few draws of the posterior.
+//! Bayesian linear regression. The example computes the KL divergence between the true predictive distribution and estimates of it from a few
+//! draws of the posterior.
 //!
 //! The noise has standard deviation 1. The posterior of the weights is `Normal(0, S)`. Its mean does not affect the KL divergences. `S` is the
 //! inverse of the covariance `C` of the inputs, as for a posterior from many rows. The inputs of a trial are drawn from `Normal(0, C)` and scaled so
@@ -12,14 +13,14 @@ use bnnc_math::triangle::ALPHA_VARIANCE;
 use bnnc_piecewise::{Law, Network, ObservationNoise};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// Standard deviations of `f`, relative to that of the noise.
+/// Standard deviations of `f`, relative to the standard deviation of the noise.
 const RATIOS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// Numbers of weights.
 const DIMENSIONS: [usize; 4] = [1, 2, 5, 10];
 /// Numbers of draws. Collapsed predictions use at most `MOST` draws.
 const COUNTS: [usize; 9] = [2, 3, 5, 10, 20, 30, 50, 100, 200];
 const MOST: usize = 50;
-/// Correlations of the inputs. The figure shows the first.
+/// Correlations of the inputs. The figure shows the first correlation.
 const CORRELATIONS: [f64; 2] = [0.0, 0.9];
 
 const SIZE: (f64, f64) = (330.0, 260.0);
@@ -160,8 +161,8 @@ fn divergence(
         .sum::<f64>()
 }
 
-/// Returns one KL divergence for each trial: that of the true distribution from the predicted distribution. With triangular noise, it is that of the
-/// predicted distribution from the true distribution.
+/// Returns one KL divergence for each trial: the KL divergence of the true distribution from the predicted distribution. With triangular noise, it
+/// is the KL divergence of the predicted distribution from the true distribution.
 fn divergences(regime: Regime, way: Way, count: usize, trials: &[Trial]) -> Vec<f64> {
     let of = |trial: &Trial| {
         let (density, ends) = trial.predictive(way, count, regime.noise);

@@ -1,4 +1,5 @@
-//! Two estimates of the mean of the sigmoid of a normal weight: from the box of a few draws, and by the mean over these draws.
+//! Two estimates of the mean of the sigmoid of a normal weight. One uses the box of a few draws, and the other is the mean
+//! over these draws.
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};

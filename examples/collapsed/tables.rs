@@ -1,4 +1,4 @@
-//! Yacht, energy and concrete: compares methods that predict from the snapshots of one SGD trajectory, over the standard splits.
+//! Compares methods that predict from the snapshots of one SGD trajectory, on the standard splits of yacht, energy and concrete.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};

@@ -1,5 +1,5 @@
-//! Data in two clusters: predictive bands for several subsets of random weights, and the uncertainty between the clusters relative to the uncertainty
-//! at the clusters.
+//! Data in two clusters. The program plots predictive bands for several subsets of random weights. It also computes the uncertainty between the
+//! clusters, relative to the uncertainty at the clusters.
 
 use crate::figure;
 use crate::runs::{Done, Wish};
@@ -144,13 +144,13 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
     Ok(plot)
 }
 
-/// For each inference block, the ratios of each seed.
+/// The ratios of each seed, for each inference block.
 type Ratios = Vec<(&'static str, Vec<[f64; 2]>)>;
 
 /// Prints the medians over the seeds.
 fn table(ratios: &Ratios, seeds: usize) {
-    // The median excludes seeds without a ratio, and the table shows the number of seeds with a ratio. A seed has no ratio if its weights do not
-    // affect the outputs at the data, or if too few weights affect the outputs at all.
+    // The median excludes seeds without a ratio, and the table shows the number of seeds with a ratio. The ratio of a seed does not exist if the
+    // weights do not affect the outputs at the data, or if too few weights affect the outputs at all.
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
         let medians = [0, 1].map(|which| {

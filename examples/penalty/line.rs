@@ -160,7 +160,7 @@ pub fn steps(wish: Wish) -> Result<String, String> {
             };
             let spread = match done.run() {
                 Ok(done) => Law::of(&rows(&done, infer)?).spread(&draws(&done, infer)?),
-                // A chain that diverged has no draws.
+                // A chain that diverged does not have draws.
                 Err(why) => {
                     eprintln!("{infer}, step {step:.1e}: {why}");
                     continue;

@@ -23,7 +23,7 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
     found.ok_or_else(|| format!("`{name}` predicts no number"))
 }
 
-/// Plots the 90 % band of one inference run, and the limits of the band of another run.
+/// Plots the 90 % band of one inference run. Also plots the limits of the band of another run.
 ///
 /// # Errors
 /// Returns the diagnostics as text.
