@@ -44,7 +44,7 @@ pub static NO_FILE: Code = Code {
 pub static NO_INFERS: Code = Code {
     id: "E0606",
     title: "nothing to run",
-    explain: "A program without an `infer` item only declares things, so there is nothing to run. Add, for example, \
+    explain: "A program without an `infer` item only declares things, so bnnc cannot run it. Add, for example, \
               `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
@@ -95,8 +95,9 @@ pub static NO_PORT: Code = Code {
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
-    explain: "A sampler draws all parameters that its posterior does not mention; lines such as `first.* = map.first.*` fix parameters. Here every parameter is fixed, or \
-              the model has no parameters, so there is nothing to draw.\n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
+    explain: "A sampler draws all parameters that its posterior does not mention; lines such as `first.* = map.first.*` fix parameters. Here \
+              every parameter is fixed, or the model does not have parameters, so the sampler cannot draw parameters.\
+              \n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
               fix the first layers and leave the last one out.",
 };
 
@@ -124,8 +125,9 @@ pub static OPTIONS_APART: Code = Code {
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
-    explain: "`start = safetensors(\"FILE\")` gives the values of parameters. A point estimate or a chain can start from values. A variational family such as `Normal` \
-              cannot, nor can a parameter in its non-centred parameterisation.\n\nWrong: `infer fit = vi(Q, \
+    explain: "`start = safetensors(\"FILE\")` gives the values of parameters. A point estimate or a chain can start from values. A \
+              variational family such as `Normal` cannot start from values. A parameter in its non-centred parameterisation cannot start \
+              from values either.\n\nWrong: `infer fit = vi(Q, \
               data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = \
               safetensors(\"w.safetensors\") }`, and `start = fit` in later inferences.",
 };
@@ -134,8 +136,8 @@ pub static NO_STATE_FOR_VALUE: Code = Code {
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common parameters",
-    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same \
-              name and shape. If no parameters have the same name and shape, `start` has no effect.\n\n\
+    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same name and shape. \
+              If none of the parameters has the same name and shape, `start` does not have an effect.\n\n\
               Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
               Right: give the layers and parameters of both models the same names.",
 };
@@ -157,18 +159,18 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
-    explain: "`outliers` are rows on which a classifier should be uncertain: they are compared with the test rows by the entropy of the class probabilities. A real or a \
-              count has no class probabilities, so the option has no effect.\n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
+    explain: "`outliers` are rows on which a classifier should be uncertain: they are compared with the test rows by the entropy of the \
+              class probabilities. A real or a count does not have class probabilities, so the option does not have an effect.\
+              \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
 /// A Laplace approximation whose curvature is computed from a derivative of the log likelihood that is always zero.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
-    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of \
-              the network, `fisher` the first. If this derivative is zero wherever it exists, like the second derivative of \
-              `abs(x)`, the data have no influence on the precision: the approximation would be the prior around the \
-              maximum.\n\n\
+    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network, \
+              `fisher` the first. If this derivative is zero wherever it exists, like the second derivative of `abs(x)`, the data do not \
+              influence the precision. The approximation would then be the prior around the maximum.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
               Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients, because the \
               gradients are not zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, \

@@ -65,14 +65,13 @@ pub static INFINITE_KL: Code = Code {
 pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
     title: "a KL divergence that is not known to be finite",
-    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the \
-              prior allows. A Monte Carlo estimate would still be a number, but a meaningless one. bnnc decides whether the \
-              KL divergence is finite from two declarations of both distributions: the ends of the support (`lowest`, \
-              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). The \
-              possible tails are `power(index)`, `log_normal`, `exponential(rate, order)` and `double_exponential(rate)`; \
-              each describes how the density falls as `t` grows. At an infinite end, `t` is the distance from zero; at a \
-              finite end, `t` is one over the distance from that end. `power(k)` means a probability of `t ^ -k` beyond `t`, \
-              and `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\n\
+    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. A \
+              Monte Carlo estimate would still be a number, but the number would be meaningless. bnnc decides whether the KL divergence is \
+              finite from two declarations of both distributions: the ends of the support (`lowest`, `highest`), and how fast the density \
+              falls towards each end (`tails`, or `low_tail` and `high_tail`). The possible tails are `power(index)`, `log_normal`, \
+              `exponential(rate, order)` and `double_exponential(rate)`; each describes how the density falls as `t` grows. At an infinite \
+              end, `t` is the distance from zero; at a finite end, `t` is one over the distance from that end. `power(k)` means a \
+              probability of `t ^ -k` beyond `t`, and `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\n\
               If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is \
               finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
@@ -162,10 +161,9 @@ pub static LAYER_FORM: Code = Code {
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
-    explain: "If the KL divergence of a parameter has no closed form and does not factorise, `taylor = K` replaces the log \
-              density of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is \
-              accurate only within its radius of convergence, which should cover two standard deviations of the approximation \
-              around its mean.\n\n\
+    explain: "If the KL divergence of a parameter does not have a closed form and does not factorise, `taylor = K` replaces the log density \
+              of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its \
+              radius of convergence, which should cover two standard deviations of the approximation around its mean.\n\n\
               Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
               choose another prior.",
 };

@@ -13,9 +13,9 @@ pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECI
 static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
-    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of \
-              `bnnc-runner`. This executable may hold no program. It may have been cut off or changed later; for example, \
-              `strip` removes appended bytes. Or its runtime and its program come from different builds of bnnc.\n\n\
+    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of `bnnc-runner`. This \
+              executable may not hold a program. It may have been cut off or changed later. For example, `strip` removes appended bytes. Or \
+              its runtime and its program come from different builds of bnnc.\n\n\
               Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\n\
               Right: `bnnc build model.bnn -o model`, then `./model --seed 1`. After an update of bnnc, build `bnnc-runner` \
               again too: `cargo build --release -p bnnc -p bnnc-runner`.",
@@ -25,9 +25,9 @@ static NO_PROGRAM: Code = Code {
 static OTHER_DATA: Code = Code {
     id: "E0631",
     title: "data that differ from those of the build",
-    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of \
-              arrays, the number of classes or levels, and whether columns are numbers, integers or text. The number of rows \
-              may differ, unless the model takes all rows as one sequence or has a parameter per row.\n\n\
+    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of \
+              classes or levels, and whether columns are numbers, integers or text. The number of rows may differ, except if the model takes \
+              all rows as one sequence or has a parameter per row.\n\n\
               Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
               Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };
@@ -46,11 +46,11 @@ static OTHER_PROCESSOR: Code = Code {
 static DECIDED: Code = Code {
     id: "E0633",
     title: "an option that is fixed at build time",
-    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, \
-              threads, memory and the choice of inferences. `--set` can change an option of an inference if the value is a \
-              number and does not affect the compiled code, as for `epochs`, `batch`, `draws` and `chains`. All other \
-              options are fixed by `bnnc build`: those that change the compiled code, the options of data, and values that \
-              only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
+    explain: "A built executable has the options of `bnnc run` that do not need a compiler: data files, seed, output, resumption, threads, \
+              memory and the choice of inferences. `--set` can change an option of an inference if the value is a number and does not affect \
+              the compiled code, as for `epochs`, `batch`, `draws` and `chains`. All other options are fixed by `bnnc build`: those that \
+              change the compiled code, the options of data, and values that only the compiler reads (words, names of inferences, \
+              optimisers, schedules).\n\n\
               Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
               Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \
               fit.epochs=10`.",

@@ -83,7 +83,7 @@ static NOT_A_RUN: Code = Code {
 static NO_ROWS: Code = Code {
     id: "E0505",
     title: "no rows to train on",
-    explain: "After the test rows and the validation rows are removed, no rows are left to train on.",
+    explain: "After the test rows and the validation rows are removed, the set of training rows is empty.",
 };
 
 static WHOLE_ARRAYS: Code = Code {
@@ -135,16 +135,17 @@ static FOLDER_IN_USE: Code = Code {
 static NOTHING_TO_RESUME: Code = Code {
     id: "E0513",
     title: "there is nothing to resume",
-    explain: "The folder given with `--resume` holds no checkpoint: the earlier run ended before its first checkpoint, or the name of the folder is wrong. The run starts \
-              from the beginning, so that one command can both start and continue a run.",
+    explain: "The folder given with `--resume` does not hold a checkpoint: the earlier run ended before its first checkpoint, or the name of \
+              the folder is wrong. The run starts from the beginning, so that one command can both start and continue a run.",
 };
 
 static NO_START: Code = Code {
     id: "E0506",
     title: "no starting point with a finite density",
     explain: "A chain needs a starting point at which the log density and its gradient are finite. Random starts lie within `jitter` of zero \
-              (or of `start`) on the unconstrained scale; none of the attempts had a finite density. The usual causes are a likelihood that is zero (data outside its \
-              support), a scale that overflows, and inputs that are not standardised.\n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an \
+              (or of `start`) on the unconstrained scale. In every attempt, the density was not finite. The usual causes are a likelihood \
+              that is zero (data outside its support), a scale that overflows, and inputs that are not standardised.\
+              \n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an \
               `infer map = map(Model, \
               data)`.",
 };
@@ -153,12 +154,11 @@ static NO_START: Code = Code {
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that an inference cannot start from",
-    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model. The tensor has the name of \
-              the parameter, such as `hidden.w`, and is in double, single or half precision. It has the shape that the model \
-              declares, and its values are on the declared scale: those of a `positive` parameter are positive. The file \
-              needs a tensor for every parameter that the inference estimates, and must not contain others. The \
-              `posterior.safetensors` of a run with `map` can be read too: it holds unconstrained values, which are used \
-              unchanged.",
+    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model. The tensor has the name of the parameter, \
+              such as `hidden.w`, and is in double, single or half precision. It has the shape that the model declares, and its values are \
+              on the declared scale: the values of a `positive` parameter are positive. The file needs a tensor for every parameter that the \
+              inference estimates, and must not contain others. The `posterior.safetensors` of a run with `map` can be read too: it holds \
+              unconstrained values, which are used unchanged.",
 };
 
 /// Returns whether a diagnostic is about the convergence of chains. With `--strict`, such warnings
@@ -183,8 +183,8 @@ static TOO_MANY_FILES: Code = Code {
 static NOTHING_FOUND: Code = Code {
     id: "E0549",
     title: "a start from an inference that was not run on the split",
-    explain: "`start = NAME` starts from the result of the inference `NAME` on the same split of the data. An inference on data with fewer splits has no result for the \
-              later splits.\n\nRight: run both on the same data, or on data with the same number of splits.",
+    explain: "`start = NAME` starts from the result of the inference `NAME` on the same split of the data. An inference on data with fewer \
+              splits does not have a result for the later splits.\n\nRight: run both on the same data, or on data with the same number of splits.",
 };
 
 /// Returns an error about a run. The error does not refer to a place in a file.

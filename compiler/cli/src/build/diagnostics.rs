@@ -42,9 +42,9 @@ static NO_RUNTIME: Code = Code {
 static LINK_FAILED: Code = Code {
     id: "E0636",
     title: "the linker failed",
-    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a \
-              runtime library of another build, a C compiler for another architecture (`CC` may name a cross compiler), or a \
-              missing C library. `--no-linker` needs no linker.",
+    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library of \
+              another build, a C compiler for another architecture (`CC` may name a cross compiler), or a missing C library. `--no-linker` \
+              does not need a linker.",
 };
 
 /// The executable cannot be written.
@@ -62,8 +62,8 @@ static CANNOT_BUILD: Code = Code {
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
-    explain: "`bnnc build` needs a backend whose code can be stored in a file: `cranelift`, `mlir` or `cuda`. The backend `reference` interprets \
-              programs and has no code to link.\
+    explain: "`bnnc build` needs a backend whose code can be stored in a file: `cranelift`, `mlir` or `cuda`. The backend `reference` \
+              interprets programs, so its code cannot be linked.\
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 

@@ -9,11 +9,10 @@ use bnnc_hir::tree::InferItem;
 pub static NO_RUNNING_MEANS: Code = Code {
     id: "E0324",
     title: "running means are not supported here",
-    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. `map` and \
-              `vi` update the stored means in their steps and predict with them. Markov chains and Laplace approximations \
-              need a log likelihood that is a sum over independent rows. `swag`, `ensemble`, `dropout` and `collapsed` would \
-              need means of their own for each vector of weights. The gradient estimators `local`, `flipout` and \
-              `integrate` treat rows as independent given the weights.\n\n\
+    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. `map` and `vi` \
+              update the stored means in their steps and predict with them. Markov chains and Laplace approximations need a log likelihood \
+              that is a sum over independent rows. `swag`, `ensemble`, `dropout` and `collapsed` would need separate means for each vector \
+              of weights. The gradient estimators `local`, `flipout` and `integrate` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
               Right: `norm = GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`, which normalise each example by itself; \
               or `map` or `vi`.",

@@ -18,12 +18,11 @@ pub static NO_COLUMN: Code = Code {
 pub static WRONG_COLUMN: Code = Code {
     id: "E0292",
     title: "column does not fit",
-    explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows \
-              0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. A single \
-              input `real[3, 32, 32]` needs arrays of these sizes, or 3072 numbers per example in row-major order. If any \
-              input or output has one value per example, every output needs one value per example. A single output takes the \
-              target of the data. Without the option `target`, the target is the last column, and no other column may have \
-              the name of the output.\n\n\
+    explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows 0 to 9, `bool` \
+              allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. A single input `real[3, 32, 32]` \
+              needs arrays of these sizes, or 3072 numbers per example in row-major order. If any input or output has one value per example, \
+              every output needs one value per example. A single output takes the target of the data. Without the option `target`, the \
+              target is the last column, and the other columns must not have the name of the output.\n\n\
               ```\n\
               data d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
               data d = csv(\"d.csv\") { target = y }   // right\n\n\
@@ -35,10 +34,9 @@ pub static WRONG_COLUMN: Code = Code {
 pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
-    explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses \
-              the integers of the column as positions. Here a position below the largest one never occurs, usually because \
-              the column counts from 1. The parameter at this position then keeps its prior, or the class has no training \
-              rows.\n\n\
+    explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses the integers of \
+              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. The \
+              parameter at this position then keeps its prior, or training rows of this class do not exist.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
               If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \

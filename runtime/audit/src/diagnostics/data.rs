@@ -6,8 +6,8 @@ use bnnc_core::diagnostics::data_warning;
 pub(super) static NOTHING_TO_LEARN: Code = Code {
     id: "E0554",
     title: "a target without variation",
-    explain: "All training rows have the same target, or some classes of the output never occur in the training rows. The data then contain no information about \
-              differences between these values, and predictions for them come from the prior alone.\n\n\
+    explain: "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
+              model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
               Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
 };
 
@@ -21,12 +21,12 @@ pub(super) static UNTRAINED_LEVEL: Code = Code {
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
-    explain: "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target \
-              (or its logarithm) in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 \
-              % of its standard deviation. Third, the levels of an input correspond one to one to the classes, with at least \
-              10 rows for each class: the input is a code of the class. Such a column is usually the target itself, the \
-              target in other units, or a value that was computed from the target. A model with this input learns nothing \
-              but this relation, and cannot predict the target of a row in which the column is not known yet.\n\n\
+    explain: "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target (or its logarithm) \
+              in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 % of its standard deviation. \
+              Third, the levels of an input correspond one to one to the classes, with at least 10 rows for each class: the input is a code \
+              of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the \
+              target. A model with this input learns only this relation. It cannot predict the target of a row in which the column is not \
+              known yet.\n\n\
               Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
               Right: `inputs` without the columns that are made from the target.",
 };
@@ -60,10 +60,9 @@ pub(super) static ORDERED_ROWS: Code = Code {
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
     title: "a number or a level that stands for a missing value",
-    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables \
-              mark missing values by such a number. If it is used as a measurement, such a number dominates every mean and \
-              slope. In a column of text, marks such as `?` and `NA` become levels like any other, with parameters of their \
-              own.\n\n\
+    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values \
+              by such a number. If it is used as a measurement, such a number dominates every mean and slope. In a column of text, marks \
+              such as `?` and `NA` become levels, each with its own parameters.\n\n\
               Wrong: an age of -999.\n\n\
               Right: leave these rows out of the file, or fill them with a value and add a column that marks them.",
 };
@@ -90,7 +89,8 @@ pub(super) static DATES: Code = Code {
 pub(super) static SAME_LEVELS: Code = Code {
     id: "E0589",
     title: "levels that differ only in upper and lower case",
-    explain: "A column of text has levels that differ only in upper and lower case. Each level is a group or class of its own, with parameters of its own.\n\n\
+    explain: "A column of text has levels that differ only in upper and lower case. Each level is a separate group or class, with separate \
+              parameters.\n\n\
               Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\nRight: `yes` and `no`.",
 };
 
@@ -104,14 +104,13 @@ pub(super) static TWO_VALUES: Code = Code {
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
     title: "collinear inputs",
-    explain: "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a \
-              linear function of one explains more than 99.99 % of the variance of the other: one is a copy of the other, or \
-              the same quantity in another unit. Several columns are reported if they add up exactly to a constant or to \
-              zero, as the indicators of all levels do. An input that is the same in all rows is a multiple of the \
-              intercept. The data do not identify the coefficients of such columns: only the priors determine how the \
-              columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the model \
-              linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; \
-              neither are `d1 * x` and `d2 * x` without `x`.\n\n\
+    explain: "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a linear function of \
+              one explains more than 99.99 % of the variance of the other: one is a copy of the other, or the same quantity in another unit. \
+              Several columns are reported if they add up exactly to a constant or to zero, as the indicators of all levels do. An input \
+              that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only \
+              the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients \
+              enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients. \
+              `d1 * x` and `d2 * x` without `x` are not reported either.\n\n\
               Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
               Right: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
@@ -127,16 +126,17 @@ pub(super) static IDENTIFIER: Code = Code {
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
     id: "E0644",
     title: "training rows that repeat",
-    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are not new observations: \
-              standard deviations come out too small, by the square root of the number of copies.\n\n\
+    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are \
+              not new observations, so the standard deviations are too small, by the square root of the number of copies.\n\n\
               Wrong: a table that was appended to itself, or a join that repeats rows.\n\nRight: every row once.",
 };
 
 pub(super) static OUT_OF_REACH: Code = Code {
     id: "E0655",
     title: "targets outside the range of an output's mean",
-    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than the \
-              noise of rows with similar inputs. No parameters fit these rows, and the estimated noise includes the misfit.\n\n\
+    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the \
+              bound, by more than the noise of rows with similar inputs. The model cannot fit these rows with any parameters, and the \
+              estimated noise includes the misfit.\n\n\
               Wrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\n\
               Right: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and \
               `softplus(..)` or `exp(..)` fits them.",

@@ -42,10 +42,10 @@ pub(super) static PRIOR_CONFLICT: Code = Code {
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
     id: "E0646",
     title: "flat priors that leave no maximum",
-    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the \
-              likelihood does not fall when they are made ten and a hundred times as large: there is no maximum. The \
-              estimate is merely the point where the training stopped, and standard deviations are meaningless. The usual \
-              reason is that the inputs separate the classes (complete separation).\n\n\
+    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the likelihood does \
+              not fall when they are made ten and a hundred times as large. A maximum therefore does not exist. The estimate is merely the \
+              point where the training stopped, and standard deviations are meaningless. The usual reason is that the inputs separate the \
+              classes (complete separation).\n\n\
               Wrong: `b ~ Flat` and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is positive.\n\n\
               Right: `b ~ Normal(0, 2.5)`.",
 };
@@ -63,10 +63,11 @@ pub(super) static BIASED: Code = Code {
 pub(super) static IGNORED_INPUTS: Code = Code {
     id: "E0652",
     title: "a network that ignores its inputs",
-    explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a standard deviation of the mean \
-              of their prior. The density of a prior over many weights is highest at its mean, although hardly any of its mass is there. If narrow priors of several \
-              layers outweigh the rows, the posterior is highest at the constant function. Then `map`, `dropout`, `ensemble` and `laplace`, which are built around \
-              maxima, have learned nothing.\n\nWrong: \
+    explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
+              standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
+              hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
+              constant function. Then `map`, `dropout`, `ensemble` and `laplace`, which are built around maxima, have not learned from the \
+              data.\n\nWrong: \
               `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
               because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.",
 };
@@ -318,16 +319,15 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
 pub(super) static WORSE_THAN_CENTRE: Code = Code {
     id: "E0653",
     title: "an approximation that predicts worse than its centre",
-    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than \
-              0.05 per row and by more than four standard errors of the paired differences. (On training rows, a further \
-              half a nat per parameter is allowed, because even a correct posterior may lose this much there.) The Gaussian \
-              is wider than the posterior. With a wide prior and probabilities near 0 and 1, the curvature at the maximum is \
-              small. The linearised logits then have a large variance, which gives probabilities that are far too even. \
-              `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. With this link, predictions \
-              suffer least, unless `structure = diagonal` ignores the correlations of the weights. Other likelihoods have no \
-              such link: `nuts` and `vi` average over the weights and do not need the curvature at a maximum. If validation \
-              rows choose a factor on the prior, this factor only narrows the Gaussian until nothing but its centre is \
-              left.\n\n\
+    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than 0.05 per row and by \
+              more than four standard errors of the paired differences. (On training rows, a further half a nat per parameter is allowed, \
+              because even a correct posterior may lose this much there.) The Gaussian is wider than the posterior. With a wide prior and \
+              probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, which \
+              gives probabilities that are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
+              With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
+              likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
+              curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
+              centre is left.\n\n\
               Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
               0.19.\n\n\
               Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \

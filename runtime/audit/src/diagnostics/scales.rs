@@ -13,13 +13,13 @@ fn short(value: f64) -> String {
 pub(super) static INPUT_SCALES: Code = Code {
     id: "E0536",
     title: "inputs or outputs of very different or very large scale",
-    explain: "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size \
-              one. This warning appears if the standard deviations of a model's inputs differ by more than a factor of 100, \
-              or if the root mean square of an input is above 100. The best weights then differ by similar factors, and \
-              training and sampling are slow or end in a bad optimum. If all values of an input are below 0.001, such priors \
-              leave the input without an effect. Chains that start too far from the posterior get stuck and disagree. If \
-              chains are stuck, bnnc also checks inputs with a name of their own, such as `height: real`, and outputs above \
-              a million. bnnc does not check columns that have their smallest or largest value in nine of ten rows.\n\n\
+    explain: "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size one. This \
+              warning appears if the standard deviations of a model's inputs differ by more than a factor of 100, or if the root mean square \
+              of an input is above 100. The best weights then differ by similar factors, and training and sampling are slow or end in a bad \
+              optimum. If all values of an input are below 0.001, such priors leave the input without an effect. Chains that start too far \
+              from the posterior get stuck and disagree. If chains are stuck, bnnc also checks inputs that are declared by name, such as \
+              `height: real`, and outputs above a million. bnnc does not check columns that have their smallest or largest value in nine of \
+              ten rows.\n\n\
               Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
               Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };

@@ -6,8 +6,9 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 pub(super) static NO_STAN_CSV: Code = Code {
     id: "E0585",
     title: "draws that are not written as Stan CSV",
-    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no \
-              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\n\
+    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more \
+              than 16,384 elements, this file is not written, because few tools read lines of that length. `posterior.zarr` in the same \
+              folder holds all draws.\n\n\
               Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 

@@ -20,9 +20,10 @@ pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
 pub(super) static FOREIGN_FILES: Code = Code {
     id: "E0515",
     title: "files in the output folder that no run wrote",
-    explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the folder \
-              `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be yours. bnnc replaces and deletes only files \
-              that a run wrote, and follows no links. It never replaces a file that the same command reads, not even with `--overwrite`.\n\n\
+    explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the \
+              folder `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be \
+              yours. bnnc replaces and deletes only files that a run wrote, and does not follow links. It never replaces a file that the \
+              same command reads, not even with `--overwrite`.\n\n\
               `bnnc predict -o FILE` and the commands `:predict` and `:plot` of the REPL replace a file only if it is of the same kind: a table with the same columns, \
               an array of the same sizes, or a plot.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
@@ -44,9 +45,8 @@ pub(super) static DAMAGED_PART: Code = Code {
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
     title: "the run was made by another version of bnnc",
-    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of \
-              distributions and layers, or the compiler, has changed since the run, so predictions may differ from those of \
-              the run.\n\n\
+    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of distributions and layers, or \
+              the compiler, has changed since the run, so predictions may differ from the predictions of the run.\n\n\
               Wrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\n\
               Right: predict with the version of bnnc that made the run, or run again with this version.",
 };
@@ -55,11 +55,11 @@ pub(super) static OTHER_LIBRARY: Code = Code {
 pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
-    explain: "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a \
-              sampler. This inference cannot have a table, for one of three reasons. The distributions of the model may have \
-              neither `mean` nor `draw`, so that the table would contain only row numbers. An output may have several values \
-              per row, such as `-> y: real[2]`, which do not fit a column. Or the model takes whole columns, such as `-> y: \
-              real[n]`: it describes only the rows that it was trained on, not new rows.\n\n\
+    explain: "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a sampler. This \
+              inference cannot have a table, for one of three reasons. The distributions of the model may lack both `mean` and `draw`, so \
+              that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`, which do \
+              not fit a column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
+              on, not new rows.\n\n\
               Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
               Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
 };

@@ -19,11 +19,10 @@ pub static CODES: &[&Code] = &[
 pub(super) static DIVERGENCES: Code = Code {
     id: "E0520",
     title: "divergent transitions",
-    explain: "In some iterations after the warm-up, the energy was far from constant along the simulated trajectory: in some \
-              region, the step size is too large for the curvature. The sampler avoids such a region, so a part of the \
-              posterior is missing from the draws. Means and intervals may be wrong, even if R-hat is close to 1. Even one \
-              divergence in a few thousand iterations needs attention; if the chains agree, up to one in 10,000 is not \
-              reported.\n\n\
+    explain: "In some iterations after the warm-up, the energy was far from constant along the simulated trajectory: in this region, the \
+              step size is too large for the curvature. The sampler avoids such a region, so a part of the posterior is missing from the \
+              draws. Means and intervals may be wrong, even if R-hat is close to 1. Even one divergence in a few thousand iterations needs \
+              attention; if the chains agree, up to one in 10,000 is not reported.\n\n\
               A typical cause is the funnel of a hierarchical model, where a small group scale confines the parameters of \
               the groups. Another cause is a comparison with a parameter, such as a change point in `if t < tau`: the \
               density jumps there, and the gradient does not show the jump.\n\n\
@@ -72,10 +71,9 @@ pub(super) static ENERGY_MOVES_SLOWLY: Code = Code {
 pub(super) static TRAJECTORIES_CUT: Code = Code {
     id: "E0524",
     title: "trajectories truncated at `max_depth`",
-    explain: "A trajectory of the no-U-turn sampler did not make a U-turn within `max_depth` doublings, and was truncated. \
-              If the chains agree (R-hat), the draws are right, but cost more than necessary. The step size is then small \
-              compared with the posterior's longest axis: the parameters have strong correlations, very different scales, or \
-              no proper prior.\n\n\
+    explain: "A trajectory of the no-U-turn sampler did not make a U-turn within `max_depth` doublings, and was truncated. If the chains \
+              agree (R-hat), the draws are right, but cost more than necessary. The step size is then small compared with the posterior's \
+              longest axis: the parameters have strong correlations, very different scales, or an improper prior.\n\n\
               Wrong: `{ max_depth = 5 }`.\n\n\
               Right: `{ metric = dense }`, or `{ max_depth = 12 }`.",
 };
@@ -111,9 +109,9 @@ pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
 pub(super) static NOISY_DIFFERENCES: Code = Code {
     id: "E0527",
     title: "loss differences that are too noisy",
-    explain: "The penalty method uses the estimated variance of a loss difference to correct for its noise. That works while \
-              the variance is about 1. From about 2 on, the estimate of the variance is itself so noisy that the draws are \
-              too spread out, and no other diagnostic shows this.\n\n\
+    explain: "The penalty method uses the estimated variance of a loss difference to correct for its noise. That works while the variance is \
+              about 1. From about 2 on, the estimate of the variance is itself so noisy that the draws are too spread out. The other \
+              diagnostics do not show this.\n\n\
               Smaller steps reduce the differences and their noise; more rows per batch and more batches reduce the noise \
               only.\n\n\
               Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\n\
@@ -123,11 +121,10 @@ pub(super) static NOISY_DIFFERENCES: Code = Code {
 pub(super) static NOT_FINITE: Code = Code {
     id: "E0529",
     title: "quantities that are not finite",
-    explain: "Some draws of a quantity are infinite or not a number, so that it has no mean, no R-hat and no effective \
-              sample size. With samplers that accept or reject proposals, the posterior is usually improper: neither the \
-              prior nor the data determine a parameter, and the density has no finite integral. With `sgld` and `sghmc`, \
-              which accept every step, the steps may be too long. The draws of other quantities may be right, but no \
-              diagnostic confirms it.\n\n\
+    explain: "Some draws of a quantity are infinite or not a number, so its mean, R-hat and effective sample size do not exist. With \
+              samplers that accept or reject proposals, the posterior is usually improper: the prior and the data together do not determine \
+              a parameter, and the integral of the density is infinite. With `sgld` and `sghmc`, which accept every step, the steps may be \
+              too long. The draws of other quantities may be right, but the diagnostics cannot confirm this.\n\n\
               Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\n\
               Right: `b ~ HalfNormal(1)`.",
 };

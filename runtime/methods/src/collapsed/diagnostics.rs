@@ -15,8 +15,9 @@ pub static CODES: &[&Code] = &[
 static SHARED_OUTPUTS: Code = Code {
     id: "E0561",
     title: "several outputs depend on a weight that is integrated over",
-    explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product of their densities. Otherwise \
-              the outputs depend on each other, and `collapsed` has no formula for their joint density.\n\nWrong: `over = [hidden]` of a network with two \
+    explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product \
+              of their densities. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
+              density.\n\nWrong: `over = [hidden]` of a network with two \
               outputs.\n\nRight: `over = last_layer`, where each output has its own weights.",
 };
 
@@ -35,17 +36,19 @@ static TOO_MANY_PIECES: Code = Code {
 static POINT: Code = Code {
     id: "E0563",
     title: "a box that is a point",
-    explain: "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may be integrated over, the box \
-              is a point, and integrating over it changes nothing: the predictions are those of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
+    explain: "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may \
+              be integrated over, the box is a point. Integrating over a point does not have an effect: the predictions are the predictions \
+              of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
               `every`, a learning rate that moves the weights.",
 };
 
 static OTHERS_HELD: Code = Code {
     id: "E0564",
     title: "a weight affects the logits of several classes",
-    explain: "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of the other classes stay at \
-              their values under the iterate. That is exact if no weight affects two logits, as in a last layer. Here some weights do, and the probabilities are computed \
-              as if the logits varied independently.\n\nRight: `over = last_layer`.",
+    explain: "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of \
+              the other classes stay at their values under the iterate. This is exact if each weight affects only one logit, as in a last \
+              layer. Here some weights affect several logits, and the probabilities are computed as if the logits varied independently.\
+              \n\nRight: `over = last_layer`.",
 };
 
 static LOOKS_AHEAD: Code = Code {

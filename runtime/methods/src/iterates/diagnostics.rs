@@ -9,7 +9,8 @@ pub static CODES: &[&Code] = &[&ONE_MEMBER];
 static ONE_MEMBER: Code = Code {
     id: "E0584",
     title: "an ensemble of one member",
-    explain: "The uncertainty of an ensemble is the spread of its members. One member has no spread: the predictions are those of `map`.\n\nWrong: `ensemble(Model, \
+    explain: "The uncertainty of an ensemble is the spread of its members. With one member, the spread is zero, and the predictions are the \
+              predictions of `map`.\n\nWrong: `ensemble(Model, \
               data) { members = 1 }`.\n\nRight: `members = 5`.",
 };
 

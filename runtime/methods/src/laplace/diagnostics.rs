@@ -54,13 +54,12 @@ static NO_LINK: Code = Code {
 static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
-    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. \
-              With the gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could \
-              still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not \
-              finite, the message contains `without bound`. Free parameters that are not weights, such as a noise level, are \
-              checked along their gradient; rises of up to 0.1 for each of them plus 0.001 per row are not reported. Search \
-              longer, with a schedule that ends at small steps (`schedule = cosine`), or start from the result of another \
-              inference with the same prior and likelihood.",
+    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the \
+              gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could still rise by \
+              `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not finite, the message contains \
+              `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient. A rise is not \
+              reported if it is at most 0.1 for each of these parameters plus 0.001 per row. Search longer, with a schedule that ends at \
+              small steps (`schedule = cosine`), or start from the result of another inference with the same prior and likelihood.",
 };
 
 static DEPENDENT_PRIOR: Code = Code {
@@ -75,21 +74,21 @@ static PRIOR_NOT_NORMAL: Code = Code {
     id: "E0550",
     title: "a prior that is not Normal",
     explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
-              the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc checks this from the log \
-              density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or those of constrained weights, have other normalising \
-              constants.\n\nRight: leave the option out, to use the prior of the model unchanged; or a `Normal` prior.",
+              the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc \
+              checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
+              constrained weights, have other normalising constants.\
+              \n\nRight: leave the option out, to use the prior of the model unchanged; or a `Normal` prior.",
 };
 
 static FACTOR_AT_END: Code = Code {
     id: "E0551",
     title: "the factor on the prior is at the end of the search range",
-    explain: "bnnc searches for the factor on the precision of the prior between 1e-8 and 1e8 with the marginal likelihood, \
-              and between 1e-4 and 1e4 with validation rows. A factor at an end of the range means that the criterion does \
-              not have a maximum inside the range. With a large factor, the weights have hardly any spread. Validation rows \
-              prefer a large factor if the noise of the likelihood is too large already, or if the Gaussian is wider than \
-              the posterior with every factor. The marginal likelihood prefers a large factor if the weights are at the mean \
-              of their prior. With a small factor, the prior has no effect. This warning also appears if the search for \
-              several factors ended before it converged.\n\n\
+    explain: "bnnc searches for the factor on the precision of the prior between 1e-8 and 1e8 with the marginal likelihood, and between 1e-4 \
+              and 1e4 with validation rows. A factor at an end of the range means that the criterion does not have a maximum inside the \
+              range. With a large factor, the weights have hardly any spread. Validation rows prefer a large factor if the noise of the \
+              likelihood is too large already, or if the Gaussian is wider than the posterior with every factor. The marginal likelihood \
+              prefers a large factor if the weights are at the mean of their prior. With a small factor, the prior does not have an effect. \
+              This warning also appears if the search for several factors ended before it converged.\n\n\
               Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
               Right: `link = bridge` for classes; a noise level that is learned; a start that is a maximum; `nuts` or `vi`, \
               which average over the weights.",

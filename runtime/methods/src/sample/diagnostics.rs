@@ -17,12 +17,12 @@ static ONE_CHAIN: Code = Code {
 static ONE_START: Code = Code {
     id: "E0651",
     title: "chains that start at one point",
-    explain: "R-hat can only detect modes that at least one chain has visited. If all chains start at the same point, such \
-              as the maximum that `map` found, all of them may miss another mode, or a part of the posterior that is hard to \
-              reach from this point. R-hat is then 1 although a part of the posterior is missing. Chains reveal such a mode \
-              if their starts are further apart than the width of the posterior (Gelman and Rubin 1992). With `start` alone, \
-              or with `jitter = 0`, all chains start at the same point. `jitter` moves each start by up to its value, on the \
-              unconstrained scale. A `jitter` below a thousandth of every posterior standard deviation has no effect.\n\n\
+    explain: "R-hat can only detect modes that at least one chain has visited. If all chains start at the same point, such as the maximum \
+              that `map` found, all of them may miss another mode, or a part of the posterior that is hard to reach from this point. R-hat \
+              is then 1 although a part of the posterior is missing. Chains reveal such a mode if their starts are further apart than the \
+              width of the posterior (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the same point. \
+              `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
+              standard deviation does not have an effect.\n\n\
               Wrong: `nuts(Model, data) { start = best }`.\n\n\
               Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero \
               with `jitter = 2`.",

@@ -114,14 +114,14 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
 pub(super) static OTHER_BREADTH: Code = Code {
     id: "E0573",
     title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). How far they \
-              scatter depends on the learning rate, the size of the batches and the optimiser. Only one learning rate gives \
-              the scatter of the posterior (Mandt, Hoffman and Blei 2017). For draws of a Gaussian posterior, the loss (the \
-              negative log posterior) exceeds its minimum on average by half the number of parameters. Here the mean rise \
-              differs from this value by a factor of more than 25, so standard deviations are wrong by a factor of more than \
-              five. `breadth` in the diagnostics is the observed mean rise divided by the expected one; dividing `scale` by \
-              it corrects the covariance. A single parameter is reported if its variance is below a 25th of its conditional \
-              variance given all other parameters. The conditional variance is a lower bound for the posterior variance.\n\n\
+    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). The amount of scatter depends on \
+              the learning rate, the size of the batches and the optimiser. Only one learning rate gives the scatter of the posterior \
+              (Mandt, Hoffman and Blei 2017). For draws of a Gaussian posterior, the loss (the negative log posterior) exceeds its minimum \
+              on average by half the number of parameters. Here the mean rise differs from this value by a factor of more than 25, so \
+              standard deviations are wrong by a factor of more than five. `breadth` in the diagnostics is the observed mean rise divided by \
+              the expected mean rise. To correct the covariance, divide `scale` by `breadth`. A single parameter is reported if its variance \
+              is below a 25th of its conditional variance given all other parameters. The conditional variance is a lower bound for the \
+              posterior variance.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` \
               or `nuts`.",

@@ -49,8 +49,8 @@ pub static NOT_LINEAR: Code = Code {
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the limits of the parser",
-    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested 400 deep. A \
-              definition counts once, however often it is used.\n\n\
+    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested 400 deep. A definition counts \
+              once, even if it is used several times.\n\n\
               Wrong: `[\"^\", \"x\", \"100000\"]`.\n\n\
               Right: `[\"^\", \"x\", \"100\"]`.",
 };
@@ -85,10 +85,9 @@ pub static GAVE_UP: Code = Code {
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
-    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction has no such limit, and the \
-              logarithm of the magnitude is in the note and under `log_value` of `--json`. An integral that is too small for \
-              double precision is not an error: the value is 0 with a bound on the absolute error, and `log_value` is the \
-              logarithm of the integral.\n\n\
+    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
+              of the magnitude is in the note and under `log_value` of `--json`. An integral that is too small for double precision is not \
+              an error: the value is 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
               Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
               Right: the same with `--exact`, or variables in larger units.",
 };

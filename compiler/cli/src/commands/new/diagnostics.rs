@@ -10,10 +10,10 @@ pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSAB
 static NO_TABLE: Code = Code {
     id: "E0660",
     title: "`bnnc new` cannot use the file",
-    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of \
-              arrays. CSV and JSON files may be compressed with gzip. Files of arrays such as `idx` and `npy` come in pairs \
-              and have no columns; the book shows programs for them. The path of the file must be text without double \
-              quotes, because the program names it in double quotes.\n\n\
+    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of arrays. CSV and \
+              JSON files may be compressed with gzip. Files of arrays such as `idx` and `npy` come in pairs and do not have columns. The \
+              book shows programs for them. The path of the file must be text without double quotes, because the program names it in double \
+              quotes.\n\n\
               Wrong: `bnnc new images.npy`.\n\n\
               Right: `bnnc new cars.csv`.",
 };
