@@ -1,4 +1,4 @@
-//! The syntax tree: the program as written. Every node has a span, and there are no types yet.
+//! The syntax tree: the program as written. Every node has a span. Types are not known yet.
 
 use bnnc_base::source::Span;
 use std::sync::Arc;
@@ -267,7 +267,7 @@ pub struct TypeExpr {
     pub name: Ident,
     /// The arguments in parentheses.
     pub args: Vec<Expr>,
-    /// The dimensions in brackets; `None` if there are no brackets.
+    /// The dimensions in brackets; `None` without brackets.
     pub dims: Option<Vec<Expr>>,
     /// The whole type.
     pub span: Span,

@@ -117,8 +117,8 @@ impl Pairing<'_, '_> {
             .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
     }
 
-    /// Returns whether a statement seems to begin here inside a list. A statement is assumed to begin if two values are adjacent, the second value is
-    /// the first token of its line, and this line is not indented more than the line that opened the list.
+    /// Returns whether a statement seems to begin here inside a list. Suppose that two values are adjacent and the second value is the first token of
+    /// its line. A statement is assumed to begin there if this line is not indented more than the line that opened the list.
     fn is_dedented(&self, at: usize) -> bool {
         let (start, token, _) = self.tokens[at];
         let begins = token.is_name() || token == Token::Return;

@@ -141,7 +141,7 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
     Diagnostic::error(&codes::UNCLOSED, open, format!("this `{opener}` is never closed")).also(at, place)
 }
 
-/// A closing bracket without an opening one.
+/// A closing bracket without an opening bracket.
 pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::UNOPENED,

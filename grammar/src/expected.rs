@@ -5,7 +5,7 @@
 pub enum TerminalRole {
     /// The terminal begins an item.
     Item,
-    /// The terminal begins a statement and has no other role.
+    /// The terminal begins a statement, and does not have another role.
     Statement,
     /// The terminal is a name, or a keyword that may serve as a name.
     Name,
@@ -155,7 +155,7 @@ impl Expected<'_> {
             .map(|(_, _, phrase)| *phrase)
     }
 
-    /// Returns whether a terminal is accepted here but so rare, compared with the alternatives, that a message should omit it.
+    /// Returns whether a terminal is accepted here but is much rarer than the alternatives, so that a message should omit it.
     fn goes_without_saying(&self, terminal: &str) -> bool {
         match terminal {
             "," | ":" => self.has("=") || self.has("~"),

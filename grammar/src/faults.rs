@@ -17,7 +17,7 @@ pub struct Lines<'s, 'a> {
     tokens: &'a [Spanned<'s>],
     /// The index of each line's first token.
     starts: Vec<usize>,
-    /// For each token, the index of the innermost bracket that encloses it.
+    /// The index of the innermost bracket that encloses each token.
     within: Vec<Option<usize>>,
 }
 
@@ -119,7 +119,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// Returns the logical lines of the tokens that follow, on the same line of text, an `if` without parentheses. The parser mistakes the braces of
+    /// Returns the logical lines of the tokens that follow an `if` without parentheses on the same line of text. The parser mistakes the braces of
     /// such an `if` for the braces of a block.
     fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
         let is_choice = self
@@ -225,16 +225,16 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     })
 }
 
-/// Returns whether an error is only a consequence of an earlier error: when the parser recovered from that error, it took a brace for the end of the
-/// item. The sign of such an error is that the parser expects an item inside braces, or that it stops at a closing brace although all braces are
-/// paired.
+/// Returns whether an error is only a consequence of an earlier error. This is the case if the parser recovered from the earlier error and took a
+/// brace for the end of the item. The sign of such an error is that the parser expects an item inside braces, or that it stops at a closing brace
+/// although all braces are paired.
 fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
     let Some(found) = fault.found else { return false };
     let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
     Expected(&fault.expected).has("model") && (within || found.1 == Token::CloseBrace)
 }
 
-/// Returns whether a value directly follows another value on the same line. No rule of the grammar allows this. Soft keywords such as `by`
+/// Returns whether a value directly follows another value on the same line. The grammar does not allow this. Soft keywords such as `by`
 /// and `state` may follow a value.
 fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
@@ -243,8 +243,8 @@ fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     left_ends && right_begins && lines.on_same_text_line(at - 1, at)
 }
 
-/// Returns the index of the token at which the diagnostic points, and whether this token is the last token of a construct that ended too
-/// early.
+/// Returns the index of the token at which the diagnostic points. The second value is true if this token is the last token of a
+/// construct that ended too early.
 fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let expected = Expected(&fault.expected);
     let last = lines.tokens.len().saturating_sub(1);

@@ -1,4 +1,5 @@
-//! Formats expressions. An expression is on one line if it fits; otherwise its outermost brackets are broken over several lines.
+//! Formats expressions. An expression is on one line if it fits. Otherwise, its outermost brackets are broken over several
+//! lines.
 
 use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, TypeExpr, UnaryOp};
 use std::fmt::{self, Display, Write};
@@ -184,7 +185,8 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails when its room is used up, so that formatting a long expression takes no more time than formatting one line.
+/// A writer that fails when the room on the line is used up. Formatting a long expression therefore takes at most the time for one
+/// line.
 struct Bounded {
     text: String,
     room: usize,

@@ -1,5 +1,5 @@
 //! The lexer: splits text into tokens. For a lexical error, the lexer produces a diagnostic and, where possible, a token that replaces the
-//! intended one.
+//! intended token.
 
 use crate::ast::Comment;
 use crate::diagnostics;
@@ -84,7 +84,8 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             LexicalError::OpenText => (diagnostics::open_text(at), Some(Token::Text(&slice[1..]))),
-            // A malformed number has no value, so later stages do not report further errors about it.
+            // A malformed number does not have a value, so later stages do not report further errors
+            // about it.
             LexicalError::BadNumber => (diagnostics::bad_number(at, slice), Some(Token::Real(slice))),
             LexicalError::HashComment => (diagnostics::foreign_comment(at, "#"), None),
             LexicalError::BlockComment => (diagnostics::foreign_comment(at, "/*"), None),
@@ -130,7 +131,7 @@ impl<'s> Lexed<'s> {
     }
 
     /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. A `not` before a value is removed. In other languages, `not` binds more
-    /// loosely than `!` does here, so no single token can replace it.
+    /// loosely than `!` does here, so a single token cannot replace it.
     fn name_logic(&mut self, source: &Source) {
         let mut kept: Vec<Spanned<'s>> = Vec::with_capacity(self.tokens.len());
         let tokens = std::mem::take(&mut self.tokens);
@@ -203,8 +204,8 @@ fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning, unless
-/// such a keyword is the name of the option, as in `if = 3`.
+/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning, except
+/// if such a keyword is the name of the option, as in `if = 3`.
 fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     let (mut depth, mut armed, mut inside) = (0usize, false, false);
     for at in 0..tokens.len() {

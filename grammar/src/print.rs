@@ -1,8 +1,8 @@
 //! The formatter: prints a tree and its comments in the canonical style.
 //!
-//! The style has an indentation of two blanks per level, lines of at most 110 characters, and never two consecutive blank lines. `=` and `~`
-//! are aligned in runs of consecutive lines of the same kind. Blank lines surround each item of several lines, and separate items of different
-//! kinds. A comment inside an expression moves to the line above the expression.
+//! The style has an indentation of two blanks per level and lines of at most 110 characters. Two consecutive blank lines never occur. `=` and
+//! `~` are aligned in runs of consecutive lines of the same kind. Blank lines surround each item of several lines, and separate items of
+//! different kinds. A comment inside an expression moves to the line above the expression.
 
 use crate::ast::{Expr, Setting, SourceFile};
 use crate::layout::{self, Flat, STEP, WIDTH};

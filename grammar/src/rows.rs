@@ -1,4 +1,5 @@
-//! The formatter's view of items, statements, definitions and settings: rows that have a left and a right side.
+//! The formatter's view of items, statements, definitions and settings. In this view, they are rows with a left
+//! side and a right side.
 
 use crate::ast::{
     Arg, CompareDecl, Definition, DefinitionKind, Expr, ExprKind, Ident, InferDecl, Item, ItemKind,
@@ -9,7 +10,7 @@ use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use std::borrow::Cow;
 
-/// A construct that begins on a line of its own.
+/// A construct that begins on a separate line.
 pub struct SourceRow<'a> {
     /// The position of the first byte in the source.
     pub start: usize,
@@ -17,7 +18,7 @@ pub struct SourceRow<'a> {
     pub end: usize,
     /// The number of comment lines directly above the row that document it.
     pub docs: usize,
-    /// The text before the operator, or the whole text if there is no operator.
+    /// The text before the operator, or the whole text if it does not have an operator.
     pub left: String,
     /// The alignment class. Rows of one class align their operators; a row with `None` is never aligned.
     pub class: Option<&'static str>,
@@ -27,7 +28,7 @@ pub struct SourceRow<'a> {
 
 /// The part of a row after its left side.
 pub enum SourceRowBody<'a> {
-    /// Nothing, because the left side is the whole row.
+    /// Empty, because the left side is the whole row.
     Text,
     /// `op value { settings }`.
     Value {
@@ -255,7 +256,7 @@ fn statement(node: &Stmt) -> SourceRow<'_> {
 }
 
 /// Returns the alignment class of an assignment. An assignment to several targets is never aligned. Assignments of the form `name: type`
-/// are aligned with each other, and so are those of the form `name`.
+/// are aligned with each other. Assignments of the form `name` are aligned with each other too.
 fn class(targets: &[Expr], ty: &Option<TypeExpr>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
     match ty {
         _ if targets.len() > 1 => None,
@@ -312,7 +313,8 @@ pub fn settings_on_a_line(settings: &[Setting]) -> String {
     format!("{{ {} }}", settings.join(", "))
 }
 
-/// Formats the text before the brace of a block. The text is on one line if it fits; otherwise there is one parameter per line.
+/// Formats the text before the brace of a block. The text is on one line if it fits. Otherwise, each parameter is on a separate
+/// line.
 pub fn header(left: &str, lists: &[&[Param]], tail: &str, indent: usize) -> String {
     let flat: String = lists
         .iter()

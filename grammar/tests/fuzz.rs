@@ -4,7 +4,8 @@
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
 
-/// The generator SplitMix64 (Steele, Lea and Flood 2014), with which every run tests the same programs.
+/// The generator SplitMix64 (Steele, Lea and Flood 2014). With this generator, every run tests the same
+/// programs.
 struct Random(u64);
 
 impl Random {

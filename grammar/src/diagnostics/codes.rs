@@ -128,7 +128,7 @@ Right:
 ",
 };
 
-/// A closing bracket without an opening one.
+/// A closing bracket without an opening bracket.
 pub static UNOPENED: Code = Code {
     id: "E0107",
     title: "bracket never opened",
