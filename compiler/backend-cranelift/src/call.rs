@@ -36,15 +36,14 @@ pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (Stri
     }
 }
 
-/// Returns the parameter types of an elementwise function, which is a [`symbols::Unary`] or a [`symbols::Binary`].
+/// Returns the parameter types of an elementwise function: a [`symbols::Unary`] or a [`symbols::Binary`].
 pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
     let mut parameters = vec![types::I64; 1 + operands];
     parameters.push(types::I64);
     parameters
 }
 
-/// Returns the parameter types of the function that generates a noise stream, which is a
-/// [`symbols::NoiseFn`].
+/// Returns the parameter types of the [`symbols::NoiseFn`] that generates a noise stream.
 pub(crate) fn noise_parameters() -> Vec<Type> {
     let (pointer, int, word) = (types::I64, types::I64, types::I32);
     vec![pointer, pointer, int, int, int, word, word, word]
@@ -105,7 +104,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Returns the address from which a call reads a block of its operand.
+    /// Returns the address where a call starts to read a block of its operand.
     fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
         match self.source.schedule.home[operand.index()] {
             Some(home) => self.home(home),

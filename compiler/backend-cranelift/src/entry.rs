@@ -1,5 +1,5 @@
 //! The entry object of an executable. The object contains `main`, the serialised program, and small
-//! functions through which kernels call the runtime.
+//! functions that let kernels call the runtime.
 
 use crate::call::{noise_parameters, scalar_parameters, signature};
 use crate::compile::bug;

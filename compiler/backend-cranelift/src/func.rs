@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
     pub factor: i64,
     /// The axis that is divided among launches. It is the outermost axis, except after an exchange of axes.
     pub divided: usize,
-    /// The schedule of the kernel, which determines where each instruction is computed.
+    /// The schedule of the kernel. It determines where each instruction is computed.
     pub schedule: &'a Schedule,
     /// The kernel's distinct accesses.
     pub accesses: &'a Accesses<'a>,
@@ -38,7 +38,7 @@ pub(crate) struct Source<'a> {
 
 /// A function under construction.
 pub(crate) struct Emitter<'a, 'f> {
-    /// The kernel from which the function is emitted.
+    /// The kernel that the function implements.
     pub source: &'a Source<'a>,
     /// The builder that receives the instructions.
     pub builder: FunctionBuilder<'f>,
@@ -65,7 +65,7 @@ pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, V
 pub struct CounterRange {
     /// The first value.
     pub from: Value,
-    /// The end, which is excluded.
+    /// The excluded end.
     pub to: Value,
     /// The difference between consecutive values.
     pub step: i64,
@@ -152,7 +152,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Returns a size multiplied by `bytes`, which must be a power of two.
+    /// Returns a size multiplied by `bytes`. `bytes` must be a power of two.
     pub fn bytes(&mut self, size: LoopSize, bytes: i64) -> Value {
         match size {
             LoopSize::Fixed(size) => self.int(size * bytes),
@@ -471,7 +471,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// Returns `pointers`, in which the pointers of the accesses in `moving` are replaced.
+/// Returns a copy of `pointers` with new pointers for the accesses in `moving`.
 pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
     let mut pointers = pointers.to_vec();
     moving
@@ -487,7 +487,7 @@ pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Returns the memory flags for the kernel arguments, which are never written.
+/// Returns the memory flags for the kernel arguments. Kernels never write to these arguments.
 fn fixed_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }

@@ -47,8 +47,8 @@ pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
         .map_err(|error| Fault::limit(&NO_CODE, error.to_string()))
 }
 
-/// Returns an instruction set that equals the instruction set of `builder`, except for the object
-/// format, which is the format of Linux.
+/// Returns an instruction set with the object format of Linux. In all other respects, it equals the
+/// instruction set of `builder`.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     let limit = |reason: &dyn std::fmt::Display| Fault::limit(&NO_CODE, reason.to_string());
     let mut triple = builder.triple().clone();

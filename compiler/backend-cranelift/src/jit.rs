@@ -15,7 +15,7 @@ use std::sync::Mutex;
 /// Compiled kernels, with the memory that contains their code.
 pub(crate) struct Compiled {
     kernels: Vec<Entry>,
-    /// The module, which is kept so that its memory can be freed later.
+    /// The module. It is kept so that its memory can be freed later.
     module: Mutex<Option<JITModule>>,
 }
 

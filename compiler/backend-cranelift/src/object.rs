@@ -1,5 +1,5 @@
-//! Compiles a program to a relocatable object, from which executables without a compiler
-//! are linked.
+//! Compiles a program to a relocatable object. Executables are linked from this object without a
+//! compiler.
 
 use crate::compile::define;
 use crate::isa::{features, host};

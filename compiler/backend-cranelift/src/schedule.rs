@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
     pub homes: usize,
     /// The number of elements of a block, if the innermost loop has more than one stage.
     pub block: i64,
-    /// The number of rows and the length of a row, if a block contains several whole rows.
+    /// If a block contains several whole rows, their number and the length of one row.
     pub tile: Option<(i64, i64)>,
     /// For each instruction outside the innermost loop, true if vectors in this loop need the value in every lane.
     pub splat: Vec<bool>,

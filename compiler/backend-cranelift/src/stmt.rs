@@ -32,7 +32,7 @@ struct Pass<'s> {
     span: &'s Span,
     /// The number of elements in one value.
     lanes: Lanes,
-    /// The number of independent values per iteration. The instructions of these values are interleaved, which hides latencies.
+    /// The number of independent values per iteration. The instructions of these values are interleaved, to hide latencies.
     copies: usize,
     /// The reductions of the stage. Only the stage that writes outputs has reductions.
     reductions: Option<&'s [Reduction]>,
@@ -61,8 +61,8 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the whole innermost axis as a span. `skipped` is the position in the scratch slots
-    /// at which the values of the axis begin.
+    /// Returns the whole innermost axis as a span. In the scratch slots, the values of the axis
+    /// begin at the position `skipped`.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -272,8 +272,8 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// Returns the accesses that need their own pointers in a pass. Also returns the step by which
-    /// each of these pointers moves. Passes over vectors do not need such pointers.
+    /// Returns the accesses that need their own pointers in a pass. Also returns, for each of these
+    /// pointers, the distance that it moves per step. Passes over vectors do not need such pointers.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use bnnc_loops::analysis::motion::element_bytes;
 use bnnc_loops::ir::LoopSize;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-/// The number of draws whose values are added in the precision of the plan.
+/// Draws are added in groups of this size. Within a group, the sum has the precision of the plan.
 const GROUP: i64 = 64;
 /// The number of bytes that an element's sum in `f64` occupies.
 const WIDE_BYTES: i64 = 8;
@@ -48,7 +48,7 @@ struct Sum {
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Emits the loops over the draws and the elements, which are the last two axes.
+    /// Emits the loops over the draws and the elements. These are the last two axes.
     pub fn sweep(&mut self, pointers: &[Value]) {
         let sums = self.clear_sums();
         let rank = self.source.kernel.dims.len();
@@ -134,7 +134,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Returns the accesses that move along an axis. Also returns the number of bytes by which each
+    /// Returns the accesses that move along an axis. Also returns the number of bytes that each
     /// access moves in `steps` iterations.
     fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
         let (moving, strides) = self.steps(axis);

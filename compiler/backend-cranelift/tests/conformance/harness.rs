@@ -205,7 +205,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     results
 }
 
-/// Merges several programs into one program, which has the kernels of all of them. Each program is
+/// Merges several programs into one program with the kernels of all of them. Each program is
 /// verified.
 fn merged(programs: &[&LoopProgram]) -> LoopProgram {
     let mut merged = programs[0].clone();
@@ -266,7 +266,7 @@ fn run<T: Real>(
         .collect();
     let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: there are eight spare words, which are enough for the alignment.
+    // SAFETY: the eight spare words are enough for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
     let mut start = 0;
     for end in chunks {

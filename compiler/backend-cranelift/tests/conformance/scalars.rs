@@ -10,8 +10,8 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands of the tests, which use all pairs. `f32` represents each operand exactly. The pairs
-/// include equal values and special values.
+/// The operands of the tests. The tests use all pairs of them. `f32` represents each operand
+/// exactly. The pairs include equal values and special values.
 const REALS: [f64; 24] = [
     0.0,
     -0.0,
