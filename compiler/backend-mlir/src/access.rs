@@ -146,8 +146,8 @@ fn scope(name: &str, number: usize) -> String {
     format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
 }
 
-/// Returns the pairs of a kernel's slots to which some launch binds the same buffer. Each pair is
-/// in ascending order.
+/// Returns the pairs of a kernel's slots that are bound to the same buffer in some launch. Each
+/// pair is in ascending order.
 pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
     collect(&plan.steps, kernel, &mut pairs);

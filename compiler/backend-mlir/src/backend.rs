@@ -133,7 +133,7 @@ fn every_symbol_is_known(module: &MlirModule, options: &BackendOptions) -> Resul
     }
 }
 
-/// Compiled kernels in memory, with the text of the module from which they were compiled.
+/// Compiled kernels in memory, with the text of their MLIR module.
 struct Compiled {
     code: LoadedCode,
     text: String,

@@ -59,7 +59,7 @@ impl Emitter<'_> {
         self.call(&self.source.kernel.body[id].op, &arguments);
     }
 
-    /// Returns the address from which a call reads a block of its operand.
+    /// Returns the address where a call starts to read a block of its operand.
     fn block_of(&mut self, operand: InstId) -> Value {
         match (
             self.source.schedule.home[operand.index()],

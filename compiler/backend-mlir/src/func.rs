@@ -24,19 +24,19 @@ pub(crate) struct Source<'a> {
     /// The axis that is divided among launches. It is the outermost axis, except after an exchange
     /// of axes.
     pub divided: usize,
-    /// The schedule of the kernel, which determines where each instruction is computed.
+    /// The schedule of the kernel. It determines where each instruction is computed.
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
     /// True if every launch binds different buffers to the kernel's slots.
     pub distinct: bool,
-    /// True if the function runs on a GPU, where it cannot call the runtime.
+    /// True if the function runs on a GPU. There, it cannot call the runtime.
     pub device: bool,
 }
 
 /// A function under construction.
 pub(crate) struct Emitter<'a> {
-    /// The kernel from which the function is emitted.
+    /// The kernel that the function implements.
     pub source: &'a Source<'a>,
     /// The text that receives the operations.
     pub text: &'a mut Text,
@@ -125,7 +125,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the kernel inside a condition, which is true if all axes have iterations. Values that
+    /// Emits the kernel inside a condition: it runs only if all axes have iterations. Values that
     /// are read outside the loops exist only inside this condition.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;

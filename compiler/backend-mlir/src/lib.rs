@@ -1,4 +1,4 @@
-//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector
+//! The backend `mlir`: translates kernels of the loop IR to MLIR. LLVM then compiles them to vector
 //! code for the host.
 //!
 //! `module` writes a program as text, with one function per kernel. `schedule` decides where each

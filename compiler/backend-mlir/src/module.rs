@@ -1,5 +1,5 @@
-//! Writes a program as the text of one MLIR module. Each kernel becomes a function, whose
-//! parameters are the arguments that the runtime passes.
+//! Writes a program as the text of one MLIR module. Each kernel becomes a function. Its parameters
+//! are the arguments that the runtime passes.
 
 use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
@@ -90,7 +90,7 @@ fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a
 }
 
 /// Writes the alias scopes. Each slot and each scratch block has two entries. The first is the
-/// scope of its own memory. The second is a list of scopes, which covers all other memory.
+/// scope of its own memory. The second is a list of scopes for all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();

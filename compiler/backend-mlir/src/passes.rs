@@ -2,7 +2,8 @@
 
 /// The passes that turn the text of a module into the LLVM dialect.
 pub const TO_LLVM: &[&str] = &[
-    // Replaces loops and conditionals by blocks and branches, which LLVM's loop passes need.
+    // Replaces loops and conditionals by blocks and branches, because LLVM's loop passes need
+    // blocks and branches.
     "convert-scf-to-cf",
     // Replaces operations of the arithmetic dialect by operations of LLVM, with the same rounding
     // and the same flags.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// Diagnostics of the worker are cut off after this number of bytes.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
-/// The signal with which operating systems end a process when the machine runs out of memory.
+/// The signal that operating systems send to end a process when the machine runs out of memory.
 const KILL: i32 = 9;
 /// Signals that come from outside the process, so they do not mean a crash: hangup, interrupt,
 /// termination, and the CPU time limit.
@@ -30,7 +30,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 /// A worker and its limits.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// The executable, which must support [`crate::protocol::SUBCOMMAND`].
+    /// The executable. It must support [`crate::protocol::SUBCOMMAND`].
     pub program: PathBuf,
     /// The limit on the worker's address space in bytes.
     pub memory: u64,

@@ -2,7 +2,7 @@
 //! on standard input. The worker writes a header and the artefact to standard output, and
 //! diagnostics to standard error.
 
-/// The subcommand with which an executable runs as a worker.
+/// The subcommand that makes an executable run as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
 /// The exit status for invalid arguments. If an executable that is not a worker is started with
@@ -40,7 +40,7 @@ impl CodeTarget {
     }
 }
 
-/// The request for which a worker is started.
+/// The request that a worker is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerRequest {
     /// The form of the result.

@@ -180,6 +180,6 @@ fn sign(text: &mut Text, x: Value) -> Value {
     text.select(positive, one, signed)
 }
 
-// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction, whose result is
-// `y` if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
+// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction. Its result is `y`
+// if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
 // cannot be NaN.

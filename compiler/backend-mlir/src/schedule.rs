@@ -1,4 +1,4 @@
-//! Decides where each instruction of a kernel is computed, and in which loops reductions stay in registers.
+//! Decides where each instruction of a kernel is computed, and which loops keep reductions in registers.
 
 use crate::approximation::is_inlined;
 use bnnc_abi::symbols::CALLED;
@@ -21,7 +21,7 @@ pub(crate) struct Schedule {
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// The number of rows and the length of a row, if a block contains several whole rows.
+    /// If a block contains several whole rows, their number and the length of one row.
     pub tile: Option<(i64, i64)>,
     /// The outputs whose sums are kept in scratch memory, with one sum per element. The list is
     /// empty if the kernel is not swept over its last two axes (see Note \[Sweeps\] in `sweep`).

@@ -18,7 +18,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 const WIDE: Type = Type::Real(Precision::F64);
 
 impl<'a> Emitter<'a> {
-    /// Emits the loops over the draws and the elements, which are the last two axes. The loops
+    /// Emits the loops over the draws and the elements. These are the last two axes. The loops
     /// cover a range of draws.
     pub fn sweep(&mut self, (from, to): (Value, Value)) {
         let elements = self.source.kernel.dims.len() - 1;

@@ -90,7 +90,7 @@ pub(crate) struct Text {
 pub struct LoopBounds {
     /// The first value.
     pub from: Value,
-    /// The end, which is excluded.
+    /// The excluded end.
     pub to: Value,
     /// The difference between consecutive values.
     pub step: i64,
@@ -179,8 +179,8 @@ impl Text {
         }
     }
 
-    /// Returns several new values, which the next line must define together. Also returns the name
-    /// of this group of values in that line.
+    /// Returns several new values. The next line must define all of them together. Also returns the
+    /// name of this group of values in that line.
     pub fn several(&mut self, types: &[Type]) -> (Vec<Value>, String) {
         let number = self.fresh(Type::Long).number;
         let value = |(at, ty): (usize, &Type)| Value {

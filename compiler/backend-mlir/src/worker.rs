@@ -120,7 +120,7 @@ fn limit_addresses(bytes: u64) {
         hard: u64::MAX,
     };
     // SAFETY: the functions only read and write the two numbers. If `setrlimit` fails, the worker
-    // runs without a limit, which is acceptable.
+    // runs without a limit. This is acceptable.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

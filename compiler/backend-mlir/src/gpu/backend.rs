@@ -24,7 +24,8 @@ impl Backend for Cuda {
         self.0.is_available()
     }
 
-    /// Products run on tensor libraries of the device, whose operands have one axis per side.
+    /// Products run on tensor libraries of the device. In these libraries, operands have one axis
+    /// per side.
     fn reads_views(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The GPUs for which code can be compiled.
+//! The GPUs that code can be compiled for.
 
 /// A GPU that the option `--gpu` accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ const SHARED: u32 = 8 * THREADS as u32;
 /// for every type of result.
 const PIECE: i64 = 8;
 
-/// Returns the number of bytes of scratch memory in which blocks store their partial results.
+/// Returns the number of bytes of scratch memory that blocks need to store their partial results.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
@@ -199,7 +199,7 @@ impl Function<'_> {
             .collect()
     }
 
-    /// Emits the code for parts in which one thread computes each kept point.
+    /// Emits the code for parts where one thread computes each kept point.
     fn by_threads(&self, emitter: &mut Emitter<'_>) {
         let (thread, block) = place(emitter.text);
         let threads = emitter.text.long(THREADS);
@@ -217,8 +217,8 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// Emits the code for parts in which each kept point is computed by one block, or by [`PIECES`]
-    /// blocks. If many blocks share a point, the blocks store partial results in `scratch`.
+    /// Emits the code for parts where one block, or [`PIECES`] blocks, compute each kept point. If
+    /// many blocks share a point, the blocks store partial results in `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
         let (mut point, mut first, mut step) = (block, thread, THREADS);
@@ -262,7 +262,7 @@ impl Function<'_> {
         }
     }
 
-    /// Emits the code in which a single block combines the partial results of each kept point.
+    /// Emits the code of the single block that combines the partial results of each kept point.
     fn by_pieces(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Value) {
         let (thread, point) = place(emitter.text);
         self.go_to(emitter, point, &self.axes(true));

@@ -2,7 +2,7 @@
 //!
 //! Note \[Parts\]. If the address of an output changes along an axis of the domain, the axis is
 //! called kept. The output is constant along all other axes and reduces over them. Outputs with the
-//! same kept axes form one part of the kernel. A part is a separate function, which computes the
+//! same kept axes form one part of the kernel. A part is a separate function. It computes the
 //! instructions that its outputs need. In general, a thread handles one kept point and visits the
 //! reduced points in order. If there are few kept points and many reduced points, a block handles
 //! one kept point. Each thread of the block takes every 256th reduced point, and the results of the
@@ -51,8 +51,8 @@ pub struct KernelPart {
     pub team: Team,
 }
 
-/// Divides a kernel into parts. `shared` lists the pairs of slots to which some launch binds the
-/// same buffer.
+/// Divides a kernel into parts. `shared` lists the pairs of slots that are bound to the same buffer
+/// in some launch.
 pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<KernelPart> {
     let mut parts: Vec<KernelPart> = Vec::new();
     let reductions = |reduces: bool| {

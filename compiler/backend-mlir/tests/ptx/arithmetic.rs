@@ -1,6 +1,6 @@
 //! The arithmetic of PTX instructions, as described in the PTX manual.
 
-/// The type of an instruction, which determines how its operands are read.
+/// The type of an instruction. It determines how the operands are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     Predicate,

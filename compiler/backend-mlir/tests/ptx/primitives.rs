@@ -165,7 +165,7 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
                 entries: vec![entry.clone()],
                 scratch: Count::Fixed(0),
             };
-            // SAFETY: the parts use only the result, which is the second of the two buffers.
+            // SAFETY: the parts use only the result. It is the second of the two buffers.
             unsafe { device.run(&work, (&[0, address], None), &ints) };
         }
         if precision == Precision::F32 {

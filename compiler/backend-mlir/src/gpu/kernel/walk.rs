@@ -117,8 +117,8 @@ impl<'a> Walk<'a> {
         emitter.write(&self.function.kernel.outputs[at].access, result, None);
     }
 
-    /// Returns the type in which a reduction is accumulated. Sums of reals are accumulated in 64
-    /// bits, so that rounding errors stay small in sums of many numbers.
+    /// Returns the type that a reduction accumulates its values in. Sums of reals are accumulated
+    /// in 64 bits, so that rounding errors stay small in sums of many numbers.
     fn held(&self, output: usize, combine: Combine) -> Type {
         match (combine, self.stored(output)) {
             (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),

@@ -8,9 +8,10 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block, which is a compromise. A thread reads each row of a
+/// The number of rows of a diagonal block. The number is a compromise. A thread reads each row of a
 /// block many times. In small blocks, the rows that the 32 threads of a warp read fit into the
-/// nearest cache. Larger blocks leave fewer and larger matrix products, which are more efficient.
+/// nearest cache. Larger blocks leave fewer and larger matrix products, and these are more
+/// efficient.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of the first element of the part, the distance between

@@ -9,9 +9,9 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a tile, which is also the number of columns.
+/// The number of rows of a tile. A tile has the same number of columns.
 const TILE: i64 = 64;
-/// The number of positions of the contracted axis in a slice, which lies in shared memory.
+/// The number of positions of the contracted axis in a slice. Slices lie in shared memory.
 const DEPTH: i64 = 16;
 /// The number of elements that a thread computes along each axis of a tile.
 const OWN: i64 = 4;
@@ -19,8 +19,8 @@ const OWN: i64 = 4;
 /// lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand of a product, from which a tile reads. `free` is the axis along the tile, and
-/// `contracted` is the axis over which products are summed.
+/// One operand of a product. A tile reads its elements from here. `free` is the axis along the
+/// tile. Products are summed over the axis `contracted`.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -33,7 +33,7 @@ struct Operand {
 struct Slice {
     /// The number of this thread within its block.
     thread: Value,
-    /// The position on the contracted axis at which the slice begins.
+    /// The start of the slice on the contracted axis.
     depth: Value,
     /// The length of the contracted axis.
     k: Value,
@@ -155,8 +155,8 @@ fn store(
     }
 }
 
-/// Returns the positions at which one matrix product of a batch begins in the two operands and in
-/// the result.
+/// Returns the start positions of one matrix product of a batch in the two operands and in the
+/// result.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;
