@@ -195,7 +195,7 @@ pub struct Emit {
     /// The inference block whose stage is printed; by default the first one.
     #[arg(long)]
     pub infer: Option<String>,
-    /// The oldest GPU on which the code of the stage `ptx` must run.
+    /// The oldest GPU that must be able to run the code of the stage `ptx`.
     #[arg(long, value_name = "CHIP", default_value = chip::DEFAULT.name, value_parser = chips())]
     pub gpu: String,
     #[command(flatten)]

@@ -31,16 +31,16 @@ impl From<Fault> for BuildFailure {
 /// The environment variable with the path of the runtime library or executable, or of its folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// The file from which executables are made. This file is either the static library of the runtime,
-/// or an executable that does not contain a program yet.
+/// The source file of the executables. This file is either the static library of the runtime, or an
+/// executable that does not contain a program yet.
 pub struct Runtime {
     /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Runtime {
-    /// Finds the static library of the runtime, with which the linker makes executables. `given` is
-    /// the path of the library or of its folder.
+    /// Finds the static library of the runtime, which the linker needs to make executables. `given`
+    /// is the path of the library or of its folder.
     ///
     /// # Errors
     /// Fails if the library is not found.
@@ -52,7 +52,7 @@ impl Runtime {
         find(given, name)
     }
 
-    /// Finds the executable to which `bnnc build` can append a program. `given` is the path of this
+    /// Finds the executable that `bnnc build` appends a program to. `given` is the path of this
     /// executable or of its folder.
     ///
     /// # Errors

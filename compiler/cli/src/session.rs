@@ -16,7 +16,7 @@ use bnnc_driver::{diagnostics, render};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The format in which diagnostics are shown.
+/// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub struct Display {
     /// True if each diagnostic is one JSON object on its own line.

@@ -40,8 +40,8 @@ fn random_choices_have_the_expected_regret() {
     // A greedy agent that always explores also chooses at random.
     for (policy, plays) in [(Policy::Uniform, 20_000), (Policy::Greedy(1.0), 2000)] {
         let sums = curve(policy, Settings { plays, steps: 0 }, 1);
-        // The squared regret of a play has the mean (25 + 225) / 4 = 62.5, and the mean regret is
-        // 5, so the variance is 62.5 - 25 = 37.5. The bound is five standard errors.
+        // The squared regret of a play has the mean (25 + 225) / 4 = 62.5. The mean regret is 5, so
+        // the variance is 62.5 - 25 = 37.5. The bound is five standard errors.
         let bound = 5.0 * (37.5 / plays as f64).sqrt();
         let mean = sums[plays - 1] / plays as f64;
         assert!((mean - 5.0).abs() < bound, "{policy:?}: {mean}");

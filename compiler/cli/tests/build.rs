@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use support::rendered::hold;
 use support::{Output, root, run};
 
-/// A program with a model to which every method applies.
+/// A program with a model that every method can be applied to.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target     = y

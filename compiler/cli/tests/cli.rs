@@ -180,8 +180,8 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// A window that is larger than its axis is rejected, even if only the data determine the size of
-/// the axis, and even if the axis is inside a layer.
+/// A window that is larger than its axis is rejected. This holds even if only the data determine
+/// the size of the axis, and even if the axis is inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {

@@ -231,8 +231,8 @@ fn an_occupied_port_is_a_diagnostic() {
     assert!(text.contains("E0611") && text.contains("--port 0"), "{text}");
 }
 
-/// Returns the address of a page for `q` and `p`, with settings for which a debug build computes
-/// all numbers quickly.
+/// Returns the address of a page for `q` and `p`. Its settings let a debug build compute all
+/// numbers quickly.
 fn address(server: &Server, q: &str, p: &str) -> String {
     format!("http://127.0.0.1:{}/#q={q}&p={p}&m=64&r=16", server.port)
 }

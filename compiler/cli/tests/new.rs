@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use support::trial::Trial;
 use support::{root, run};
 
-/// The line with which the commented network begins in a program.
+/// The first line of the commented network in a program.
 const NETWORK: &str = "// model Network(";
 
 /// Runs `bnnc new`, and returns the program and the lines on the terminal.

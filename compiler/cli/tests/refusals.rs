@@ -70,8 +70,8 @@ fn options() {
     assert_refused(&apart, "E0614", 2);
 }
 
-/// The backend `mlir` needs a worker process, which a build without LLVM does not contain. Printing
-/// the MLIR text of a program does not need the worker.
+/// The backend `mlir` needs a worker process, but a build without LLVM does not contain one.
+/// Printing the MLIR text of a program does not need the worker.
 #[test]
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {

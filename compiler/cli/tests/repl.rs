@@ -1,4 +1,4 @@
-//! Tests the REPL with transcripts, which contain input lines and the expected output.
+//! Tests the REPL with transcripts. They contain input lines and the expected output.
 //!
 //! In a transcript, the first line of an entry begins with `> `, further lines of the entry begin
 //! with `. `, and comments begin with `# `. All other lines are expected output. The expected text
@@ -37,8 +37,8 @@ fn read(path: &Path) -> Transcript {
     transcript
 }
 
-/// Runs `bnnc repl` with the input `typed`. Returns the exit status and the output, with results
-/// and diagnostics in the order in which they appear.
+/// Runs `bnnc repl` with the input `typed`. Returns the exit status and the output. Results and
+/// diagnostics are in their original order.
 fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))

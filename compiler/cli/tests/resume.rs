@@ -144,9 +144,9 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills a run, resumes it after each kill, and finally runs it to its end. Each of `fractions` is
-/// the fraction of the run's duration after which the run is killed. Returns the number of kills
-/// that left an incomplete chain.
+/// Kills a run, resumes it after each kill, and finally runs it to its end. Each run is killed
+/// after a fraction of its duration. The fractions are listed in `fractions`. Returns the number of
+/// kills that left an incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
     (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
@@ -268,7 +268,7 @@ fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
 }
 
 /// Kills the run of some inferences, resumes it after each kill, and compares the final results.
-/// Each of `fractions` is the fraction of the run's duration after which the run is killed.
+/// Each run is killed after a fraction of its duration. The fractions are listed in `fractions`.
 fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     let finished = |how: &str, out: &Path| {
         let clock = Instant::now();
@@ -675,8 +675,8 @@ fn interrupted_trainings_keep_their_running_means() {
     };
     let first = predicted(&whole);
     assert!(first.lines().count() > 40, "{first}");
-    // A training that starts from the file begins with the weights and the stored means of the first training, and its only step
-    // hardly changes them.
+    // A training run that starts from the file begins with the weights and the stored means of the first training run, and its
+    // only step hardly changes them.
     let still = program
         .replace("BatchNorm()", "BatchNorm(momentum = 1e-12)")
         .replace(

@@ -7,8 +7,8 @@ use std::fmt::Write;
 use support::Output;
 use support::trial::Trial;
 
-/// Returns pseudo-random uniform numbers in (-1, 1). The numbers are computed from the multiples of the square root of a
-/// prime, of which only the fractional parts are used.
+/// Returns pseudo-random uniform numbers in (-1, 1). The numbers are the fractional parts of the multiples of the square
+/// root of a prime.
 fn numbers(seed: usize, count: usize) -> Vec<f64> {
     let root = [2.0_f64, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0][seed % 8].sqrt();
     (1..=count)

@@ -13,7 +13,7 @@ pub static CODES: &[&Code] = &[
     &NO_GPU,
 ];
 
-/// The C compiler, which links executables, was not found.
+/// The C compiler was not found, but it is needed to link executables.
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",
@@ -58,7 +58,7 @@ static CANNOT_BUILD: Code = Code {
               Right: `bnnc build model.bnn -o model`.",
 };
 
-/// The backend does not generate object files, which an executable needs.
+/// The backend does not generate object files, but an executable needs them.
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",

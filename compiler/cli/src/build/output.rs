@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// Messages by which a linker or the system reports a full disk.
+/// Messages of linkers or of the system when the disk is full.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -56,7 +56,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// Checks that the executable at `path` would not overwrite a file from which it is made.
+/// Checks that the executable at `path` would not overwrite one of its source files.
 ///
 /// # Errors
 /// Fails if one of these files is at the path.
@@ -247,7 +247,7 @@ fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary folder for object files, which is removed when this value is dropped.
+/// A temporary folder for object files. It is removed when this value is dropped.
 struct Workshop(PathBuf);
 
 impl Workshop {

@@ -80,7 +80,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     }
 }
 
-/// Returns the oldest GPU on which the code must run, from `--gpu`.
+/// Returns the oldest GPU that must be able to run the code, from `--gpu`.
 fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
@@ -113,7 +113,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every file from which the executable is made, and every file that it reads.
+/// Returns every source file of the executable, and every file that the executable reads.
 fn inputs(built: &mut Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources

@@ -201,7 +201,7 @@ impl Fitted<'_> {
     }
 }
 
-/// Returns the options with which the saved run was compiled. The error is the exit status.
+/// Returns the compile options of the saved run. The error is the exit status.
 fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<CompileOptions, u8> {
     let flags = Compile {
         set: saved.settings.clone(),

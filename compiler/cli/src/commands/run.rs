@@ -61,8 +61,8 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     Ok(job.run(&arguments.running, max_memory))
 }
 
-/// Returns the command line that repeats a run. The command line contains every option on which the
-/// results depend.
+/// Returns the command line that repeats a run. The command line contains every option that affects
+/// the results.
 fn again(arguments: &Run) -> Vec<String> {
     let compile = &arguments.compile;
     let mut words = vec![
@@ -105,7 +105,7 @@ pub fn origin(file: &Path, compile: &Compile, program: &CheckedProgram) -> Origi
     }
 }
 
-/// Returns the checksum of the library with which a program was checked.
+/// Returns the checksum of the library that was used to check a program.
 pub fn library(program: &CheckedProgram) -> u64 {
     let (id, sources) = (program.source.id, program.sources.iter());
     let mut library = Checksum::default();

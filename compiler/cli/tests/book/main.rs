@@ -158,8 +158,8 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Copies the data of the book and of the examples to the paths from which the programs of the
-    /// page read them.
+    /// Copies the data of the book and of the examples to the paths that the programs of the page
+    /// read.
     fn unpack(&self) {
         let data = self.folder.join("data");
         fs::create_dir_all(&data).expect("a folder");

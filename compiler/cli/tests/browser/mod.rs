@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The longest time that the browser may take for one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The names under which systems install Chromium.
+/// The names of Chromium on the systems where it can be installed.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// A page of a browser.

@@ -60,7 +60,7 @@ fn sorted() -> String {
     ])
 }
 
-/// Returns a table with the numbers of successes in five trials. One row has eight successes, which
+/// Returns a table with the numbers of successes in five trials. One row has eight successes. This
 /// is impossible.
 fn trials() -> String {
     let u = uniform(5, 40);

@@ -1,5 +1,5 @@
-//! Tests warnings about mistakes in the data: rows or columns that leak the target, that repeat
-//! each other, that are out of order, or that are far away from the others.
+//! Tests warnings about mistakes in the data: rows or columns that leak the target, repeated rows,
+//! rows out of order, and rows far away from all others.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};

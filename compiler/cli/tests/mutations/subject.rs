@@ -57,7 +57,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Writes the original files from which mutants are made. If this fails, prints the reason and
+    /// Writes the original source files of the mutants. If this fails, prints the reason and
     /// returns `None`.
     pub fn prepare(kind: Kind, binary: &Path, root: &Path) -> Option<Subject> {
         let folder = root.join(kind.name());

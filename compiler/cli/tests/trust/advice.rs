@@ -115,7 +115,7 @@ fn line() -> Trial {
     Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
 }
 
-/// A warning about short training does not advise a larger learning rate if the rate is large
+/// A warning about a short training run does not advise a larger learning rate if the rate is large
 /// already. The warning does not advise standardisation if the data are standardised already.
 #[test]
 fn short_trainings_get_the_advice_that_they_lack() {
@@ -256,8 +256,8 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     }
 }
 
-/// If the program sets a start at which the density is not finite, the help does not suggest
-/// setting a start.
+/// If the program sets a start where the density is not finite, the help does not suggest setting a
+/// start.
 #[test]
 fn a_start_is_not_advised_where_one_is_given() {
     let trial = |a: f64, options: &str| {

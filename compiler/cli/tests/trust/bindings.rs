@@ -607,9 +607,9 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// The parameter `t` starts near 0, where row 3 selects position 4, outside the axis. The parameter
-/// `t` ends near 3, where row 3 selects position 2, inside the axis. A position is therefore
-/// outside the axis during training, but not at the end.
+/// The parameter `t` starts near 0. There, row 3 selects position 4, outside the axis. The
+/// parameter `t` ends near 3. There, row 3 selects position 2, inside the axis. A position is
+/// therefore outside the axis during training, but not at the end.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -726,8 +726,8 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
     };
     // For row number r, the data are y = 2 r and z = (r - 15.5) / sd. The posterior maximum of the
-    // slope is w = S / (S2 + 1 / 25). In this formula, S is the sum of z y, and S2 is the sum of
-    // z^2, which is 30.
+    // slope is w = S / (S2 + 1 / 25). In this formula, S is the sum of z y, and S2 = 30 is the sum
+    // of z^2.
     let z = run("zscore(x)", doubled(|row| row.to_string()));
     let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
     let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);

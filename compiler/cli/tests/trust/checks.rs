@@ -140,8 +140,8 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
         (100, &Value::from(3.0))
     );
     assert_eq!(early[0][0], 1.0);
-    // At the maximum, the loss per validation row is half the logarithm of 2 pi, plus half the mean
-    // squared deviation, which is about 1.
+    // At the maximum, the loss per validation row has two terms: half the logarithm of 2 pi, and
+    // half the mean squared deviation. The mean squared deviation is about 1.
     near(&free[99][1], 0.9189 + 0.5, 0.1);
     assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
     assert!(

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a program with a mean `mu` for each group, which an optimiser fits. The loss is
+/// Returns a program with a mean `mu` for each group. An optimiser fits these means. The loss is
 /// quadratic in `mu`. The minimum of the loss is at the mean of the group, except that the prior
 /// has the relative weight 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {

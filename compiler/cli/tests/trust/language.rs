@@ -19,8 +19,8 @@ fn outcomes() -> Vec<f64> {
         .collect()
 }
 
-/// Returns a table in which `x` alternates between 0 and 1, `g` is an integer from 1 to 3, and
-/// `event` is 0 or 1.
+/// Returns a table: `x` alternates between 0 and 1, `g` is an integer from 1 to 3, and `event` is 0
+/// or 1.
 fn table() -> String {
     let mut text = "x,g,event,y\n".to_owned();
     for (at, y) in outcomes().iter().enumerate() {

@@ -207,7 +207,7 @@ fn very_many_columns_are_bounded() {
         .assert_error("E0435", 3, &["d.csv"]);
 }
 
-/// With this file, which libFuzzer found, an assertion in the Parquet library fails.
+/// libFuzzer found this file. It makes an assertion in the Parquet library fail.
 #[test]
 fn an_assertion_on_a_damaged_file_is_a_data_error() {
     let trial = Trial::new()

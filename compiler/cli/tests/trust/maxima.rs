@@ -4,8 +4,8 @@ use super::support::rendered::hold;
 use super::support::trial::Trial;
 
 /// A program for a straight line with the slope 2 and noise of standard deviation 0.1. The prior of
-/// the slope is `b ~ Normal(0, 1)`. The inference `fit` may start from `best`, which finds the
-/// maximum.
+/// the slope is `b ~ Normal(0, 1)`. The inference `best` finds the maximum. The inference `fit` may
+/// start from it.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -263,8 +263,8 @@ infer last = laplace(Classes, rows) { start = best, OPTIONS }
 infer chain = nuts(Classes, rows) { warmup = 300, draws = 300 }
 "#;
 
-/// Returns a table with the inputs `x0` to `x11` and the class `k`. The rows form `classes` groups,
-/// which are far apart.
+/// Returns a table with the inputs `x0` to `x11` and the class `k`. The rows form `classes` groups
+/// that are far apart.
 fn apart(classes: u32, from: u32, count: u32) -> String {
     let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
     let row = |i: u32| {

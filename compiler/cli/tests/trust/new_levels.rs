@@ -7,7 +7,7 @@
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
 
-/// Returns a program in which group means vary around `mu`, and rows vary around the mean of their
+/// Returns a program where group means vary around `mu`, and rows vary around the mean of their
 /// group. All scales are known, so every posterior is Gaussian.
 fn program(prior: &str, location: &str, method: &str) -> String {
     format!(
@@ -91,8 +91,8 @@ fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
     // The effective sample size is at least 2000, a quarter of the 8000 draws. The first bound is
-    // five standard errors of the predicted mean, whose draws have a standard deviation of 2.2. The
-    // second bound is five standard errors of the predicted standard deviation.
+    // five standard errors of the predicted mean. The draws of this mean have a standard deviation
+    // of 2.2. The second bound is five standard errors of the predicted standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");

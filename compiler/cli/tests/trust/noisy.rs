@@ -210,7 +210,7 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// If the learning rate falls to zero, the losses are flat at the end of any training. In these
+/// If the learning rate falls to zero, the losses are flat at the end of any training run. In these
 /// cases, 1000 and 3000 steps are too few. With 20,000 steps, the ELBO per row is higher by at
 /// least the last number of the case, in nats.
 #[test]
@@ -238,8 +238,8 @@ fn a_network_that_a_falling_rate_stopped_is_reported() {
     }
 }
 
-/// For each of five models and ten seeds, `bnnc` must report short training, and must not report
-/// long training.
+/// For each of five models and ten seeds, `bnnc` must report short training runs, and must not
+/// report long training.
 #[test]
 #[ignore = "400 trainings, some minutes"]
 fn short_trainings_under_noise_are_distinguished_from_long_ones() {

@@ -258,13 +258,13 @@ fn a_prior_with_ends_bounds_the_parameter() {
     // The posterior standard deviation is 1.2 and the effective sample size is above 1000, so the
     // bound is about four standard errors.
     assert!((found - exact).abs() < 0.15, "{found} {exact}");
-    // An optimiser cannot step outside the bounds, where the density is zero.
+    // An optimiser cannot step outside the bounds, because the density is zero there.
     let output = model("map(M, d)").bnnc("run", &[]);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// The log density of the row is minus half the square of 1.2e29, which overflows single precision
-/// (at most 3.4e38).
+/// The log density of the row is minus half the square of 1.2e29. It overflows single precision (at
+/// most 3.4e38).
 #[test]
 fn a_row_that_overflows_is_named() {
     let rows: String = (0..30)

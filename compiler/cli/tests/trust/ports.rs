@@ -73,7 +73,7 @@ fn columns_may_have_the_names_of_ports() {
     }
 }
 
-/// The names of parameters are part of the names of random streams. Only methods without random
+/// The name of a random stream contains the name of its parameter. Only methods without random
 /// numbers therefore compute the same digits for other names.
 #[test]
 fn parameters_may_have_the_names_of_ports() {

@@ -198,8 +198,8 @@ compare still, gaussian by elpd_loo",
 /// The bound on the effective number of parameters is relative to the number of parameters that the
 /// rows inform. The model has 40 means with four rows each. The variance of their prior is a
 /// hundred times the variance of the noise, so the effective number of parameters is about 40. With
-/// 1/50 of the posterior variances, a Gaussian has an effective number of about 0.8, which would be
-/// enough for one parameter but is too low for 40.
+/// 1/50 of the posterior variances, a Gaussian has an effective number of parameters of about 0.8.
+/// This would be enough for one parameter but is too low for 40.
 #[test]
 fn spread_is_compared_to_the_number_of_informed_parameters() {
     let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);

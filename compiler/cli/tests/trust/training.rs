@@ -281,9 +281,9 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
     output.assert_warning("E0573", &["times too wide"]);
     assert!(wide > 5.0, "{wide}");
-    // If the learning rate is twice the batch size divided by the sum of squared inputs, the
-    // iterates of stochastic gradient descent have the same variance as the posterior (Mandt et al.
-    // 2017).
+    // Let the learning rate be twice the batch size divided by the sum of squared inputs. The
+    // iterates of stochastic gradient descent then have the same variance as the posterior (Mandt
+    // et al. 2017).
     let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
     assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
@@ -382,7 +382,7 @@ fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
             (loss.min(least), loss.max(most))
         });
     // The expected difference of the losses is (3^2 - 1^2) / (2 * 0.5^2) = 16. The prior moves both
-    // maxima by less than 0.002, which changes the difference by less than 0.1.
+    // maxima by less than 0.002. This changes the difference by less than 0.1.
     assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
     let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
     assert!((w - 1.0).abs() < 0.01, "{w}");

@@ -261,8 +261,8 @@ impl<'t> TableColumns<'t> {
         ))
     }
 
-    /// Returns the name of a time column by which the rows are sorted, or `None` if the rows are
-    /// not sorted by time.
+    /// Returns the name of a time column if the rows are sorted by this column. Otherwise, returns
+    /// `None`.
     fn time(&self) -> Option<&str> {
         let is_ordered = |(array, (used, facts)): (&'t Array, &(ColumnUse, ColumnFacts))| {
             let is_kept = *used == ColumnUse::Number || facts.is_dates();
@@ -292,7 +292,7 @@ impl<'t> TableColumns<'t> {
 }
 
 /// Guesses the use of each column from its values in the rows `rows`. If `rows` is `None`, the
-/// function uses all rows in which the column has a value.
+/// function uses all rows where the column has a value.
 fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, ColumnFacts)> {
     let of = |(place, array): (usize, &Array)| {
         let left_out = |why: &str| {

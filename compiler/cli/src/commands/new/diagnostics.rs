@@ -120,7 +120,7 @@ pub fn exists(path: &Path) -> Diagnostic {
         .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`")
 }
 
-/// Reports that the table of complete rows would replace an unrelated file, which the earlier
+/// Reports that the table of complete rows would replace an unrelated file: a file that the earlier
 /// program does not read.
 pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let message = "the table of complete rows would replace this file";

@@ -76,7 +76,8 @@ impl ColumnFacts {
         all.fold(ends, |(low, high), value| (low.min(*value), high.max(*value)))
     }
 
-    /// Returns the mean, the standard deviation and the skewness of a function of the numbers.
+    /// Returns the mean, the standard deviation and the skewness of the numbers after a function is
+    /// applied to them.
     pub fn moments(&self, of: impl Fn(f64) -> f64) -> ColumnMoments {
         let n = self.numbers.len() as f64;
         let mean = self.numbers.iter().map(|x| of(*x)).sum::<f64>() / n;

@@ -14,7 +14,7 @@ pub enum OutputLikelihood {
     StudentT,
     /// Positive numbers. The fields are the mean and the standard deviation of their logarithm.
     LogNormal(f64, f64),
-    /// Positive numbers, many of which are close to zero. The fields are the mean and the standard
+    /// Positive numbers. Many of them are close to zero. The fields are the mean and the standard
     /// deviation of their logarithm.
     Gamma(f64, f64),
     /// The integers 0 and 1.
@@ -48,7 +48,7 @@ impl OutputLikelihood {
         }
     }
 
-    /// Returns whether the output has classes, each of which needs training rows.
+    /// Returns whether the output has classes. Each class needs training rows.
     pub fn has_classes(self) -> bool {
         matches!(
             self,

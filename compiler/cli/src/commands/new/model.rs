@@ -36,7 +36,7 @@ const ROWS_OF_A_PARAMETER: usize = 20;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
 
-/// The scale of the priors, and the location of the prior of the intercept.
+/// The scale of the priors, and the location of the intercept's prior.
 struct Priors {
     intercept: String,
     width: String,

@@ -78,7 +78,7 @@ pub fn is_plain(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Returns the text by which the options of a data item refer to a column.
+/// Returns the text that the options of a data item use for a column.
 pub fn reference(column: &str) -> String {
     match is_plain(column) {
         true => column.to_owned(),

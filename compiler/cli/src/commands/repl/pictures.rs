@@ -44,7 +44,7 @@ impl<'a> Density<'a> {
         }
     }
 
-    /// Returns the smallest and the largest value at which the density is drawn.
+    /// Returns the ends of the range of values that the density is drawn over.
     fn ends(&self) -> (f64, f64) {
         match self {
             Density::Histogram(histogram) => (histogram.low, histogram.high()),
