@@ -26,7 +26,7 @@ pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBloc
 }
 
 /// Returns the metrics that do not apply to an inference, in the order of the program. Each metric
-/// is reported at most once: for the first inference to which it does not apply.
+/// is reported at most once: for the first inference that the metric does not apply to.
 pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for compare in &manifest.compares {

@@ -24,7 +24,7 @@ pub struct Compiled {
     pub timings: Vec<(String, Timings)>,
     /// The rewrites that fired, for each inference, if `--trace-rewrites` is set.
     pub firings: Vec<(String, Vec<Firing>)>,
-    /// Warnings about the program, which do not stop the compilation.
+    /// Warnings about the program. They do not stop the compilation.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -91,9 +91,9 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
         .collect())
 }
 
-/// Returns the inferences on which an inference depends. An inference may use the results of
-/// another inference as its start, as its iterates, as the ranking of a subnetwork, or as the
-/// values of fixed sites.
+/// Returns the inference blocks that an inference block depends on. An inference may use the
+/// results of another inference as its start, as its iterates, as the ranking of a subnetwork, or
+/// as the values of fixed sites.
 fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
     let item = &program.module.infers[id];
     let mut needs: Vec<InferId> = item

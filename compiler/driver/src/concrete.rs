@@ -197,7 +197,7 @@ impl Concrete {
         }
     }
 
-    /// Draws from a discrete distribution: a draw is the first value at which the cumulative probability exceeds a uniform number.
+    /// Draws from a discrete distribution: a draw is the first value whose cumulative probability exceeds a uniform number.
     fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         let table = self.table()?;
         let elements: usize = self.sizes().iter().product();

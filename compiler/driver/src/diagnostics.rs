@@ -67,7 +67,8 @@ pub static NO_REWRITE: Code = Code {
 pub static NO_VALIDATION: Code = Code {
     id: "E0609",
     title: "patience without validation rows",
-    explain: "`patience` stops a training when the log likelihood of the validation rows no longer improves, so the data item needs validation rows.\n\nWrong: `infer fit \
+    explain: "`patience` stops the training when the log likelihood of the validation rows no longer improves. The data item therefore needs \
+              validation rows.\n\nWrong: `infer fit \
               = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
               Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
 };
@@ -146,8 +147,8 @@ pub static USELESS_START: Code = Code {
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
-    explain: "`collapsed` integrates exactly over a box of weights on two conditions. The location of the observation must \
-              be an affine or piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
+    explain: "`collapsed` integrates exactly over a box of weights if two conditions hold. The location of the observation must be an affine or \
+              piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
               must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
               iterate. It also draws weights for single rows whose box has too many pieces (E0562).\n\n\
               Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
@@ -294,7 +295,8 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// Warns that a start does not provide a value for any site.
+/// Warns that `start` is useless: `from` has no parameter with the name and shape of a parameter of
+/// `infer`.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     let text = format!(

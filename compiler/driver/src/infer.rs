@@ -65,7 +65,7 @@ pub struct ElaboratedInference {
     pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// The columns to which the inputs and outputs of the model are bound.
+    /// The columns that are bound to the inputs and outputs of the model.
     pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
@@ -239,7 +239,7 @@ impl<'a> Compilation<'a> {
     /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
-    /// Fails only if the method does not have these options, which is a bug.
+    /// Fails only if the method does not have these options. This would be a bug.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
@@ -365,7 +365,7 @@ impl<'a> Compilation<'a> {
     /// next, and the method's option comes last.
     ///
     /// # Errors
-    /// Fails only if the method does not have the option, which is a bug.
+    /// Fails only if the method does not have the option. This would be a bug.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);

@@ -1,5 +1,5 @@
-//! Compiles the text of a program to a manifest, which the runtime executes. Also prints every
-//! intermediate stage as text.
+//! Compiles the text of a program to a manifest. The runtime executes the manifest. Also prints
+//! every intermediate stage as text.
 
 pub mod backends;
 mod compare;

@@ -21,7 +21,7 @@ use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
-/// The inputs from which the programs of a method are built.
+/// The inputs for building the programs of a method.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     /// The model, the posterior and the optimiser.

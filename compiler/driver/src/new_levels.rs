@@ -24,7 +24,7 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis from which inputs select positions. Each of these inputs is one column.
+/// An axis with positions that inputs select. Each of these inputs is one column.
 #[derive(Clone, Debug)]
 pub struct SelectedAxis {
     /// The name of the dimension.
@@ -137,8 +137,8 @@ pub fn new_levels(
 }
 
 impl Compilation<'_> {
-    /// Returns the inference, in which the sites of the model `grown` replace the sites of the model
-    /// `trained`.
+    /// Returns the inference after the sites of the model `grown` have replaced the sites of the
+    /// model `trained`.
     fn widened(
         &mut self,
         infer: &InferenceBlock,

@@ -70,7 +70,7 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
 
 /// Returns the input that was probably intended for an entry with another name. An input with the
 /// name of the entry's only column comes first, and then the input with the most similar name.
-/// Inputs to which another entry is bound do not count.
+/// Inputs that are bound to another entry do not count.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,

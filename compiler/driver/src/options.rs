@@ -25,8 +25,8 @@ pub struct CompileOptions {
     /// The `NAME=PATH` pairs of `--data`. Several pairs with one name are shards of one data set,
     /// or a file of inputs and a file of targets.
     pub data: Vec<(String, PathBuf)>,
-    /// The names of the inferences to run. Inferences on which they depend also run. An empty list
-    /// selects all inferences.
+    /// The names of the inferences to run. If they depend on other inference blocks, these blocks
+    /// also run. An empty list selects all inferences.
     pub only: Vec<String>,
     /// Rewrites that are disabled.
     pub without: Vec<String>,
@@ -36,7 +36,7 @@ pub struct CompileOptions {
     pub trace: bool,
     /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The oldest GPU on which the GPU code must run.
+    /// The oldest GPU that must be able to run the GPU code.
     pub gpu: Chip,
     /// The format of object files. `None` compiles code into the memory of this process instead of
     /// object files.

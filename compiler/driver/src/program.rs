@@ -41,9 +41,9 @@ impl CheckedProgram {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// Fails if the operating system reports an error, if the text is not UTF-8, if the path is a pipe
-/// without a writer, or if the text has more than `LARGEST` bytes. A device file, for example, may
-/// be endless.
+/// Fails if the operating system reports an error, the text is not UTF-8, the path is a pipe
+/// without a writer, or the text has more than `LARGEST` bytes. A device file, for example, may be
+/// endless.
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?

@@ -33,7 +33,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     }
 }
 
-/// Returns the colour in which ariadne shows a severity.
+/// Returns the ariadne colour for a severity.
 fn paint(severity: Severity) -> Color {
     match severity {
         Severity::Error => Color::Red,

@@ -86,8 +86,8 @@ impl Compilation<'_> {
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, SNAPSHOTS)?;
         // These programs run in double precision. The integral is a sum over the pieces between
-        // kinks, and the sign of a number near zero determines on which side of a kink a piece
-        // lies. Rounding in single precision could change this sign.
+        // kinks. A piece lies on one side of a kink, and the sign of a number near zero determines
+        // which side that is. Rounding in single precision could change this sign.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
                 let program = self.lower(name, function, &[], Precision::F64)?;

@@ -1,5 +1,5 @@
 //! Builds the programs of `swag` and `ensemble`. The posterior of `swag` consists of the iterates
-//! of one training run, and the posterior of `ensemble` consists of the results of several training
+//! of one training run. The posterior of `ensemble` consists of the results of several training
 //! runs.
 
 pub(crate) mod diagnostics;

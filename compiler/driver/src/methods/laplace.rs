@@ -117,7 +117,7 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Returns the log prior of the weights, and the factor by which the options multiply it.
+    /// Returns the log prior of the weights, and the factor that the options multiply it by.
     /// Returns `None` if the options do not change the prior, so that the search maximises the
     /// density under the model's own prior.
     ///
@@ -218,7 +218,7 @@ impl Compilation<'_> {
     /// Returns the options of the approximation.
     ///
     /// # Errors
-    /// Fails only if the method does not have these options, which is a bug.
+    /// Fails only if the method does not have these options. This would be a bug.
     pub fn laplace_options(&self) -> Result<GaussianOptions, CompileFailure> {
         Ok(self.options_of()?)
     }
@@ -303,7 +303,7 @@ impl Compilation<'_> {
     }
 }
 
-/// The option at which the diagnostic points, the message, and the help.
+/// The diagnostic's option, its message, and its help.
 type Apart = (OptionName, &'static str, &'static str);
 
 /// Returns an option that is set although another option excludes it.

@@ -12,8 +12,8 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// The largest number of optimised scalars for which a gradient descent checks whether a training
-/// run has converged.
+/// A gradient descent checks whether a training run has converged only if there are at most this
+/// number of optimised scalars.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.

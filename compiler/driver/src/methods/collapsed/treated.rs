@@ -1,5 +1,5 @@
-//! Writes the sentence with which the report describes sites that may be collapsed. The sentence
-//! names the weights over which the integral runs, the box, and the accuracy.
+//! Writes the sentence of the report about sites that may be collapsed. The sentence names the
+//! integrated weights, the box, and the accuracy.
 
 use bnnc_abi::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
@@ -28,7 +28,7 @@ pub fn treated(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("{which}, {extent}, {how}{held}: {form}")
 }
 
-/// Describes the weights over which the integral runs.
+/// Describes the integrated weights.
 fn which(found: &Collapse, options: &CollapsedSettings) -> String {
     let rows = match options.fixed {
         true => "with the largest mean effect on the training rows",
@@ -124,9 +124,9 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
 }
 
 /// Returns an upper bound of the number of pieces into which kinks cut a box of `weights`
-/// dimensions. The bound is the number of regions of an arrangement of hyperplanes (Zaslavsky
-/// 1975), doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100
-/// or more, because such a number would not help the reader.
+/// dimensions. The bound is the number of regions that hyperplanes can form (Zaslavsky 1975). It is
+/// doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100 or more,
+/// because such a number would not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;

@@ -5,7 +5,8 @@ use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// An inference uses the iterates of another inference, which does not keep its iterates.
+/// An inference uses the iterates of another inference, but the other inference does not keep its
+/// iterates.
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",

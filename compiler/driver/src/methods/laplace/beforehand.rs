@@ -1,4 +1,4 @@
-//! Finds errors of a Laplace approximation before any training starts.
+//! Finds errors of a Laplace approximation before any training run starts.
 
 use crate::diagnostics::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, CompileFailure};

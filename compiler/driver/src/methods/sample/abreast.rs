@@ -3,10 +3,10 @@
 //! Note \[Chains in lockstep\]. Chains run on several threads. In addition, one evaluation of the
 //! density can serve several chains in lockstep. The gradient of a small model takes about as long
 //! as its kernel launches. If several chains share an evaluation, the product of the data matrix
-//! and a position becomes a product of two matrices, which reads the data only once. The table
-//! shows the time per gradient of one chain, in nanoseconds, on one thread. Each time is the best
-//! of several rounds of `cargo bench -p bnnc-tests --bench chains`. The machine was not idle, so
-//! the times may be wrong by a third:
+//! and a position becomes a product of two matrices. This product reads the data only once. The
+//! table shows the time per gradient of one chain, in nanoseconds, on one thread. Each time is the
+//! best of several rounds of `cargo bench -p bnnc-tests --bench chains`. The machine was not idle,
+//! so the times may be wrong by a third:
 //!
 //! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
