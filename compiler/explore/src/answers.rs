@@ -32,7 +32,7 @@ const PAGE: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-/// The state on which responses depend.
+/// The state that determines the responses.
 pub struct ServedAnswers {
     families: Vec<Family>,
     pool: Arc<Pool>,
@@ -218,7 +218,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// The numbers of draws for which the response contains the size of the graph.
+/// The numbers of draws whose graph sizes the response contains.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {

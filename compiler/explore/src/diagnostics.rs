@@ -11,8 +11,8 @@ use std::fmt;
 pub enum ExploreError {
     /// A parameter of the request is missing, wrong or beyond a limit.
     Request(String),
-    /// The program of the question has errors. The text contains the diagnostics in the form in
-    /// which the command line shows them, without colours.
+    /// The program of the question has errors. The text contains the same diagnostics as on the
+    /// command line, without colours.
     Program(String),
     /// The compilation or the measurement reached a limit, or failed because `bnnc` has a bug.
     Fault(Fault),

@@ -52,12 +52,12 @@ pub enum DrawnKind {
     Input,
     /// An operation.
     Op,
-    /// The KL divergence, which is the result of the graph.
+    /// The KL divergence. It is the result of the graph.
     Result,
 }
 
 impl Drawing {
-    /// Returns the number of operations through which a gradient flows.
+    /// Returns the number of operations that a gradient flows through.
     pub fn gradient_nodes(&self) -> usize {
         self.nodes
             .iter()
@@ -125,7 +125,8 @@ pub fn draw(divergence: &Divergence) -> Drawing {
     }
 }
 
-/// Returns the values through which a gradient flows from the results to the optimised parameters in `moved`.
+/// Returns the values that a gradient flows through, on its way from the results to the optimised parameters
+/// in `moved`.
 fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     let passes = |value: Value| {
         let real = function.ty(value).dtype == DType::Real;

@@ -26,7 +26,7 @@ const DRAWS: usize = 2000;
 /// integral.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
-/// The number of points at which a density curve is evaluated.
+/// The number of points on a density curve.
 const POINTS: usize = 241;
 
 /// The KL divergence for one weight and the curves of both densities, computed without the

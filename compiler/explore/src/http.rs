@@ -187,8 +187,8 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     })
 }
 
-/// Rejects requests with another host name, which an attacker could send by DNS rebinding, and
-/// requests with a body. Also rejects requests from pages of other sites. A link from another site
+/// Rejects requests with a body, and requests with another host name. An attacker could send such a
+/// name by DNS rebinding. Also rejects requests from pages of other sites. A link from another site
 /// to this server is allowed.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers

@@ -20,7 +20,7 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The size in bytes of the memory in which the machine evaluates the function.
+    /// The size in bytes of the memory that the machine uses to evaluate the function.
     pub bytes: u64,
 }
 

@@ -13,7 +13,7 @@ use bnnc_hir::tree::Module;
 /// The file name used for the text of a program.
 const NAME: &str = "explore.bnn";
 
-/// Returns the options with which the program of a question is compiled.
+/// Returns the compile options for the program of a question.
 pub fn options(question: &Question, symbols: &[Address]) -> CompileOptions {
     CompileOptions {
         seed: question.seed,

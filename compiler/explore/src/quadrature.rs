@@ -46,10 +46,10 @@ const FAR: f64 = 5.0;
 /// The initial number of intervals.
 const INTERVALS: usize = 64;
 
-/// The maximum number of rounds in which intervals are halved.
+/// The maximum number of rounds. Each round halves intervals.
 const ROUNDS: usize = 60;
 
-/// The number of evaluations after which no further round starts.
+/// After this number of evaluations, no further round starts.
 const MOST: usize = 300_000;
 
 /// The required error, relative to one plus the absolute value of the integral.
