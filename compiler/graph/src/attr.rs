@@ -32,7 +32,7 @@ pub enum Attr {
     Symbol(Arc<str>),
 }
 
-/// The attributes of one node, in the order in which its op declares them.
+/// The attributes of one node, in the order of their declaration in the op.
 pub type Attrs = Vec<Attr>;
 
 impl PartialEq for Attr {

@@ -111,8 +111,8 @@ impl Builder {
         &self.function.nodes[value]
     }
 
-    /// Labels a value with the site or variable from which it comes. If the value already has a label, the
-    /// label does not change.
+    /// Labels a value with its site or variable. If the value already has a label, the label does not
+    /// change.
     pub fn label(&mut self, value: Value, label: &str) {
         self.function.nodes[value]
             .label

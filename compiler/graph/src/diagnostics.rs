@@ -43,7 +43,7 @@ pub enum CallError {
         /// The axis that was given.
         found: i64,
     },
-    /// An axis without a static size, where a static size is needed.
+    /// An axis whose size is not static, although a static size is needed there.
     Symbolic {
         /// The role of the axis in the op.
         axis: &'static str,

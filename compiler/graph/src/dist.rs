@@ -36,7 +36,7 @@ pub enum MeasureKind {
     /// A density, or a probability for each value.
     #[default]
     Density,
-    /// A density without a finite integral, which is allowed only in priors.
+    /// A density without a finite integral. It is allowed only in priors.
     Improper,
     /// A point mass: all probability is at the value of `draw`. Families of point estimates have
     /// this density.
@@ -161,8 +161,8 @@ pub struct Instance {
     /// distributions have this function.
     pub log_density_elements: Option<Arc<Function>>,
     /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The
-    /// names of its noise streams are relative. When the sampler is inlined, a prefix is added to
-    /// the stream names, which are in the attribute `site` of each `noise` node.
+    /// names of its noise streams are relative. The stream names are in the attribute `site` of
+    /// each `noise` node. When the sampler is inlined, a prefix is added to these names.
     pub draw: Option<Arc<Function>>,
     /// Like `draw`, but samples the distribution before it is truncated to `support`; the elements
     /// of this distribution are independent. Draws that lie inside the support have the truncated

@@ -1,4 +1,4 @@
-//! The reference evaluator, which computes in `f64` and evaluates one node after another.
+//! The reference evaluator. It computes in `f64`, and evaluates one node after another.
 
 use crate::attr::{Attr, Attrs};
 use crate::dist::Instance;

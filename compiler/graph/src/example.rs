@@ -13,7 +13,7 @@ use bnnc_base::shape::Shape;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-/// The type of an operand, and the interval from which its elements are drawn.
+/// The type of an operand, and the interval of its random elements.
 pub type ExampleOperand = (Type, Interval);
 
 /// Returns a real operand whose elements lie between `lo` and `hi`.
@@ -46,8 +46,8 @@ pub fn call(operands: Vec<ExampleOperand>, attrs: Vec<Attr>) -> Example {
     }
 }
 
-/// Creates calls of an elementwise op with ranks 0 to 3. `intervals` has one interval per operand,
-/// from which the elements of this operand are drawn.
+/// Creates calls of an elementwise op with ranks 0 to 3. `intervals` has one interval per operand.
+/// The elements of the operand are drawn from this interval.
 pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     let of = |sizes: &[usize]| {
         call(

@@ -35,7 +35,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// The type of the node's value, as inferred by the rule of the op.
     pub ty: Type,
-    /// The site or variable from which the node comes, for messages and printed text.
+    /// The site or variable that the node belongs to, for messages and printed text.
     pub label: Option<Arc<str>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Node {
 pub struct Function {
     /// The name of the function.
     pub name: String,
-    /// The parameters, which are nodes too.
+    /// The parameters. They are nodes too.
     pub params: Vec<Value>,
     /// The nodes.
     pub nodes: Arena<Value, Node>,

@@ -1,4 +1,4 @@
-//! Interval arithmetic with outer bounds, which are always valid but not always tight.
+//! Interval arithmetic with outer bounds. The bounds are always valid, but not always tight.
 //!
 //! Note [Exact arithmetic]. Bounds hold for finite operands in exact arithmetic, so that supports can be
 //! proved. For example, an exponential is above zero in exact arithmetic, although it may underflow to zero.
@@ -7,7 +7,7 @@
 use crate::op::Interval;
 
 impl Interval {
-    /// The interval from 0 to 1, which contains Booleans and probabilities.
+    /// The interval from 0 to 1. It contains Booleans and probabilities.
     pub const UNIT: Interval = Interval { lo: 0.0, hi: 1.0 };
     /// The interval of all numbers that are zero or above.
     pub const NON_NEGATIVE: Interval = Interval {

@@ -65,7 +65,7 @@ impl ContractionLabels {
         letters
     }
 
-    /// Returns the letters over which the contraction sums.
+    /// Returns the letters of the axes that the contraction sums over.
     pub fn summed(&self) -> Vec<char> {
         self.all().split_off(self.result.len())
     }

@@ -21,7 +21,7 @@ pub struct Application<'a> {
     pub args: &'a [Value],
     /// The attributes of the operation.
     pub attrs: &'a [Attr],
-    /// The site or variable from which the node comes.
+    /// The site or variable that the node belongs to.
     pub label: Option<&'a Arc<str>>,
 }
 

@@ -78,9 +78,9 @@ pub struct RunningMean {
 pub struct SitePosterior {
     /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
-    /// The sites that share the family, in the order in which their elements follow each other in a
-    /// value of the family. The list is empty for a single site. A joint family is a distribution
-    /// on `real[n]`, over the free coordinates of the members in row-major order.
+    /// The sites that share the family. They are in the order of their elements in a value of the
+    /// family. The list is empty for a single site. A joint family is a distribution on `real[n]`,
+    /// over the free coordinates of the members in row-major order.
     pub members: Vec<Site>,
     /// The family, elaborated for the shape of this site. `Point` has a `draw` (the value of its parameter
     /// `loc`) but no density.
@@ -128,15 +128,15 @@ pub struct ApproximatePosterior {
 ///
 /// `update` has these parameters: `gradient`, `parameter` (the value before the step), one
 /// parameter per state with the name of the state, `iteration` (a real that counts from 1) and
-/// `rate` (a real). The first result is `step`, which is added to the parameter. The other results
-/// are the next values of the states, in order. All tensors have the same shape.
+/// `rate` (a real). The first result is `step`. It is added to the parameter. The other results are
+/// the next values of the states, in order. All tensors have the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
     /// The names of the states with their starting values.
     pub states: Vec<(Arc<str>, f64)>,
     /// The initial learning rate.
     pub rate: f64,
-    /// The update of scalars, which contains only elementwise ops. The rewriter maps the update over the
+    /// The update of scalars. It contains only elementwise ops. The rewriter maps the update over the
     /// elements of tensors.
     pub update: Arc<Function>,
 }

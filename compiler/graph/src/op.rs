@@ -49,7 +49,7 @@ pub struct OpDef {
     /// How the op is lowered.
     pub lower: Lower,
     /// Returns example calls for the conformance tests. Each call has types, attributes, and the
-    /// intervals from which elements are drawn.
+    /// intervals of its random elements.
     pub examples: fn() -> Vec<Example>,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for Arity {
     }
 }
 
-/// The node to which a derivative, batching or lowering rule is applied.
+/// The node that a derivative, batching or lowering rule is applied to.
 pub struct OpCall<'a> {
     /// The operands.
     pub args: &'a [Value],
@@ -190,7 +190,7 @@ pub enum Lower {
     Kernel(KernelKind),
     /// The op is rewritten into other ops before lowering.
     Expand(fn(&mut Builder, &OpCall) -> Value),
-    /// The op is allowed only before the pass `density`, which removes it.
+    /// The op is allowed only before the pass `density`, because this pass removes it.
     Removed(&'static str),
 }
 
@@ -218,7 +218,7 @@ pub enum KernelKind {
     Iota,
     /// Draws random numbers from a counter-based stream.
     Noise,
-    /// Adds windows, which may overlap.
+    /// Adds windows. The windows may overlap.
     OverlapAdd,
     /// Adds zeros around and between elements.
     Pad,
@@ -268,8 +268,8 @@ impl Interval {
 
 /// One call in the conformance tests.
 pub struct Example {
-    /// The static types of the operands, and the intervals from which their elements are drawn. The
-    /// elements of integer operands are rounded down.
+    /// The static types of the operands, and the intervals of their random elements. The elements
+    /// of integer operands are rounded down.
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,

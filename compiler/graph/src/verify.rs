@@ -9,8 +9,8 @@ use crate::spec::Spec;
 use crate::types::Type;
 use bnnc_base::fault::{Bug, Fault};
 
-/// Checks the number of operands of a call and the kinds of its attributes, and applies the rule of
-/// its op. Returns the type of the result.
+/// Checks the operand count of a call and the kinds of its attributes, and applies the rule of its
+/// op. Returns the type of the result.
 pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
     if !op.arity.admits(types.len()) {
         return Err(CallError::Count {

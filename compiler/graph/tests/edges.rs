@@ -187,7 +187,7 @@ fn positions_outside_are_clamped() {
     assert_eq!(added.data, [1.0, 1.0, 3.0]);
 }
 
-/// The matrix is the textbook example [[4, 12, -16], [12, 37, -43], [-16, -43, 98]], whose factor is known.
+/// The matrix is the textbook example [[4, 12, -16], [12, 37, -43], [-16, -43, 98]]. Its factor is known.
 /// The upper triangle is never read.
 #[test]
 fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {

@@ -112,7 +112,7 @@ operations! {
     /// Gathers slices of `x` along `axis`. The result has the axes of `index` in place of `axis`.
     /// Each element of `index` is the position of one slice.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
-    /// Adds the slices of `updates` to a tensor of zeros, which has a new axis of size `dim`. Each
+    /// Adds the slices of `updates` to a tensor of zeros with a new axis of size `dim`. Each
     /// element of `index` is the position of one slice along this axis.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
@@ -124,7 +124,7 @@ operations! {
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
     triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
         [Attr::Int(i64::from(transposed))];
-    /// The logarithm of the sum of exponentials along an axis, which is removed.
+    /// The logarithm of the sum of exponentials along an axis. The axis is removed.
     logsumexp(x: Value, axis: usize) = ops::logsumexp::LOGSUMEXP, [x], [Attr::Int(axis as i64)];
     /// Exponentials along an axis, divided by their sum.
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
@@ -151,9 +151,9 @@ constructors! {
     reshape(x: Value, shape: &Shape) = ops::reshape::RESHAPE, [x], [Attr::Shape(shape.clone())];
     /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
     transpose(x: Value, axes: &[usize]) = ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// The sum along some axes, which are removed.
+    /// The sum along some axes. These axes are removed.
     reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
-    /// The largest element along some axes, which are removed.
+    /// The largest element along some axes. These axes are removed.
     reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
     /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are the same at all positions.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
@@ -236,7 +236,7 @@ impl Builder {
         self.transpose(x, &axes)
     }
 
-    /// Returns the sum along some axes, which are removed.
+    /// Returns the sum along some axes. These axes are removed.
     pub fn reduce_sum(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -250,7 +250,7 @@ impl Builder {
         self.reduce_sum(x, &axes)
     }
 
-    /// Returns the largest element along some axes, which are removed.
+    /// Returns the largest element along some axes. These axes are removed.
     pub fn reduce_max(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,

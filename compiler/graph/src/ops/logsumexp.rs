@@ -1,4 +1,5 @@
-//! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis, which is removed.
+//! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis. The axis is
+//! removed.
 
 use super::reduce_sum::fold;
 use crate::attr::{Attr, attributes};
@@ -14,7 +15,7 @@ use bnnc_math::special;
 
 attributes! { axis: Int }
 
-/// The logarithm of the sum of exponentials along an axis, which is removed.
+/// The logarithm of the sum of exponentials along an axis. The axis is removed.
 pub static LOGSUMEXP: OpDef = OpDef {
     name: "logsumexp",
     doc: "The logarithm of the sum of exponentials along an axis; removes the axis. It does not overflow, and is minus infinity if all elements are.",
@@ -68,7 +69,7 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
 struct Shifted {
     /// The values of `x` minus the largest element.
     x: Value,
-    /// The logarithm of the sum of the exponentials of `x` after the shift.
+    /// The logarithm of `sum(exp(x))` along the axis, for the shifted `x`.
     log_sum: Value,
     largest: Value,
 }

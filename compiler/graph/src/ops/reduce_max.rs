@@ -1,4 +1,4 @@
-//! `reduce_max x, axes`: the largest element along axes, which are removed.
+//! `reduce_max x, axes`: the largest element along axes. These axes are removed.
 
 pub use super::reduce_sum::positions;
 use super::reduce_sum::{ATTRS, examples, fold, infer};
@@ -7,7 +7,7 @@ use crate::function::Value;
 use crate::op::{Arity, Batch, KernelKind, Lower, OpCall, OpDef, Vjp};
 use bnnc_math::special;
 
-/// The largest element along axes, which are removed.
+/// The largest element along axes. These axes are removed.
 pub static REDUCE_MAX: OpDef = OpDef {
     name: "reduce_max",
     doc: "The largest element along axes; removes these axes. If several elements are the largest, they share the derivative evenly.",

@@ -1,4 +1,4 @@
-//! `reduce_sum x, axes`: the sum along axes, which are removed.
+//! `reduce_sum x, axes`: the sum along axes. These axes are removed.
 
 use crate::attr::{Attr, attributes};
 use crate::example;
@@ -10,7 +10,7 @@ use bnnc_base::dtype::DType;
 
 attributes! { axes: Ints }
 
-/// The sum along axes, which are removed.
+/// The sum along axes. These axes are removed.
 pub static REDUCE_SUM: OpDef = OpDef {
     name: "reduce_sum",
     doc: "The sum along axes; removes these axes.",
@@ -42,7 +42,7 @@ pub fn positions(attrs: &[Attr]) -> Vec<usize> {
     crate::attr::positions(axes(attrs))
 }
 
-/// Returns the type of the result of a reduction.
+/// Returns the result type of a reduction.
 pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real, DType::Int])?;
     let axes = infer::expect_increasing(axes(attrs), types[0].rank())?;
