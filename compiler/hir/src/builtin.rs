@@ -33,7 +33,7 @@ pub enum Along {
     Softmax,
 }
 
-/// The rule by which a call of a built-in function is typed and elaborated.
+/// The rule that types and elaborates a call of a built-in function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BuiltinRule {
     /// Applies elementwise to a scalar or an array.

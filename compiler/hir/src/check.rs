@@ -57,7 +57,7 @@ pub struct CheckContext {
     /// The options from `--set`, in the order of the command line. Options from `--set` take
     /// precedence over the options in the program.
     pub overrides: Vec<Override>,
-    /// The folder to which relative file names in data items refer.
+    /// Relative file names in data items refer to this folder.
     pub folder: PathBuf,
     /// The files from `--data NAME=PATH`. The file at `PATH` replaces the files of the data item
     /// `NAME`. `NAME.test` and `NAME.outliers` replace the test and outlier files.

@@ -31,7 +31,7 @@ pub mod running;
 pub mod statements;
 pub mod types;
 
-/// The codes of the elaboration, which needs the data, in order.
+/// The codes of the elaboration, in order. The elaboration needs the data.
 pub static ELABORATE: &[&Code] = &[
     &bind::UNUSED_POSITION,
     &bind::WHOLE_COLUMNS,

@@ -25,8 +25,8 @@ pub enum Atom {
 /// A sum of products of atoms with integer coefficients. Terms with coefficient zero are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DimExpr {
-    /// The coefficient of each term. The key is the sorted list of the term's atoms, which is empty
-    /// for the constant term.
+    /// The coefficient of each term. The key is the sorted list of the term's atoms. The constant
+    /// term has an empty list.
     pub terms: BTreeMap<Vec<Atom>, i64>,
 }
 
@@ -97,7 +97,7 @@ impl DimExpr {
         }
     }
 
-    /// Replaces atoms. An atom for which `lookup` returns `None` is kept.
+    /// Replaces atoms. If `lookup` returns `None` for an atom, the atom is kept.
     pub fn substitute(&self, lookup: &dyn Fn(&Atom) -> Option<DimExpr>) -> DimExpr {
         let mut sum = DimExpr::default();
         for (atoms, coefficient) in &self.terms {

@@ -80,7 +80,7 @@ pub struct PartOfValue {
     pub outside: [f64; 2],
     /// True if an end of the support counts as outside the support.
     pub ends_are_outside: bool,
-    /// The other parts from which the part can be computed. The most accurate derivation comes
+    /// The other parts that are enough to compute the part. The most accurate derivation comes
     /// first.
     pub from: &'static [(DistributionPart, Derivation)],
 }

@@ -1,4 +1,4 @@
-//! Checks REPL entries, which may use the variables of earlier entries.
+//! Checks REPL entries. An entry may use the variables of earlier entries.
 
 use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
 use crate::check::names::ItemNames;
@@ -25,7 +25,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Adds a variable that the session computes itself, such as the draws of a parameter of a posterior.
+    /// Adds a variable that the session computes itself, such as the draws of a posterior's parameter.
     pub fn define(&mut self, name: Arc<str>, ty: Ty, span: Span) -> LocalId {
         let local = self.locals.push(Local {
             name: name.clone(),

@@ -135,8 +135,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is one of the terms of a sum of non-negative values. The quotient of
-    /// such a term and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
+    /// Returns whether `part` is one term of a sum whose terms are all non-negative. The quotient
+    /// of such a term and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
     fn is_share(&self, part: &TypedExpr, whole: &TypedExpr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share = |term: &TypedExpr, other: &TypedExpr| {
             self.is_share(part, term, known) && self.of(other, known).0 >= 0.0
@@ -154,7 +154,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns the range of the result of a function or layer, given the ranges of its arguments.
+    /// Returns the result range of a function or layer, given the ranges of its arguments.
     fn body(
         &self,
         params: &[ParamBinding],

@@ -120,7 +120,7 @@ fn same(a: &str, b: &str) -> bool {
     b.contains("[_]") && blank(a) == blank(b)
 }
 
-/// Returns a path in which every index is replaced by `_`.
+/// Returns a path whose indices are all replaced by `_`.
 fn blank(path: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

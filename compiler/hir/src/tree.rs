@@ -97,7 +97,7 @@ pub struct Local {
     pub name: Arc<str>,
     /// The type of the variable. Dim names and loop counters have the type `int` and are static.
     pub ty: Ty,
-    /// The position at which the variable is declared.
+    /// The position of the variable's declaration.
     pub span: Span,
     /// The kind of variable.
     pub kind: LocalKind,
@@ -282,7 +282,7 @@ pub struct DataItem {
     pub name: Arc<str>,
     /// The specification as checked: file names, column expressions and words.
     pub spec: bnnc_abi::data::DataSpec,
-    /// The position at which the data item is declared.
+    /// The position of the data item's declaration.
     pub span: Span,
 }
 
@@ -302,7 +302,7 @@ pub struct ModelItem {
     pub outputs: Vec<ParamBinding>,
     /// The statements of the model.
     pub body: Vec<TypedStmt>,
-    /// The position at which the model is declared.
+    /// The position of the model's declaration.
     pub span: Span,
 }
 
@@ -315,7 +315,7 @@ pub struct PosteriorItem {
     pub model: ModelId,
     /// The lines of the posterior.
     pub lines: Vec<PosteriorLine>,
-    /// The position at which the posterior is declared.
+    /// The position of the posterior's declaration.
     pub span: Span,
 }
 
@@ -344,19 +344,18 @@ pub enum PosteriorValue {
 /// A start value of a family's parameter.
 #[derive(Clone, Debug)]
 pub enum StartValue {
-    /// A constant from which the optimiser starts.
+    /// A constant where the optimiser starts.
     Value(TypedExpr),
     /// `fixed(v)`: a constant that is not optimised.
     Fixed(TypedExpr),
-    /// A distribution from which the start value is drawn.
+    /// A distribution for drawing the start value.
     Draw(TypedExpr),
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum TypedStmt {
-    /// `name = value`. If the value is a layer, the name becomes a prefix of the paths of the
-    /// layer's sites.
+    /// `name = value`. If the value is a layer, its name becomes a prefix of its sites' paths.
     Let(LocalId, TypedExpr),
     /// `name: type ~ dist`. For an output, the statement is `y ~ dist` or, at an index, `y[t] ~ dist`, and `observed` is true.
     Sample(SampleStmt),
@@ -364,9 +363,9 @@ pub enum TypedStmt {
     For {
         /// The counter.
         counter: LocalId,
-        /// The first value of the counter, which is static.
+        /// The first value of the counter. It is static.
         from: TypedExpr,
-        /// One past the last value of the counter, which is static.
+        /// One past the last value of the counter. It is static.
         to: TypedExpr,
         /// The repeated statements.
         body: Vec<TypedStmt>,
@@ -399,7 +398,7 @@ pub struct SampleStmt {
 pub struct TypedExpr {
     /// The kind of the expression, with its parts.
     pub kind: TypedExprKind,
-    /// The type of the expression, in which all metavariables are solved.
+    /// The type of the expression. All metavariables in it are solved.
     pub ty: Ty,
     /// The position of the expression in the source.
     pub span: Span,
@@ -464,9 +463,9 @@ pub enum TypedExprKind {
 pub struct TypedComprehension {
     /// The counter.
     pub counter: LocalId,
-    /// The first value of the counter, which is static.
+    /// The first value of the counter. It is static.
     pub from: TypedExpr,
-    /// One past the last value of the counter, which is static.
+    /// One past the last value of the counter. It is static.
     pub to: TypedExpr,
     /// The element.
     pub element: TypedExpr,
@@ -475,7 +474,7 @@ pub struct TypedComprehension {
 /// One index in the brackets after a value.
 #[derive(Clone, Debug)]
 pub enum TypedIndex {
-    /// One position: an integer expression, which need not be static.
+    /// One position: an integer expression. It need not be static.
     At(TypedExpr),
     /// A range with static ends.
     Range(TypedExpr, TypedExpr),

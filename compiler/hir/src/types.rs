@@ -30,13 +30,13 @@ pub enum Ty {
     /// distribution over scalars of type `real`. An elementwise distribution also applies to
     /// arrays.
     Dist(Elem),
-    /// A layer instance, which is called with inputs.
+    /// A layer instance that is called with inputs.
     Layer(LayerId),
     /// A list whose elements have equal types, such as `[Dense(400) for l in 0..2]`. The dimension
     /// is the length of the list.
     List(Box<Ty>, DimExpr),
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, is
-    /// a function of one real, which is applied elementwise.
+    /// a function of one real. It is applied elementwise.
     Function(usize),
     /// The type of an expression whose error has been reported. The error type fits everywhere, so
     /// that one mistake is reported only once.

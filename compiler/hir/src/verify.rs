@@ -1,4 +1,5 @@
-//! Checks invariants of a module in which the checker found no errors. A violation is a bug in the checker.
+//! Checks invariants of a module after the checker has found no errors in it. A violation is a bug in the
+//! checker.
 
 use crate::check::solve::has_meta;
 use crate::dims::DimExpr;

@@ -70,7 +70,7 @@ pub fn any(expr: &TypedExpr, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
     test(expr) || children(expr).into_iter().any(|part| any(part, test))
 }
 
-/// Returns the expressions of a statement, including those in the body of a `for`.
+/// Returns the expressions of a statement, including the expressions in the body of a `for`.
 pub fn expressions(stmt: &TypedStmt) -> Vec<&TypedExpr> {
     match stmt {
         TypedStmt::Let(_, value) | TypedStmt::Return(value) => vec![value],

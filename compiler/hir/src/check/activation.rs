@@ -54,8 +54,8 @@ struct Second {
 }
 
 /// Returns whether the value between two products has fewer elements than the input, and also fewer
-/// elements than the result. Two products with such a bottleneck form a low-rank matrix, which a
-/// single matrix of weights cannot replace. If several second products use the same value, as in a
+/// elements than the result. Two products with such a bottleneck form a low-rank matrix. A single
+/// matrix of weights cannot replace it. If several second products use the same value, as in a
 /// model with several output layers, the function adds up the numbers of elements of their results.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {

@@ -113,7 +113,7 @@ pub struct Checker<'a> {
     pub statics: HashMap<LocalId, DimExpr>,
     /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
-    /// The types of the values of those variables that are distributions.
+    /// The value types of the variables that are distributions.
     pub dist_values: HashMap<LocalId, DistValue>,
     /// The variables that are layer instances.
     pub made: HashMap<LocalId, Made>,
@@ -123,7 +123,7 @@ pub struct Checker<'a> {
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
     pub outputs: Outputs,
-    /// For each variable, the output elements on which the variable depends.
+    /// For each variable, the output elements that the variable depends on.
     pub uses: HashMap<LocalId, Vec<Use>>,
     /// The outputs that the arguments of each output's distribution read.
     pub needs: Needs,
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         errors.filter(|found| found.severity == Severity::Error).count()
     }
 
-    /// Creates the state with which the check of an item begins.
+    /// Creates the initial state for the check of an item.
     pub fn new(
         module: &'a Module,
         names: &'a ItemNames,

@@ -44,8 +44,8 @@ pub enum Lifts<'s> {
     But(Span, &'s str),
 }
 
-/// The checked arguments in declared order, and the lifted dims (the dims over which the call is applied
-/// elementwise).
+/// The checked arguments in declared order, and the lifted dims. The call is applied elementwise over
+/// the lifted dims.
 pub struct CheckedArguments {
     /// The values in declared order.
     pub values: Vec<TypedExpr>,

@@ -77,8 +77,8 @@ fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Exp
     })
 }
 
-/// Returns whether the model of an inference block has several outputs, one of which has the given
-/// name.
+/// Returns whether the model of an inference block has several outputs, and one of them has the
+/// given name.
 fn is_one_of_several(session: &CheckSession<'_>, infer: InferId, output: &str) -> bool {
     let module = &session.module;
     let model = match module.infers[infer].target {

@@ -276,7 +276,7 @@ impl Checker<'_> {
         )
     }
 
-    /// Returns the type of the values of a checked distribution.
+    /// Returns the value type of a checked distribution.
     pub fn dist_value(&self, value: &TypedExpr) -> Option<DistValue> {
         match (&value.kind, &value.ty) {
             (TypedExprKind::Local(local), Ty::Dist(elem)) => {

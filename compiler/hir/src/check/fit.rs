@@ -14,7 +14,7 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
-/// The parameter that receives a value, with the dims over which the call has been lifted so far.
+/// The parameter that receives a value, with all dims that the call has been lifted over so far.
 pub struct ParamSlot<'s> {
     /// The parameter's name.
     pub name: &'s str,

@@ -43,7 +43,7 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
 }
 
 impl Checker<'_> {
-    /// Returns whether a right-hand side constructs layers. The name to which layers are assigned
+    /// Returns whether a right-hand side constructs layers. Layers are assigned to this name. It
     /// becomes a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {

@@ -154,8 +154,8 @@ impl Walk {
     }
 
     /// Visits an option block. Three kinds of words in an option block are names of items: the
-    /// inference block in `start`, the inference block in a score, and a callee such as `Adam` in
-    /// `Adam(1e-3)`.
+    /// inference block in `start`, the inference block in a score, and a called function, such as
+    /// `Adam` in `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);

@@ -167,7 +167,7 @@ impl Checker<'_> {
         Ty::Tensor(Elem::Real(Support::Real), dims)
     }
 
-    /// Checks `if c { a } else { b }`, which is applied elementwise.
+    /// Checks `if c { a } else { b }`. The choice is applied elementwise.
     pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> TypedExpr {
         let [condition, yes, no] = parts;
         let (condition, yes, no) = (

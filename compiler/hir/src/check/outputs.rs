@@ -1,6 +1,6 @@
 //! Checks that the distributions of a model's outputs define a joint density. For this, an output
 //! must not depend on itself, directly or through other outputs. Dependences that are determined by
-//! sizes are checked by `elaborate::joint_density`, which runs when the sizes are known.
+//! sizes are checked by `elaborate::joint_density`. This check runs when the sizes are known.
 
 use super::body::Checker;
 use crate::diagnostics::model as report;

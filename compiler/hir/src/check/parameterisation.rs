@@ -76,9 +76,8 @@ pub fn chosen_or_reported(
 }
 
 /// Returns the parameter at the same position in another parameterisation, if this parameter has a
-/// narrower support and all other parameters have equal names. For example, the support of a
-/// probability is narrower than the support of a logit, and the support of a rate is narrower than
-/// the support of a log rate.
+/// narrower support and all other parameters have equal names. For example, a probability has a
+/// narrower support than a logit, and a rate has a narrower support than a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {

@@ -326,8 +326,8 @@ fn starts(
     })
 }
 
-/// Reads a start value: a number, `fixed(number)`, or a distribution from which the start value is
-/// drawn.
+/// Reads a start value: a number, `fixed(number)`, or a distribution. If it is a distribution, the
+/// start value is drawn from it.
 fn start(
     body: &mut super::body::Checker<'_>,
     wanted: &Ty,

@@ -16,7 +16,7 @@ pub struct Solver {
 }
 
 impl Solver {
-    /// Creates a solver without unknowns, which compares two types of the same item.
+    /// Creates a solver without unknowns. It compares two types of the same item.
     pub fn rigid() -> Solver {
         Solver {
             found: BTreeMap::new(),
@@ -24,18 +24,19 @@ impl Solver {
         }
     }
 
-    /// Sets the value of a variable of the callee.
+    /// Sets one variable of the callee to a value.
     pub fn set(&mut self, local: LocalId, dim: DimExpr, span: Span) {
         self.found.entry(local.0).or_insert((dim, span));
     }
 
-    /// Returns the value of a variable of the callee, with the position of the argument that
+    /// Returns the value of one of the callee's variables, and the position of the argument that
     /// determined this value.
     pub fn get(&self, local: LocalId) -> Option<&(DimExpr, Span)> {
         self.found.get(&local.0)
     }
 
-    /// Returns a copy of the solver in which `value` replaces the atom `wanted` in all known dims.
+    /// Returns a copy of the solver. In all known dims of the copy, `value` replaces the atom
+    /// `wanted`.
     pub fn replaced(&self, wanted: &Atom, value: &DimExpr) -> Solver {
         let replace = |dim: &DimExpr| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
         let found = self

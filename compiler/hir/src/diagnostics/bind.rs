@@ -47,14 +47,14 @@ pub static UNUSED_POSITION: Code = Code {
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
     title: "whole columns together with test or validation rows",
-    explain: "For a model that takes whole columns, all rows are one example, so rows cannot be held out for testing or \
-              validation, or by `limit`.\n\n\
+    explain: "A model that takes whole columns treats all rows as one example. It therefore cannot hold out test or validation rows, and cannot use \
+              `limit`.\n\n\
               ```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
               data d = json(\"d.json\")                          // right\n\n\
               model Series() -> y: real[T] { .. }\n```",
 };
 
-/// An input to which several entries of `inputs = [..]` could be bound.
+/// An input that could be bound to several entries of `inputs = [..]`.
 pub static SEVERAL_ENTRIES: Code = Code {
     id: "E0268",
     title: "several entries for one input",
@@ -108,7 +108,7 @@ fn name_of_input(column: &str) -> String {
     }
 }
 
-/// Reports an input to which several entries of `inputs` could be bound.
+/// Reports an input that could be bound to several entries of `inputs`.
 pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
@@ -201,11 +201,11 @@ pub fn unused_position(
         })
 }
 
-/// An axis from which an integer column selects positions.
+/// An axis with positions that an integer column selects.
 pub struct Selected<'a> {
     /// The column.
     pub column: &'a str,
-    /// The input to which the column is bound.
+    /// The input that the column is bound to.
     pub input: &'a str,
     /// The parameter or layer that has the axis, with the position of its declaration in the program.
     pub axis: (&'a str, Span),
@@ -345,8 +345,8 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds the advice that the column exists in the shared table, whose columns a model receives in
-/// its first parameter list.
+/// Adds the advice that the column exists in the shared table. A model receives the columns of this
+/// table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "`{input}` is in the `shared` table, as one array for all rows: declare it in the first parameter list, `model {model}({input}: real[n])(..) -> ..`"

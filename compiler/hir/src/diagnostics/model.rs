@@ -248,7 +248,8 @@ pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     .also(first, "first given here")
 }
 
-/// An output, or its element at a counter, whose distribution reads its own value.
+/// Reports an output, or the element `element` of an output, if its distribution reads its own
+/// value.
 pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
     let what = match element {
         Some(element) => format!("`{name}[{element}]`"),

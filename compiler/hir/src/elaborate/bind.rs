@@ -291,8 +291,8 @@ impl<'a> Binder<'a> {
             .push(diagnostics::unlike(self.span(binding), names, self.schema));
     }
 
-    /// Binds a field: a column with one value per example, a whole column if the model treats all rows as one example, or an array that is
-    /// not a column.
+    /// Binds a field. A field is a column with one value per example, a whole column if the model treats all rows as one example, or an
+    /// array that is not a column.
     fn field(&mut self, binding: &ParamBinding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),

@@ -170,7 +170,7 @@ impl<'a> Elaborator<'a> {
             return Ok(reduced);
         }
         if builtin.rule == BuiltinRule::RunningMean {
-            // The arguments may contain calls of layers, which assign names of their own.
+            // The arguments may contain calls of layers. These calls assign names of their own.
             let name = self.assigned.clone();
             let args = self.exprs(args, frame)?;
             return self.running_mean(&name, &args, span);

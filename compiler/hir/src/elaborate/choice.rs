@@ -1,4 +1,4 @@
-//! Elaborates `if`. Inside a branch, the condition or its negation holds, which can narrow the
+//! Elaborates `if`. Inside a branch, the condition or its negation holds. This can narrow the
 //! ranges of integers.
 
 use super::datum::Datum;

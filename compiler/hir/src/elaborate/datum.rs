@@ -53,7 +53,7 @@ pub enum Callee {
 }
 
 impl Datum {
-    /// Returns a copy of this datum in which `replace` maps every graph value.
+    /// Returns a copy of this datum, with `replace` applied to every graph value.
     pub fn map_values(&self, replace: &mut dyn FnMut(Value) -> Value) -> Datum {
         match self {
             Datum::Tensor(value) => Datum::Tensor(replace(*value)),

@@ -238,7 +238,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. Only observations are drawn with a truncated sampler. Sites cannot use a
+    /// Returns the interval that an observation is truncated to. Only observations are drawn with a truncated sampler. Sites cannot use a
     /// truncated sampler, because it finds a draw by a search, and such a draw does not have a gradient.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {

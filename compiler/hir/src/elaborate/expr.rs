@@ -143,7 +143,7 @@ impl<'a> Elaborator<'a> {
         self.stack(&values, span).map(Datum::Tensor)
     }
 
-    /// Returns the number to which a value is equal, if the value is a scalar constant.
+    /// Returns the value as a number if the value is a scalar constant.
     fn number(&self, value: Value) -> Option<f64> {
         let NodeKind::Apply { op, attrs, .. } = &self.builder.node(value).kind else {
             return None;
@@ -252,7 +252,7 @@ impl<'a> Elaborator<'a> {
 
     /// Returns the range of a sum, difference, product or quotient of integers with known ranges.
     /// Returns the range of all integers if the divisor may be zero. On overflow, an end of the
-    /// range becomes the smallest or largest 64-bit integer, which lies outside every axis.
+    /// range becomes the smallest or largest 64-bit integer. This integer lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }

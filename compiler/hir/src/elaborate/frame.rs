@@ -54,7 +54,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Creates a frame in which no variable has a value yet.
+    /// Creates a frame. No variable in it has a value yet.
     pub fn new(locals: &'a Locals, path: &str) -> Frame<'a> {
         Frame {
             locals,
@@ -90,7 +90,7 @@ pub struct Elaborator<'a> {
     pub module: &'a Module,
     /// The function under construction.
     pub builder: Builder,
-    /// The noise context, which exists only inside `draw`.
+    /// The noise context. It exists only inside `draw`.
     pub noise: Option<NoiseContext>,
     /// The sites of the model so far.
     pub sites: Vec<bnnc_graph::model::Site>,
@@ -99,7 +99,7 @@ pub struct Elaborator<'a> {
     pub site_values: HashMap<String, Value>,
     /// The running means of the model so far.
     pub running: Vec<bnnc_graph::model::RunningMean>,
-    /// The path of the last assigned name, which is the name of a running mean.
+    /// The path of the last assigned name. A running mean gets this name.
     pub assigned: String,
     /// The number of enclosing ranges whose body is elaborated once for all positions.
     pub ranges_open: usize,
@@ -253,7 +253,8 @@ impl<'a> Elaborator<'a> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
     }
 
-    /// Evaluates the shape of a quantity of the model. Fails if the shape is empty or exceeds the size limits.
+    /// Evaluates the shape of one of the model's quantities. Fails if the shape is empty or exceeds the size
+    /// limits.
     pub fn shape_of(&self, name: &str, dims: &[DimExpr], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);

@@ -4,7 +4,7 @@
 //! image, `conv = contract(kernel, patches(x))`. The derivatives of a convolution follow from the
 //! derivatives of `contract` and `patches`. The batched forms of a convolution over examples and
 //! draws follow from the batched forms of these two ops. Most of the time is spent in the
-//! contraction, which becomes a matrix product if it is not tiny (see Note \[Contractions\] in
+//! contraction. If it is not tiny, it becomes a matrix product (see Note \[Contractions\] in
 //! `compiler/lower`).
 
 use super::datum::Datum;

@@ -97,8 +97,7 @@ impl<'a> Elaborator<'a> {
             .map_or(0, |size| size as i64)
     }
 
-    /// Checks that an index lies inside its axis for every value of the counters on which the index
-    /// depends.
+    /// Checks that an index lies inside its axis for all values of the counters in the index.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
         match self.range_here(index) {

@@ -44,7 +44,7 @@ pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     }
 }
 
-/// Rewrites a joint family as a family of the members' parameters, which are assembled into the
+/// Rewrites a joint family as a family of the members' parameters. They are assembled into the
 /// parameters of the joint family.
 pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Instance {
     let gather = |function: &Function| Arc::new(of_parts(function, family, shares, params));
@@ -110,7 +110,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
     builder.finish(named)
 }
 
-/// Stacks the members' tensors, which become the rows of a parameter with the shape `shape`.
+/// Stacks the members' tensors. They become the rows of a parameter with the shape `shape`.
 fn rows(builder: &mut Builder, parts: &[Value], shape: &Shape) -> Value {
     let rest = &shape.dims()[1..];
     let stacked: Vec<Value> = parts

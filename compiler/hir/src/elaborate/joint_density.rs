@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// The analysis with symbolic counters stops after visiting this number of expressions.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The analysis of single elements stops after visiting this number of expressions, which takes
+/// The analysis of single elements stops after visiting this number of expressions. This takes
 /// about a second.
 const MOST_STEPS: usize = 5_000_000;
 
@@ -187,7 +187,7 @@ fn symbolic<'m>(
     steps.collect()
 }
 
-/// Returns the element to which a statement assigns a distribution. For a joint distribution,
+/// Returns the element that a statement assigns a distribution to. For a joint distribution,
 /// returns the first element.
 fn element<'s, 'm: 's>(
     given: &Given<'m>,

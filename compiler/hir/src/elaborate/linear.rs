@@ -1,7 +1,7 @@
 //! Computes the ranges of integers that are linear functions of counters.
 //!
-//! Interval arithmetic ignores that two integers depend on each other. For example, if `u` lies
-//! between `t - 2` and `t`, then `t - u` lies between 0 and 2, even if the ranges of `t` and `u`
+//! Interval arithmetic ignores that two integers depend on each other. For example, let `u` lie
+//! between `t - 2` and `t`. Then `t - u` lies between 0 and 2, even if the ranges of `t` and `u`
 //! are wide.
 
 use super::datum::Datum;
@@ -183,9 +183,9 @@ impl Forms {
     }
 
     /// Returns the smallest and the largest value of a form. Facts are non-negative. A lower bound
-    /// of the form minus a fact is therefore also a lower bound of the form, and an upper bound of
-    /// the form plus a fact is also an upper bound of the form. The function tries each fact and
-    /// each sum of two facts. Returns `None` if no value satisfies the facts.
+    /// of the form minus a fact is therefore also a lower bound of the form. In the same way, an
+    /// upper bound of the form plus a fact is also an upper bound of the form. The function tries
+    /// each fact and each sum of two facts. Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &AffineExpr) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];

@@ -22,7 +22,7 @@ use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 
-/// Returns the neutral element of a reduction, which is used at positions outside the range.
+/// Returns the neutral element of a reduction. It is used at positions outside the range.
 fn neutral(builtin: &Builtin) -> f64 {
     match builtin.reduction() {
         Some(Reduction::Sum | Reduction::Mean) => 0.0,
@@ -108,8 +108,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
-    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some values of the counters
-    /// counts as empty for those values.
+    /// Rejects a range whose end is below its start for every value of the counters. If a range is reversed only for some values of the counters,
+    /// it counts as empty for these values.
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);

@@ -21,7 +21,7 @@ use bnnc_graph::model::{ApproximatePosterior, FamilyParam, FamilyStart, Model, S
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The maximum number of elements of one parameter of a family: 4 GiB in single precision.
+/// One parameter of a family may have at most this number of elements: 4 GiB in single precision.
 const MOST_ELEMENTS: usize = 1 << 30;
 
 /// The rule for sites without a line in the posterior.
@@ -284,7 +284,7 @@ impl<'a> Line<'a> {
         Ok(statics)
     }
 
-    /// Builds the family over values of a type. Also returns the parameters of the family, except those that are integers.
+    /// Builds the family over values of a type. Also returns the parameters of the family that are not integers.
     fn instance(&self, value: Type) -> Elaborated<(Instance, Vec<Param>)> {
         let item = self.item();
         let statics = self.statics()?;

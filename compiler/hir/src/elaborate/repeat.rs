@@ -1,7 +1,7 @@
 //! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A comprehension of tensors becomes a single `map`, whose body is elaborated only once. A list of
-//! layers is unrolled instead, because each element is a separate layer instance.
+//! A comprehension of tensors becomes a single `map`. The body of the `map` is elaborated only
+//! once. A list of layers is unrolled instead, because each element is a separate layer instance.
 
 use super::datum::Datum;
 use super::dist::Each;

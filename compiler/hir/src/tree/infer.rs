@@ -22,7 +22,7 @@ pub struct InferItem {
     pub data: DataId,
     /// The options that the program sets, checked against the schema of the method.
     pub options: Vec<CheckedSetting>,
-    /// The position at which the inference block is declared.
+    /// The position of the inference block's declaration.
     pub span: Span,
 }
 

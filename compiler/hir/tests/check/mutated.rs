@@ -3,8 +3,8 @@
 use super::accepted::programs;
 use super::check;
 
-/// A linear congruential generator (Knuth, MMIX), which damages the programs in the same way in
-/// every run.
+/// A linear congruential generator (Knuth, MMIX). It damages the programs in the same way in every
+/// run.
 struct Dice(u64);
 
 impl Dice {

@@ -14,7 +14,7 @@ const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n
 
 fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
     let mut sources = SourceMap::default();
-    // The id of this source may equal the id of a source of the library or the program. Equal ids
+    // This source may have the same id as a source of the library or of the program. Equal ids
     // affect only messages.
     let (value, _) = parse_expr(&sources.add("--set", value));
     let mut context = context();

@@ -8,7 +8,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
 use bnnc_graph::dist::{Support, TailKind};
 
-/// A property of one end or of both ends of a support.
+/// A property of a support that holds at one end or at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndProperty {
     /// The lower end of the support, if a parameter determines it.

@@ -8,8 +8,8 @@ use bnnc_abi::data::with_rank;
 use bnnc_abi::manifest::DataSource;
 
 impl Binder<'_> {
-    /// Binds all inputs of the data: as a vector, as an array with the axes of the file, or, if the file has columns or flat rows, as an
-    /// array in row-major order.
+    /// Binds all inputs of the data: as a vector or as an array with the axes of the file. If the file has columns or flat rows, the
+    /// array gets them in row-major order.
     pub(super) fn all_inputs(&mut self, binding: &ParamBinding) {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {

@@ -45,7 +45,7 @@ struct Axis<'a> {
     size: i64,
     /// The inputs that select from the axis, each with its column.
     columns: Vec<(LocalId, &'a Field)>,
-    /// The number of index expressions in which columns select from the axis.
+    /// The number of index expressions that let columns select from the axis.
     count: usize,
 }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 /// A column of type `index`.
 pub struct Selector<'a> {
-    /// The index of the port to which the column is bound.
+    /// The index of the column's port.
     pub port: usize,
-    /// The name of the input or output to which the column is bound.
+    /// The name of the input or output that the column is bound to.
     pub input: Arc<str>,
     /// The declared size.
     pub size: DimExpr,
@@ -27,7 +27,7 @@ pub struct Selector<'a> {
     pub is_fixed: bool,
 }
 
-/// An axis from which columns select.
+/// An axis with positions that columns select.
 pub struct Joined {
     /// The size of the axis.
     pub size: usize,
@@ -40,8 +40,8 @@ pub struct Joined {
 /// are in ascending order.
 ///
 /// # Errors
-/// Fails if some columns contain text and others integers, if a column contains reals, or if the
-/// text levels of an output differ from the levels of the other columns.
+/// Fails in three cases: some columns contain text and others integers, a column contains reals, or
+/// the text levels of an output differ from the levels of the other columns.
 pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Joined, Box<Diagnostic>> {
     let wrong = |text: String| Box::new(diagnostics::wrong(span, text, schema));
     let texts: Vec<&[String]> = group

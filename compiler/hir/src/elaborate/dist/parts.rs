@@ -16,8 +16,8 @@ use bnnc_graph::op::Interval;
 use std::collections::HashMap;
 
 impl<'a> Elaborator<'a> {
-    /// Elaborates a part of a distribution at `x`, which may lie anywhere on the real line. Outside the support, densities are zero and
-    /// cumulative functions are zero or one. Returns `None` if the distribution does not have the part.
+    /// Elaborates a part of a distribution at `x`. The point `x` may lie anywhere on the real line. Outside the support, densities are
+    /// zero and cumulative functions are zero or one. Returns `None` if the distribution does not have the part.
     pub(super) fn part_at(
         &mut self,
         item: &'a DistItem,
@@ -94,7 +94,8 @@ impl<'a> Elaborator<'a> {
         Ok(Some(Datum::Tensor(derive(&mut self.builder, found))))
     }
 
-    /// Returns bounds of the elements of a value, derived from the supports of the quantities on which the value depends.
+    /// Returns bounds of the elements of a value. They are derived from the supports of the quantities that the value
+    /// depends on.
     fn bounds(&self, value: Value) -> Interval {
         let function = self.builder.function();
         let mut known: HashMap<Value, Interval> = HashMap::new();
@@ -121,7 +122,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// Returns the ends of the support of a distribution over real or count scalars.
+/// Returns the ends of a distribution's support. The distribution is over real or count scalars.
 pub(super) fn ends(item: &DistItem) -> Option<(f64, f64)> {
     match &item.on {
         Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {

@@ -31,8 +31,8 @@ const REACH: f64 = 70.0;
 /// a test of 30 families and intervals. After 8 steps, the difference was 2e-3 for
 /// `StudentT(0.2, 1, 0.001)`, and 1e-4 for `Normal(0, 1)` between 8 and 9.
 const STEPS: usize = 12;
-/// The number of steps if the search starts at an end, which is necessary if only the density at
-/// the end is known. A narrow peak far from the end takes 20 steps.
+/// The number of steps if the search starts at an end. It starts there if only the density at the
+/// end is known. A narrow peak far from the end takes 20 steps.
 const STEPS_FROM_END: usize = 22;
 /// A Newton step shorter than this is accepted even if it leaves the bracket, because rounding
 /// errors alone could make such a short step leave the bracket.
@@ -54,8 +54,8 @@ pub(super) struct Search {
     /// A function of `(arguments.., y)` that returns the log density of `y`, normalised by the
     /// probability of the whole interval.
     pub(super) terms: Function,
-    /// The arguments of both functions: the parameters, a number that is 1 if values are measured
-    /// from the upper end and 0 otherwise, and `log beyond` of the whole interval.
+    /// The arguments of both functions: the parameters, `log beyond` of the whole interval, and a
+    /// number. This number is 1 if values are measured from the upper end, and 0 otherwise.
     pub(super) arguments: Vec<Value>,
     is_upper: Option<Value>,
     /// The log density at the end from which values are measured, normalised by the probability of
@@ -64,7 +64,7 @@ pub(super) struct Search {
     guess: Option<Guess>,
 }
 
-/// The declared parts from which the search estimates a quantile of the whole distribution.
+/// The declared parts that the search uses to estimate a quantile of the whole distribution.
 enum Guess {
     /// The quantile function. The arguments of this function are the parameters of the distribution, followed by the probability `p`.
     Quantile(Function),
@@ -279,7 +279,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(found)
     }
 
-    /// Returns the `y` at which `log beyond(y)`, relative to the whole interval, equals `wanted`.
+    /// Let `l` be the log probability of the values beyond `y`, relative to the whole interval.
+    /// Returns the `y` for which `l` equals `wanted`.
     pub(super) fn root(&mut self, search: &Search, wanted: Value) -> Value {
         let ty = self.value.clone();
         let (start, steps) = self.start(search, wanted);

@@ -5,11 +5,11 @@
 //! `end - exp(y)`. If the interval is bounded, `sigmoid(y)` is the distance from `end` as a
 //! fraction of the interval's length. `beyond(y)` is the probability of values further away from
 //! `end` than `y`. The function `beyond` is a survival function or a cumulative function. In a
-//! bounded interval, `end` is the end outside of which the distribution has more probability. A
-//! draw is the `y` at which `log beyond(y)` equals the logarithm of a uniform variate. Note
-//! \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such
-//! values. The integrand vanishes at both values of `y`, so the trapezoidal rule converges
-//! exponentially.
+//! bounded interval, `end` is one of the two ends. The distribution has more probability beyond
+//! this end than beyond the other end. A draw is the solution `y` of an equation: `log beyond(y)`
+//! equals the logarithm of a uniform variate. Note \[Root\] describes the search for this `y`. The
+//! mean is an integral over `y` between two such values. The integrand vanishes at both values of
+//! `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -27,18 +27,18 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The number of points at which the integral for a mean evaluates its integrand. For an
-/// exponential distribution, the distance between neighbouring points is 0.2 in `y`.
+/// The number of evaluations of the integrand in the integral for a mean. For an exponential
+/// distribution, the distance between neighbouring points is 0.2 in `y`.
 const POINTS: usize = 128;
 /// The integral for a mean omits this probability next to the end from which values are measured.
 /// In a bounded interval, it omits the same probability next to the other end.
 const NEAR: f64 = 1e-9;
 /// The integral for a mean omits this probability far out in an unbounded interval. For a tail
-/// probability `t ^ -1.5`, the integral ends near `t = 2e13`, where the mean has converged to six
+/// probability `t ^ -1.5`, the integral ends near `t = 2e13`. There, the mean has converged to six
 /// digits.
 const FAR: f64 = 1e-20;
 
-/// The interval to which a distribution is truncated.
+/// The interval that a distribution is truncated to.
 #[derive(Clone, Copy)]
 pub(super) struct Interval {
     pub(super) low: f64,
@@ -51,7 +51,7 @@ impl Interval {
     }
 }
 
-/// The end of the interval from which values are measured.
+/// The end of the interval where the measurement of values starts.
 pub(super) struct Origin {
     /// For each element, true if values are measured from the upper end. If the interval has only
     /// one finite end, all elements use the finite end.
@@ -164,8 +164,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.builder.function().params[..self.params.len()].to_vec()
     }
 
-    /// Returns the end from which values are measured, or `None` if the distribution does not have
-    /// a cumulative function.
+    /// Returns the end where the measurement of values starts, or `None` if the distribution does
+    /// not have a cumulative function.
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));

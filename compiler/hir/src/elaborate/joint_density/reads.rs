@@ -171,8 +171,8 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Discards all reads, and prepares to collect the reads of another element, whose definitions
-    /// are in `scope`.
+    /// Discards all reads, and prepares to collect the reads of another element. The definitions of
+    /// this element are in `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();

@@ -8,7 +8,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The maximum depth to which the analysis follows nested function calls.
+/// The analysis follows nested function calls to this depth at most.
 pub const DEEPEST: usize = 32;
 
 /// A scope: its names, and a reference to the enclosing scope.

@@ -197,7 +197,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 
     /// Searches for a cycle. A cycle of a single element is preferred, and then a cycle through
-    /// several outputs. The error is the element at which the search reached the step limit.
+    /// several outputs. The error is the element where the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -270,7 +270,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         }
     }
 
-    /// Returns the output to which an element belongs, and the element's position in this output. The position is `None` if the output is a
+    /// Returns the output that contains an element, and the element's position in this output. The position is `None` if the output is a
     /// number or has a joint distribution.
     fn name(&self, node: usize) -> (LocalId, Option<usize>) {
         let of =
@@ -314,7 +314,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// Returns the read by which the last element of a path leads back to the path. A read of the
+/// Returns the read that leads from the last element of a path back to the path. A read of the
 /// element itself is preferred, and then a read of the previous element on the path.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
