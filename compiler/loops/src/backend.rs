@@ -17,8 +17,8 @@ pub struct BackendOptions {
     pub symbols: Vec<Address>,
     /// The place where the code is stored.
     pub form: CodePlacement,
-    /// The oldest GPU on which the code must run, such as `sm_90`. Only backends that generate GPU
-    /// code use this option. `None` leaves the choice to the backend.
+    /// The oldest GPU that must be able to run the code, such as `sm_90`. Only backends that
+    /// generate GPU code use this option. `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
@@ -28,8 +28,8 @@ pub enum CodePlacement {
     /// The code is in the memory of this process.
     #[default]
     Memory,
-    /// The code is in a relocatable object, which [`KernelCode::object`] returns. [`KernelCode::launch`] must not be
-    /// called.
+    /// The code is in a relocatable object. [`KernelCode::object`] returns this object. [`KernelCode::launch`] must
+    /// not be called.
     Object {
         /// The prefix of global symbols. The symbol of kernel `n` consists of `prefix` and `n`.
         prefix: String,
@@ -41,7 +41,7 @@ pub enum CodePlacement {
 /// The format of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// The native object format of the system, which the system's linker reads.
+    /// The native object format of the system. The system's linker reads this format.
     Native,
     /// ELF, the only format that the runtime itself can read.
     Elf,
@@ -66,7 +66,7 @@ pub fn keys(kernel: &Kernel) -> Vec<u32> {
 
 /// A code generator.
 pub trait Backend {
-    /// Returns the name of the backend, which is also the value of `--backend`.
+    /// Returns the name of the backend. It is also the value of `--backend`.
     fn name(&self) -> &'static str;
 
     /// Returns the only precision that the backend supports. Returns `None` if the backend supports
@@ -80,8 +80,8 @@ pub trait Backend {
         true
     }
 
-    /// Returns whether the code calls the primitive `contraction`, which reads operands through index maps. Otherwise, products get copies of such
-    /// operands.
+    /// Returns whether the code calls the primitive `contraction`. This primitive reads operands through index maps. Otherwise, products get
+    /// copies of such operands.
     fn reads_views(&self) -> bool {
         true
     }

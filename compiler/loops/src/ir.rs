@@ -3,10 +3,10 @@
 //! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the
 //! outermost axis restricted to `start..end`. At every point, the body is evaluated and each output
 //! is applied. A plain output stores its value. A reducing output combines its value with the
-//! stored value, which the executor has initialised with the identity of the reduction. Bodies do
-//! not contain vectors or control flow; a backend vectorises the innermost axis. Within one
-//! invocation, a backend may choose the order of a reduction, but this order must depend only on
-//! the domain.
+//! stored value. The executor has initialised the stored value with the identity of the reduction.
+//! Bodies do not contain vectors or control flow; a backend vectorises the innermost axis. Within
+//! one invocation, a backend may choose the order of a reduction, but this order must depend only
+//! on the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -25,7 +25,7 @@ bnnc_base::id!(
 pub struct LoopProgram {
     /// The buffers and steps.
     pub plan: Plan,
-    /// The kernels, to which the launches of the plan refer by index.
+    /// The kernels. The launches of the plan refer to them by index.
     pub kernels: Vec<Kernel>,
 }
 
@@ -35,7 +35,7 @@ pub struct LoopProgram {
 pub enum LoopSize {
     /// A known number.
     Fixed(i64),
-    /// The integer `launch.ints[slot]`, which is known only at run time.
+    /// The integer `launch.ints[slot]`. It is known only at run time.
     Slot(u32),
 }
 
@@ -113,8 +113,7 @@ pub enum InstOp {
         coordinates: [InstId; 3],
         /// The real shape parameter, if the distribution has one.
         shape: Option<InstId>,
-        /// The offset of the element's number in the stream, which is
-        /// `offset + sum strides[i] * index[i]`.
+        /// The offset of the element's number in the stream: `offset + sum strides[i] * index[i]`.
         offset: LoopSize,
         /// The strides, one per axis of the domain.
         strides: Vec<LoopSize>,
@@ -124,7 +123,7 @@ pub enum InstOp {
 /// A value that the body writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutput {
-    /// The address at which the value is stored. Along reduced axes, the stride is 0.
+    /// The address where the value is stored. Along reduced axes, the stride is 0.
     pub access: Access,
     /// The value.
     pub value: InstId,

@@ -1,5 +1,5 @@
-//! The backend `reference`, which interprets programs in `f64`. Tests compare the other backends
-//! with this backend.
+//! The backend `reference`. It interprets programs in `f64`. Tests compare the other backends with
+//! this backend.
 
 use crate::backend::{Backend, BackendOptions};
 use crate::interp::interpret;

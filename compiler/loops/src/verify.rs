@@ -1,4 +1,4 @@
-//! Verifies the invariants of programs on which backends rely. A violated invariant means that the
+//! Verifies the program invariants that backends rely on. A violated invariant means that the
 //! compiler has a bug.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
@@ -157,7 +157,8 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     }
 }
 
-/// Returns the type of the instruction `id`, which must be defined before the instruction at index `before`.
+/// Returns the type of the instruction `id`. This instruction must be defined before the instruction at
+/// index `before`.
 fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, Bug> {
     let defined = if id.index() < before {
         kernel.body.get(id)

@@ -174,13 +174,13 @@ fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
     still || computed
 }
 
-/// Returns the symbols on which the sizes of a launch and of its buffers depend.
+/// Returns the symbols in the sizes of a launch and of its buffers.
 fn symbols(plan: &Plan, launch: &Launch) -> Vec<Symbol> {
     let amounts: Vec<Amount> = launch.ints.iter().chain([&launch.outer]).cloned().collect();
     symbols_of(plan, &amounts, &launch.buffers)
 }
 
-/// Returns the symbols on which amounts and the sizes of buffers depend.
+/// Returns the symbols in amounts and in the sizes of buffers.
 fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symbol> {
     let of_amounts = amounts
         .iter()
@@ -195,7 +195,7 @@ fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symb
     found.into_iter().collect()
 }
 
-/// The values of each symbol for which addresses are checked.
+/// The values of each symbol that are used to check addresses.
 ///
 /// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol
 /// are equal if they agree on all combinations of five values. Comparing all combinations therefore
@@ -205,8 +205,8 @@ fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symb
 /// Products of six of the largest values fit into 64 bits.
 const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
 
-/// Returns all combinations of [`VALUES`] in which the number of rows in a batch is at most the
-/// number of examples.
+/// Returns all combinations of [`VALUES`] whose number of rows in a batch is at most their number
+/// of examples.
 fn samples(symbols: &[Symbol]) -> Vec<Sizes> {
     let mut all = vec![Sizes::default()];
     for symbol in symbols {

@@ -29,7 +29,7 @@ pub fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion 
     }
 }
 
-/// Returns the number of bytes of one element of the accessed buffer.
+/// Returns the bytes per element of the accessed buffer.
 pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> i64 {
     match kernel.slots[access.slot as usize] {
         Storage::Real => precision.bytes() as i64,

@@ -88,8 +88,8 @@ pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> 
 }
 
 /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
-/// `depth` has the depth of each instruction. `live` is true for each instruction that an output
-/// needs.
+/// `depth` holds the depth of each instruction in the loop nest. `live` is true for each
+/// instruction that an output needs.
 pub fn needs(
     kernel: &Kernel,
     (depth, live): (&[usize], &[bool]),
@@ -120,17 +120,18 @@ pub struct BlockStaging<'a> {
     called: Vec<bool>,
     /// The stage of each instruction that is computed in only one stage.
     late: Vec<usize>,
-    /// For each load or index, all stages in which it is computed.
+    /// For each load or index, all stages that compute it.
     repeated: Vec<Vec<usize>>,
-    /// For each value, the first and the last time at which it must be in scratch memory.
+    /// For each value, the times when it must be in scratch memory: the first time and the last
+    /// time.
     held: Vec<Option<(usize, usize)>>,
     last: usize,
 }
 
 impl<'a> BlockStaging<'a> {
-    /// Plans a kernel. `depth` has the depth of each instruction. `live` is true for each
-    /// instruction that an output needs. `is_called` returns whether an instruction is a call of a
-    /// runtime primitive.
+    /// Plans a kernel. `depth` holds the depth of each instruction in the loop nest. `live` is true
+    /// for each instruction that an output needs. `is_called` returns whether an instruction is a
+    /// call of a runtime primitive.
     pub fn of(
         kernel: &'a Kernel,
         (depth, live): (&[usize], &[bool]),
@@ -165,8 +166,8 @@ impl<'a> BlockStaging<'a> {
         staging
     }
 
-    /// Returns the length of the longest chain of calls in which each call depends on the previous
-    /// call.
+    /// Returns the length of the longest chain of calls. In a chain, each call depends on the
+    /// previous call.
     fn number_of_calls(&self) -> usize {
         let mut available = vec![0; self.kernel.body.len()];
         for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {

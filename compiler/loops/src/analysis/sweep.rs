@@ -44,7 +44,7 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
 }
 
-/// Returns a copy of the kernel in which `axis` and the next axis are exchanged.
+/// Returns a copy of the kernel that has `axis` and the next axis exchanged.
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);
@@ -67,7 +67,7 @@ fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     kernel
 }
 
-/// Returns those outputs of a swept kernel that are summed in scratch memory.
+/// Returns the outputs of a swept kernel that are summed in scratch memory.
 pub fn sums(kernel: &Kernel) -> Vec<usize> {
     let all = 0..kernel.outputs.len();
     all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()

@@ -322,7 +322,7 @@ impl Maker {
         let sum = self.apply(scalar, vec![index, other], DType::Int);
         let scalar = self.dice.pick(&[Scalar::Eq, Scalar::Le, Scalar::Lt]);
         self.apply(scalar, vec![index, sum], DType::Bool);
-        // The sum is limited to a range in which `f32` represents every integer.
+        // The sum is limited to integers that `f32` represents exactly.
         let [low, high] = [-999.0, 999.0].map(|limit| self.push(InstOp::Const(limit), DType::Int));
         let sum = self.apply(Scalar::Min, vec![sum, high], DType::Int);
         let sum = self.apply(Scalar::Max, vec![low, sum], DType::Int);
