@@ -59,7 +59,8 @@ impl ElementPosition {
         self.dynamic.extend(other.dynamic.iter().map(scaled));
     }
 
-    /// Returns whether the position is independent of the axes of the domain and of computed positions.
+    /// Returns whether the position is constant: it depends neither on the axes of the domain nor on
+    /// computed positions.
     pub fn is_fixed(&self) -> bool {
         self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }
@@ -182,7 +183,7 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Evaluates the definition of a tensor at a point, which has one position per axis. The
+    /// Evaluates the definition of a tensor at a point. A point has one position per axis. The
     /// definition is evaluated even if the tensor is stored in memory.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
@@ -240,8 +241,8 @@ impl<'a> BodyBuilder<'a> {
         Ok(inst)
     }
 
-    /// Returns the value of a tensor at a point, which has one position per axis. If the tensor is
-    /// stored, the value is loaded.
+    /// Returns the value of a tensor at a point. A point has one position per axis. If the tensor
+    /// is stored, the value is loaded.
     pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         if let Some(inst) = self.memo.get(&(id, point)) {
             return Ok(*inst);

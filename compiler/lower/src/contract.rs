@@ -4,10 +4,10 @@
 //! axis. A letter of the left operand and the result is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
 //! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
 //! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
-//! computing it in blocks does not help. A contraction that is not a matrix product becomes a multiplication, which is fused with a reduction over
-//! `k`. Several axes of one class are merged into one axis if they are contiguous in every operand that has them. If `m` and `n` axes remain
-//! unmerged, they become batch axes. If `k` axes remain unmerged and the backend does not have a product that reads operands with several axes per
-//! class (`views`), an operand is copied. Such a product also reads windows of images in place.
+//! computing it in blocks does not help. A contraction that is not a matrix product becomes a multiplication. The multiplication is fused with a
+//! reduction over `k`. Several axes of one class are merged into one axis if they are contiguous in every operand that has them. If `m` and `n`
+//! axes remain unmerged, they become batch axes. If `k` axes remain unmerged and the backend does not have a product that reads operands with
+//! several axes per class (`views`), an operand is copied. Such a product also reads windows of images in place.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};

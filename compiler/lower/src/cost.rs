@@ -66,8 +66,8 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<M
     let moved = |access: &Access| {
         let buffer = &plan.buffers[launch.buffers[access.slot as usize]];
         let axes = access.strides.iter().zip(&dims).filter(|(stride, _)| {
-            // If an access has a computed position, it may touch any element at every
-            // point.
+            // If the position of an access is computed, each point of the kernel may touch a
+            // different element.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
         MemoryTraffic {

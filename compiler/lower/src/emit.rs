@@ -19,7 +19,7 @@ use bnnc_loops::ir::Kernel;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The name of a kernel consists of at most this number of words.
+/// A kernel's name consists of at most this number of words.
 const NAMED: usize = 3;
 
 /// The buffers and kernels that are collected while steps are emitted.
@@ -28,7 +28,7 @@ pub struct Emitter {
     pub buffers: Arena<BufferId, Buffer>,
     /// All kernels. Equal kernels are stored once.
     pub kernels: Vec<Kernel>,
-    /// The seed from which the keys of noise are derived.
+    /// The seed for the keys of noise.
     pub seed: u64,
     /// True if products may read operands through index maps.
     pub views: bool,

@@ -141,7 +141,8 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Stores some tensors in order to cut long chains of tensors that are evaluated inside each other.
+/// Cuts long chains of tensors that are evaluated inside each other. For this, some tensors of the
+/// chain are stored in memory.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -156,7 +157,7 @@ fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     }
 }
 
-/// Returns the tensor on which a chain of static index maps is based.
+/// Returns the tensor that a chain of static index maps starts from.
 fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
@@ -264,8 +265,8 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Returns whether a tensor has a single user, which is evaluated at the same points as the tensor.
-/// Storing the user then saves as much as storing the tensor.
+/// Returns whether a tensor has a single user, and this user is evaluated at the same points as the
+/// tensor. Storing the user then saves as much as storing the tensor.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {

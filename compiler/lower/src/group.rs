@@ -9,9 +9,9 @@
 //!
 //! Groups are merged in four steps. The first step merges a task that overwrites data with the
 //! tasks that read these data. If such tasks do not become one kernel, one of them must write to
-//! other memory, whose content is copied at the end. The second step merges consumers with the
-//! producers of the elements that they read. The third step merges readers of the same elements.
-//! The last step merges kernels whose launch costs more than their work.
+//! other memory. The content of this memory is copied at the end. The second step merges consumers
+//! with the producers of the elements that they read. The third step merges readers of the same
+//! elements. The last step merges kernels whose launch costs more than their work.
 //!
 //! Note [Compile time]. In the last two steps, the two groups of a pair may be anywhere in the
 //! function. Examining all pairs takes quadratic time, and in a deep network most pairs cannot be
@@ -62,8 +62,8 @@ pub struct Groups {
 pub enum Grouped {
     /// The grouping succeeded. The field holds the groups.
     Done(Box<Groups>),
-    /// A task cannot write its port in place, so it must write to other memory, which is copied at
-    /// the end. The fields are the index of this task, and all tasks.
+    /// A task cannot write its port in place. It must therefore write to other memory, and the
+    /// result is copied at the end. The fields are the index of this task, and all tasks.
     Copy(usize, Vec<FusedTask>),
 }
 
@@ -312,7 +312,7 @@ impl Groups {
         self.silent[task] = true;
     }
 
-    /// Returns the groups in an order in which each group follows the groups on which it depends.
+    /// Returns the groups in an order that puts each group after all groups that it depends on.
     /// Apart from this condition, the groups keep the order of the function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;

@@ -37,7 +37,7 @@ pub struct LoweringOptions {
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
-    /// The seed from which the keys of noise sites are derived.
+    /// The seed for the keys of noise sites.
     pub seed: u64,
     /// The parameters that keep their values from one run to the next. A result with the name of
     /// such a parameter is its next value.

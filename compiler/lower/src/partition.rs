@@ -2,7 +2,7 @@
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Groups of tasks, which can be merged. The order of the groups follows from the order of their
+/// Groups of tasks that can be merged. The order of the groups follows from the order of their
 /// tasks.
 pub struct Partition {
     /// The group of each task.
@@ -74,8 +74,8 @@ impl Partition {
     }
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search
-    /// alternates between both ends. The search therefore takes about twice the time of a search
-    /// that starts only at the better end, from which fewer groups can be reached.
+    /// alternates between both ends. It therefore takes at most about twice the time of a search
+    /// from the better end. The better end is the end that reaches fewer groups.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -112,8 +112,8 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups in which every group would have to precede every other group. The
-    /// groups of each set are sorted.
+    /// Returns the sets of groups with circular order: in such a set, each group would have to
+    /// precede all the others. The groups of each set are sorted.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);

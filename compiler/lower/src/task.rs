@@ -1,4 +1,4 @@
-//! Tasks, which fill the stored tensors. Each task records the memory that it reads and writes.
+//! Tasks fill the stored tensors. Each task records the memory that it reads and writes.
 
 use crate::body::{self, BodyBuilder, BodyOp, ElementPosition};
 use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId, Tensors};
@@ -28,7 +28,8 @@ pub struct TensorStorage {
 pub struct Root {
     /// The tensor that is evaluated. The axes of this tensor are the domain of the kernel.
     pub value: TensorId,
-    /// The tensor that is written: the value itself, or the tensor of which the value is a part.
+    /// The tensor that is written: the value itself, or the tensor that contains the value as a
+    /// part.
     pub tensor: TensorId,
     /// The position of each element in the written tensor: one coordinate per axis.
     pub to: Vec<Coordinate>,
@@ -59,7 +60,7 @@ pub struct FusedTask {
     pub writes: Option<TensorId>,
     /// The port that the task writes.
     pub port: Option<BufferId>,
-    /// The address at which the task stores one element per point. `None` if the task combines
+    /// The address where the task stores one element per point. `None` if the task combines
     /// elements, or if a position is computed.
     pub address: Option<ElementPosition>,
     /// The tensors that the body of the task evaluates.
@@ -248,8 +249,8 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// Returns the reads and the noise of a kernel, which it may share with other kernels of the same
-/// domain.
+/// Returns the reads and the noise of a kernel. The kernel may share them with other kernels of the
+/// same domain.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();

@@ -27,7 +27,7 @@ pub struct TensorExpr {
     pub dims: Vec<Dim>,
     /// The type of the elements.
     pub dtype: DType,
-    /// The label of the tensor, from which names in printed text are made.
+    /// The label of the tensor. The names in printed text are made from it.
     pub label: Option<std::sync::Arc<str>>,
 }
 
@@ -37,7 +37,7 @@ pub struct TensorExpr {
 pub struct Coordinate {
     /// The offset of the position.
     pub offset: SizePolynomial,
-    /// The axes of the result on which the position depends, each with its stride.
+    /// The axes of the result that the position depends on, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
     /// A computed position, as an integer tensor with the shape of the result.
     pub dynamic: Option<TensorId>,
@@ -58,9 +58,9 @@ impl Coordinate {
 pub enum TensorDef {
     /// The content of a buffer that is filled before the first step.
     Buffer(BufferId),
-    /// A tensor in which all elements are this number.
+    /// A tensor whose elements are all this number.
     Const(f64),
-    /// A tensor in which each element is its own index along this axis.
+    /// A tensor whose elements are their own indices along this axis.
     Index(usize),
     /// A tensor of random numbers.
     Noise {
@@ -68,7 +68,7 @@ pub enum TensorDef {
         kind: NoiseKind,
         /// The key of the site.
         key: i64,
-        /// The coordinates draw, example and step, which are integer tensors with the same shape.
+        /// The coordinates draw, example and step. They are integer tensors with the same shape.
         coordinates: [TensorId; 3],
         /// The shape parameters of the distribution, as a tensor with the shape of the coordinates.
         /// `None` if the distribution does not have such parameters.
@@ -141,8 +141,9 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of operands of which each iteration reads one slice. The first operand, the
-    /// initial carry, is not counted. All other operands are the same in all iterations.
+    /// The number of operands that are read in slices: each iteration reads one slice. The first
+    /// operand, the initial carry, is not counted. All other operands are the same in all
+    /// iterations.
     pub sliced: usize,
 }
 

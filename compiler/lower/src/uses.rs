@@ -15,7 +15,7 @@ pub enum MemoryCell {
 }
 
 impl MemoryCell {
-    /// Returns the memory cell from which a tensor is read.
+    /// Returns the memory cell that holds a tensor.
     pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
             TensorDef::Buffer(buffer) => MemoryCell::Port(buffer),

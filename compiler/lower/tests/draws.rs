@@ -169,8 +169,8 @@ fn a_norm_is_stored_as_one_number_per_draw() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// Draws of weights are stored, because they are operands of matrix products. A value of which only
-/// the mean is needed is not stored.
+/// Draws of weights are stored, because they are operands of matrix products. If only the mean of a
+/// value is needed, the value is not stored.
 #[test]
 fn draws_of_weights_are_stored_but_their_densities_are_not() {
     let shape = Shape::fixed(&[6, 9]);

@@ -44,7 +44,8 @@ impl Import<'_> {
         self.product(letters, [left, right], site.ty.dims())
     }
 
-    /// Adds a contraction in which each letter occurs in two of the operands and the result, or in all of them.
+    /// Adds a contraction. Each letter of the contraction must occur in two or three of the three arrays (the
+    /// two operands and the result).
     pub(super) fn product(
         &mut self,
         letters: Letters,
@@ -120,7 +121,7 @@ impl Import<'_> {
     }
 
     /// Returns an operand as a tensor with the axes `order`. The operand is repeated along the
-    /// letters that it lacks, whose sizes are in `sizes`.
+    /// letters that it lacks. The sizes of these letters are in `sizes`.
     fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
         let inner = self.dims(arg);
         let size = |letter: &char| match letters.iter().position(|l| l == letter) {

@@ -11,7 +11,7 @@ use crate::tensor::{Coordinate, TensorDef, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
-/// A merge of axes: for each axis of a tensor, the merged axis to which it belongs. Also holds the
+/// A merge of axes: for each axis of a tensor, the merged axis that contains it. Also holds the
 /// sizes of the merged axes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Merge {

@@ -115,7 +115,7 @@ impl Import<'_> {
         )
     }
 
-    /// Returns an index map if each axis of the operand consists of consecutive axes of the result.
+    /// Returns an index map if each axis of the operand is made of consecutive axes of the result.
     /// In all other cases, the operand is stored in memory.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);

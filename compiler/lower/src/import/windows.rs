@@ -3,14 +3,14 @@
 //!
 //! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
 //! window with the number `(i - k) / stride`, if this window exists. An index map can neither divide nor skip positions. The windows are therefore
-//! padded with zeros along the axis of window positions. Zeros are added at both ends, where no windows exist, and between neighbouring windows,
-//! which are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the
-//! result. The order of the sum does not depend on how the work is split between threads.
+//! padded with zeros along the axis of window positions. Zeros are added at both ends, where no windows exist, and between neighbouring windows.
+//! Neighbouring windows are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each
+//! element of the result. The order of the sum does not depend on how the work is split between threads.
 //!
 //! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows. These windows are
-//! `contract(kernel, dy)`. With a stride of one, the derivative is also a convolution of the reversed kernel with `dy`, which is surrounded by
-//! zeros. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are in memory. The
-//! derivative of a padding keeps a part of the result, and only this part is computed.
+//! `contract(kernel, dy)`. With a stride of one, the derivative is also a convolution: the reversed kernel is convolved with `dy` after zeros
+//! were added around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are
+//! in memory. The derivative of a padding keeps a part of the result, and only this part is computed.
 
 use super::{Import, Site, movement};
 use crate::contract::Letters;

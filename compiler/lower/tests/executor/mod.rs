@@ -31,7 +31,7 @@ struct Machine<'a> {
     memory: Vec<Memory>,
 }
 
-/// Returns a function in which the ops that lowering does not support are expanded.
+/// Returns a function after the ops that lowering does not support have been expanded.
 pub fn expanded(function: &Function) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut map: HashMap<Value, Value> = HashMap::new();
@@ -261,7 +261,7 @@ pub fn check(
     program
 }
 
-/// Returns the number of launches and the number of calls in a program.
+/// Returns how many launches and how many calls a program has: `(launches, calls)`.
 pub fn counts(program: &LoopProgram) -> (usize, usize) {
     let launches = program
         .plan
