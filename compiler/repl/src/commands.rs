@@ -144,7 +144,7 @@ impl CommandText {
             .and_then(|range| self.source.text.get(range.clone()))
     }
 
-    /// Returns the position of a part of the line.
+    /// Returns where a part of the line is.
     pub fn span(&self, range: &Range<usize>) -> Span {
         Span::new(self.source.id, range.start, range.end)
     }
@@ -193,9 +193,9 @@ pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
 }
 
 impl Session {
-    /// Returns whether a text is a command. A text that begins with a colon is a command. A word
-    /// such as `quit` or `help`, which other REPLs accept, is also a command if no variable has
-    /// this name.
+    /// Returns whether a text is a command. A text that begins with a colon is a command. Other
+    /// REPLs accept words such as `quit` or `help`. Such a word is also a command here if no
+    /// variable has this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");
         let is_word = matches!(word, "exit" | "q" | "quit" | "help" | "?");

@@ -114,8 +114,8 @@ impl CompletionTable {
     }
 }
 
-/// Returns the byte at which the last word of a line starts. A word may contain dots, as in the
-/// path `fit.beta`. The word of a command starts at its colon.
+/// Returns the byte position of the start of the last word of a line. A word may contain dots, as
+/// in the path `fit.beta`. The word of a command starts at its colon.
 fn start(line: &str) -> usize {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
     let word = line

@@ -12,9 +12,9 @@ use bnnc_hir::types::Ty;
 
 /// The objects that a description refers to.
 pub struct Describer<'a> {
-    /// The module to which the ids refer.
+    /// The module that contains the ids.
     pub module: &'a Module,
-    /// The sources to which the spans refer.
+    /// The sources that the spans refer to.
     pub sources: &'a SourceMap,
     /// The items by name.
     pub items: &'a Items,

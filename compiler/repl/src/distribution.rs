@@ -210,7 +210,7 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
     Some(found.unwrap_or_default())
 }
 
-/// Returns the variable to which a dim refers if the dim is a single name.
+/// Returns the variable that a dim refers to, if the dim is a single name.
 fn local(dim: &DimExpr) -> Option<LocalId> {
     let mut terms = dim.terms.iter();
     match (terms.next(), terms.next()) {

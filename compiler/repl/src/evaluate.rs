@@ -40,7 +40,7 @@ pub struct Streams {
     pub seed: u64,
     /// The draw number of the current entry.
     pub line: u32,
-    /// The prefix of every site name, which makes the draws of different entries independent.
+    /// The prefix of every site name. It makes the draws of different entries independent.
     pub prefix: String,
     /// The draw number of each named layer.
     pub layers: HashMap<String, u32>,
@@ -77,7 +77,7 @@ impl Streams {
     }
 }
 
-/// An elaboration in which the REPL's variables are in scope.
+/// An elaboration with the REPL's variables in scope.
 pub struct VariableScope<'a> {
     /// The function under construction.
     pub elaborator: Elaborator<'a>,
@@ -95,7 +95,8 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<(String, Tensor)>,
-    /// The names and the drawn values of a model's outputs, which are drawn instead of observed.
+    /// The names and the drawn values of a model's outputs. The outputs are drawn instead of
+    /// observed.
     pub observed: Vec<(String, Tensor)>,
 }
 
@@ -226,8 +227,8 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables on which expressions depend. An expression may depend on a variable
-/// through another variable that is a distribution, a layer or a function.
+/// Returns the variables in expressions. An expression may depend on a variable through another
+/// variable that is a distribution, a layer or a function.
 pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
@@ -253,8 +254,8 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams, span: S
     compute_some(function, inputs, streams, span, |_| true)
 }
 
-/// Computes the values of a function for which `is_needed` returns true. All other values are
-/// placeholders.
+/// Computes the values of a function. Values for which `is_needed` returns false are left out. All
+/// other values are placeholders.
 pub fn compute_some(
     function: Function,
     inputs: &[Tensor],
@@ -321,7 +322,7 @@ pub fn compute_some(
 }
 
 /// Rejects functions whose values would not fit into memory. Also rejects functions that draw
-/// inside loops, which the evaluator does not support.
+/// inside loops, because the evaluator does not support them.
 fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool) -> Elaborated<()> {
     let mut elements = 0usize;
     for value in function.nodes.ids().filter(|value| is_needed(*value)) {

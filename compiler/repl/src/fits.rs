@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Returns the options with which the session compiles its program.
+    /// Returns the options that the session compiles its program with.
     pub(super) fn options(&self) -> CompileOptions {
         CompileOptions {
             seed: self.world.seed,
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Runs the named inference blocks and the blocks on which they depend. Runs all inference
+    /// Runs the named inference blocks and the blocks that they depend on. Runs all inference
     /// blocks if no name is given. The posteriors then become values of the session. If a run fails
     /// or is interrupted, the posteriors of earlier runs remain.
     pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
@@ -246,7 +246,7 @@ impl Session {
         self.summarise(expr, reply)
     }
 
-    /// Returns the names of the parameters of a posterior.
+    /// Returns the parameter names of a posterior.
     fn parameters(&self, infer: &str) -> Vec<&str> {
         let fit = self.fit(infer);
         fit.map_or_else(Vec::new, |fit| {

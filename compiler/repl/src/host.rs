@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Runs inference blocks, draws pictures and writes files. The command line implements this trait.
 pub trait RunHost {
-    /// Runs the inference blocks in `options.only` and the blocks on which they depend. If
+    /// Runs the inference blocks in `options.only` and the blocks that they depend on. If
     /// `options.only` is empty, runs all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
@@ -26,8 +26,8 @@ pub trait RunHost {
     /// Draws a picture as an SVG document.
     fn svg(&self, picture: &Picture) -> String;
 
-    /// Writes a file. The content of the file was computed from the file `source`, which must not
-    /// be overwritten.
+    /// Writes a file. The content of the file was computed from the file `source`. The file
+    /// `source` must not be overwritten.
     ///
     /// # Errors
     /// Fails if the file cannot be written, or if it is the file `source`.

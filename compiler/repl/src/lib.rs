@@ -121,7 +121,7 @@ struct Checked {
 type Refused = Vec<Diagnostic>;
 
 impl Session {
-    /// Creates a session in which only the library is defined.
+    /// Creates a session that contains only the definitions of the library.
     pub fn new(world: World) -> Session {
         let mut sources = SourceMap::default();
         let items = Items::new(bnnc_driver::program::library(&mut sources));

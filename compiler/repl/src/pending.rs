@@ -32,7 +32,7 @@ impl PendingEntry {
         &self.text
     }
 
-    /// Adds a line, which includes its line end. Returns whether the entry needs more lines.
+    /// Adds a line. The line includes its line end. Returns whether the entry needs more lines.
     pub fn push(&mut self, line: &str) -> bool {
         self.text.push_str(line);
         self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);

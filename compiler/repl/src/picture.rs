@@ -16,7 +16,7 @@ pub struct Picture {
 /// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureContent {
-    /// Named densities, which share one coordinate system.
+    /// Named densities that share one coordinate system.
     Densities(Vec<(String, PictureMarks)>),
     /// The name of each element of an array, with the element's mean and central 90 % interval.
     Intervals(Vec<(String, IntervalSummary)>),

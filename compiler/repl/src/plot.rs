@@ -23,7 +23,7 @@ const MOST: usize = 4;
 /// outputs use the same number of draws.
 const DRAWS: usize = 4000;
 
-/// The number of points at which the curve of a density is evaluated.
+/// The number of evaluated points on the curve of a density.
 const POINTS: usize = 240;
 
 /// The plot of a discrete distribution leaves out the values in the tails whose probability is
@@ -355,7 +355,7 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
     }
 }
 
-/// Returns the content of a plot of a model's outputs. `name` is the name of the model. For several
+/// Returns the plot content for a model's outputs. `name` is the name of the model. For several
 /// outputs, the plot has one interval for each element.
 fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<PictureContent, Refused> {
     if let [only] = outputs {
@@ -373,7 +373,7 @@ fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<Pic
     Ok(PictureContent::Intervals(intervals.collect()))
 }
 
-/// Returns the marks for the draws of one number.
+/// Returns the plot marks for the draws `draws` of the scalar `name`.
 fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refused> {
     let sorted = ascending(&draws);
     let is_constant = sorted.first() == sorted.last();

@@ -31,7 +31,7 @@ const SHOWN: usize = 40;
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
-    /// Returns the number of posterior draws at which an expression is computed. Returns `None` if
+    /// Returns the number of posterior draws that an expression is computed for. Returns `None` if
     /// the expression does not depend on posterior values. A posterior value with a single draw,
     /// such as a result of `map`, is combined with every draw of the other values.
     pub(super) fn posterior_draws(&self, expr: &TypedExpr) -> Option<usize> {

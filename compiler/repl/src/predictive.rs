@@ -100,7 +100,7 @@ impl Session {
         Ok(stacked.collect())
     }
 
-    /// Returns the sizes of those dim names of a model that the inputs determine.
+    /// Returns the sizes of a model's dim names that the inputs determine.
     pub(super) fn dims(&self, call: &ModelCall, given: &[Tensor]) -> HashMap<Arc<str>, usize> {
         let item = &self.module.models[call.model];
         let bindings = item.shared.iter().chain(&item.inputs);
@@ -216,8 +216,8 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
     Ok(())
 }
 
-/// The elements of an output that one statement observes. The elements are in the order in which
-/// the statement draws them.
+/// The elements of an output that one statement observes. The elements are in the order that the
+/// statement draws them in.
 struct Place {
     output: usize,
     elements: Vec<usize>,

@@ -165,7 +165,7 @@ fn site(function: &Function, node: Value) -> Option<&str> {
     }
 }
 
-/// Returns a value and all values on which it depends.
+/// Returns a value and all values that it depends on.
 fn needed(function: &Function, value: Value) -> HashSet<Value> {
     let mut needed = HashSet::new();
     let mut open = vec![value];

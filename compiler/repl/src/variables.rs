@@ -17,7 +17,7 @@ pub struct Variable {
     /// evaluates this statement again. `None` for a variable that the session added itself and that
     /// the user cannot see.
     pub written: Option<ast::Stmt>,
-    /// The draw number with which the variable was computed.
+    /// The number of the draw that the variable was computed for.
     pub draw: u32,
     /// The value.
     pub held: VariableValue,
