@@ -40,7 +40,7 @@ pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     builder.finish(named)
 }
 
-/// Inlines `function` along a new axis 0. Returns each result with a flag, which is true if the
+/// Inlines `function` along a new axis 0. Returns each result with a flag. The flag is true if the
 /// result has the new axis.
 pub fn inline_batched(
     builder: &mut Builder,

@@ -51,8 +51,8 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// Transforms reals onto a simplex by the additive log-ratio map: a softmax of `k` logits, the last
-/// of which is zero. The log determinant of the Jacobian of this map is the sum of the log
+/// Transforms reals onto a simplex by the additive log-ratio map. This map is a softmax of `k`
+/// logits; the last logit is zero. The log determinant of this map's Jacobian is the sum of the log
 /// probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
@@ -137,8 +137,8 @@ pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<
     }
 }
 
-/// Applies the inverse of [`parameter`] to starting values. Vectors lie along the last axis, which
-/// has the size `last`.
+/// Applies the inverse of [`parameter`] to starting values. Vectors lie along the last axis. This
+/// axis has the size `last`.
 pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() && !hi.is_finite() => {
@@ -160,9 +160,9 @@ fn inverse_softplus(y: f64) -> f64 {
 /// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// The parameter is a value of the site itself. The bijection is [`constrain`], which is also
-    /// used for draws of the site. The values of one family can therefore be the starting values of
-    /// another family.
+    /// The parameter is a value of the site itself. The bijection is [`constrain`]. Draws of the
+    /// site use it too. The values of one family can therefore be the starting values of another
+    /// family.
     Site(Support),
     /// The parameter is not the value of a site. The bijection is [`parameter`].
     Parameter(Support),

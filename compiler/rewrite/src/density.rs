@@ -36,11 +36,10 @@ pub struct Densities {
     pub log_prior: Function,
     /// The distributions of the observations, in order.
     pub observations: Vec<Arc<Instance>>,
-    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities
-    /// of the observations. The name of a result consists of the number of the observation and the
-    /// name of the parameter (`0/loc`). `looped/0` is the log density of the observations inside a
-    /// loop. If observations depend on each other, as in an autoregression, the outputs are
-    /// parameters too.
+    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the
+    /// observation densities. A result is named by the number of its observation and the name of
+    /// its parameter (`0/loc`). `looped/0` is the log density of the observations inside a loop. If
+    /// observations depend on each other, as in an autoregression, the outputs are parameters too.
     pub likelihood_arguments: Function,
     /// `(arguments.., outputs..) -> real[]`: the sum of the log-likelihoods of all observations.
     pub log_likelihood: Function,
@@ -115,17 +114,17 @@ pub struct SitePrior {
     /// `(the sites and shared inputs that are needed..) -> one result per parameter of the distribution`,
     /// in order.
     pub arguments: Function,
-    /// A site on which the parameters of the prior depend. `None` if the parameters do not depend
-    /// on a site.
+    /// A site that the parameters of the prior depend on. `None` if the parameters do not depend on
+    /// a site.
     pub depends_on: Option<Arc<str>>,
     /// The members of a group, each with its own prior. The list is empty for the prior of a single
     /// site.
     pub members: Vec<(Site, SitePrior)>,
 }
 
-/// Splits `model` into functions. Returns diagnostics in five cases: a prior depends on an example,
-/// the model has local sites, the model does not contain an observation, the density of a point is
-/// needed, or random quantities inside loops cannot be separated.
+/// Splits `model` into functions. Returns a diagnostic if a prior depends on an example, if the
+/// model has local sites, if the model does not contain an observation, if the density of a point
+/// is needed, or if random quantities inside loops cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let mut densities = Split::new(model, Means::Stored).densities(model);

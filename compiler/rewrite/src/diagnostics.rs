@@ -138,7 +138,7 @@ pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to mask",
     explain: "`dropout` masks the inputs of layers: the values of an example that a layer multiplies by its weights. Without \
-              `layers`, it masks the inputs of all layers except the first ones, whose inputs are the data. A layer that \
+              `layers`, it masks the inputs of all layers except those that take the data as input. A layer that \
               only looks up a table or only adds a bias does not have such an input. A layer inside a loop that is computed \
               step by step does not have such an input either.\n\n\
               Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
@@ -207,7 +207,7 @@ pub static NO_WEIGHTS: Code = Code {
               Right: `over = [out]`, or `over = last_layer`.",
 };
 
-/// Returns the options of an inference block to which diagnostics with this code refer. The caller
+/// Returns the options of an inference block that diagnostics with this code refer to. The caller
 /// knows the spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
@@ -277,7 +277,7 @@ impl From<fault::Fault> for Refusal {
     }
 }
 
-/// Creates an error in the program. The caller adds the span, which this crate does not know.
+/// Creates an error in the program. The caller adds the span, because this crate does not know it.
 pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         code,

@@ -29,14 +29,14 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements to which it applies. At the other elements, a `select` took its
-/// other branch, so the cotangent is zero there. The slope of the branch that was not taken may be
-/// infinite or undefined there, such as the slope of `log(x)` in `if x > 0 { log(x) }` at zero. The
+/// A cotangent and the elements that it applies to. At the other elements, a `select` took its
+/// other branch, so the cotangent is zero there. Where a branch was not taken, its slope may be
+/// infinite or undefined, such as the slope of `log(x)` in `if x > 0 { log(x) }` at zero. The
 /// product of this slope and the zero cotangent must be zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
-    /// The elements to which the cotangent applies, as a Boolean array of its shape. `None` means
+    /// The elements that the cotangent applies to, as a Boolean array of its shape. `None` means
     /// all elements.
     taken: Option<Value>,
 }
@@ -206,7 +206,7 @@ fn elementwise(
                 taken: None,
             };
         };
-        // The slopes of sums and differences are 1 and -1, which are finite everywhere.
+        // The slopes of sums and differences are 1 and -1. They are finite everywhere.
         let is_sign = flow == cotangent.value || flow == builder.neg(cotangent.value);
         let value = match is_sign || builder.ty(flow).dtype != DType::Real {
             true => flow,
@@ -313,7 +313,7 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
 // Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the
 // derivative rule of `f` multiplies this cotangent by the slope of `f`. Where `c` is false, the
 // slope may be infinite or NaN. The product `0 * inf` would then make every operand of `f` NaN. A
-// cotangent therefore keeps the condition under which its branch was taken. The cotangents of an
-// elementwise op's operands are masked again by this condition. After an op that changes shapes,
-// the condition is that the cotangent is not zero. The mask is applied in the same kernel as the
-// product, at the cost of one instruction.
+// cotangent therefore keeps the condition of its branch. The cotangents of an elementwise op's
+// operands are masked again by this condition. After an op that changes shapes, the condition is
+// that the cotangent is not zero. The mask is applied in the same kernel as the product, at the
+// cost of one instruction.

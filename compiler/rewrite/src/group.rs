@@ -127,8 +127,8 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
     log_jacobian
 }
 
-/// Rewrites a function of sites as a function of groups. Each group replaces its members, which are
-/// found by name.
+/// Rewrites a function of sites as a function of groups. Each group replaces its members. The
+/// members are found by name.
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
@@ -245,7 +245,7 @@ fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     builder.finish(results)
 }
 
-/// Returns the product of the priors of a group's members.
+/// Returns the product of the members' priors in a group.
 fn product(
     group: &SitePosterior,
     own: &[&SitePrior],

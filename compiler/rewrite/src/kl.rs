@@ -41,8 +41,8 @@ pub struct KlOptions {
 /// How a KL divergence is computed: in closed form or by draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// In closed form. The divergence has a closed form. Draws may still be needed for the sites on
-    /// which the prior depends.
+    /// In closed form. The divergence has a closed form. Draws may still be needed for the sites
+    /// that the prior depends on.
     Closed(closed::Closed),
     /// The divergence is estimated from draws of the site, for this reason. The reason is `None` if
     /// the user's options request draws.
@@ -99,7 +99,7 @@ impl KlChoice {
 pub struct TaylorApproximation {
     /// The degree.
     pub order: usize,
-    /// The value of the site at which the series is expanded.
+    /// The value of the site at the expansion point of the series.
     pub centre: f64,
     /// The radius of convergence of the series.
     pub radius: f64,

@@ -25,7 +25,7 @@ pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Val
     function.params.iter().enumerate().map(add).collect()
 }
 
-/// Returns `function` without the parameter `name`, which must be unused.
+/// Returns `function` without the parameter `name`. The parameter must be unused.
 pub fn without_param(function: &Function, name: &str) -> Function {
     let function = crate::rule::remove_dead(function);
     let mut builder = Builder::new(&function.name);
@@ -176,7 +176,7 @@ impl Scope {
         self.values.extend(named);
     }
 
-    /// Returns the value to which a name is bound.
+    /// Returns the value that a name is bound to.
     pub fn get(&self, name: &str) -> Value {
         match self.values.get(name) {
             Some(value) => *value,
@@ -184,7 +184,7 @@ impl Scope {
         }
     }
 
-    /// Returns the values of the parameters of `function`, which are found by name.
+    /// Returns the values of the parameters of `function`. The parameters are found by name.
     pub fn arguments(&self, function: &Function) -> Vec<Value> {
         function
             .params
@@ -221,7 +221,7 @@ pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Va
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// Returns the number to which all elements of a constant or of a broadcast constant are equal.
+/// Returns the number that all elements of a constant, or of a broadcast constant, have in common.
 /// Returns `None` for other values.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {

@@ -63,7 +63,7 @@ pub struct PassContext {
     pub verify: bool,
     /// Every firing of a rule. `None` if rewrites are not traced.
     pub trace: Option<Vec<Firing>>,
-    /// The time of each pass, in the order in which the passes began.
+    /// The time of each pass, in the order of their starts.
     pub timings: Vec<Timing>,
     /// Warnings for the user.
     pub warnings: Vec<Diagnostic>,

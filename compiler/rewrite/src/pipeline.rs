@@ -8,9 +8,9 @@ use bnnc_graph::spec::Spec;
 use bnnc_graph::verify::verify;
 use std::time::Instant;
 
-/// A result of a pass that consists of functions, which can be verified and printed.
+/// A result of a pass that consists of functions. These functions can be verified and printed.
 pub trait StageFunctions {
-    /// Returns the functions, in the order in which they are printed.
+    /// Returns the functions in the order of printing.
     fn functions(&self) -> Vec<&Function>;
 }
 
@@ -58,7 +58,7 @@ pub fn run(
     Ok(current)
 }
 
-/// Runs one pass, which `run` implements, and measures its time. If the context requests
+/// Runs the pass that `run` implements, and measures its time. If the context requests
 /// verification, verifies the functions of the pass. If the pass is watched, keeps these functions.
 ///
 /// # Errors

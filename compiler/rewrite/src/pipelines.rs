@@ -104,7 +104,7 @@ pub static KINKS: Pass = Pass::required("kinks");
 /// to the chosen weights.
 pub static COLLAPSE: Pass = Pass::required("collapse");
 
-/// Computes the log prior of the weights, which `prior_precision` multiplies.
+/// Computes the log prior of the weights. `prior_precision` multiplies this log prior.
 pub static SCALED_PRIOR: Pass = Pass::required("scaled-prior");
 
 /// Adds an axis of chains to the log density. The chains run in lockstep.
@@ -123,7 +123,7 @@ pub static PREDICT: Pass = Pass::required("predict");
 pub static SITES: Pass = Pass::required("sites");
 
 /// All passes. The passes that rewrite one function come first. The passes of methods follow,
-/// roughly in the order in which they run.
+/// roughly in the order of their use.
 pub static ALL: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -155,7 +155,7 @@ pub static ALL: &[&Pass] = &[
 ];
 
 /// Returns the names that `--without` accepts: the names of all rules, and the names of the passes
-/// on which no later pass relies.
+/// that no later pass relies on.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes.chain(rules::ALL.iter().map(|rule| rule.name))

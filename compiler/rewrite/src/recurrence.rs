@@ -23,7 +23,7 @@ struct Scan<'a> {
     length: usize,
 }
 
-/// Returns the cotangents of the operands of the scan `value`.
+/// Returns the cotangents of all operands of the scan `value`.
 pub fn pull_back(
     builder: &mut Builder,
     value: Value,
@@ -93,8 +93,8 @@ impl Scan<'_> {
     }
 
     /// Returns the function
-    /// `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`,
-    /// which goes one position back.
+    /// `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`.
+    /// It goes one position back.
     fn step_back(&self, outer: &Builder) -> Result<Arc<Function>, Fault> {
         let mut builder = Builder::new(&self.function.name);
         let carry = outer.ty(self.init).clone();

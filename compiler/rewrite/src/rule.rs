@@ -30,10 +30,10 @@ pub struct PendingNode<'a> {
 pub struct Rule {
     /// The name, for example `log-of-exp`.
     pub name: &'static str,
-    /// The cases of the rule, in the order in which they are tried. No case may make a function
-    /// more expensive.
+    /// The cases of the rule. They are tried in this order. No case may make a function more
+    /// expensive.
     pub cases: fn() -> Vec<Case>,
-    /// Example functions in which the rule fires, for the tests.
+    /// Example functions that make the rule fire, for the tests.
     pub examples: fn() -> Vec<Function>,
 }
 
@@ -193,7 +193,7 @@ const ROUNDS: usize = 12;
 /// guarantees termination.
 ///
 /// # Errors
-/// Fails if rules still fire after `ROUNDS` rounds, which means that the rules have a bug.
+/// Fails if rules still fire after `ROUNDS` rounds. In this case, the rules have a bug.
 pub fn rewrite(
     function: &Function,
     rules: &RuleSet,

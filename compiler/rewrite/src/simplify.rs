@@ -12,7 +12,7 @@ use bnnc_graph::verify::function_attrs;
 /// Applies all rules to `function`, and returns the result.
 ///
 /// # Errors
-/// Fails if the rules do not stop firing, which means that they have a bug.
+/// Fails if the rules do not stop firing. In this case, they have a bug.
 pub fn simplify(function: &Function) -> Result<Function, Fault> {
     rule::rewrite(function, &rules::SET, None)
 }
@@ -21,7 +21,7 @@ pub fn simplify(function: &Function) -> Result<Function, Fault> {
 /// Records each firing in `trace`.
 ///
 /// # Errors
-/// Fails if the rules do not stop firing, which means that they have a bug.
+/// Fails if the rules do not stop firing. In this case, they have a bug.
 pub fn simplify_with(
     function: &Function,
     without: &[String],

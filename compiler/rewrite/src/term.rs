@@ -39,15 +39,15 @@ pub enum AttrTerm {
     Shape,
     /// A list of axes.
     Axes(Axes),
-    /// The letters of both operands and of the result of a contraction.
+    /// The letters of a contraction: of both operands, and of the result.
     Labels([Axes; 3]),
 }
 
-/// Any value, which is a 2 x 3 matrix in an example.
+/// Any value. In an example, it is a 2 x 3 matrix.
 pub const X: Term = Term::Value(0);
-/// Another value, which is another 2 x 3 matrix in an example.
+/// Another value. In an example, it is another 2 x 3 matrix.
 pub const Y: Term = Term::Value(1);
-/// A third value, which is a vector of 3 elements in an example.
+/// A third value. In an example, it is a vector of 3 elements.
 pub const ROW: Term = Term::Value(2);
 /// Any constant.
 pub const A: Term = Term::Constant(0);

@@ -10,7 +10,7 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// Expands every `map`, including those inside functions that are attributes of nodes.
+/// Expands every `map`, including maps in functions that are attributes of nodes.
 pub fn expand_maps(function: &Function) -> Function {
     expand(function, &[&ops::map::MAP])
 }

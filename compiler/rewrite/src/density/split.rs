@@ -33,7 +33,7 @@ struct Random {
 /// The value of a running mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
-    /// The stored mean, which is a parameter.
+    /// The stored mean. It is a parameter.
     Stored,
     /// The mean over the rows that are computed together.
     OfRows,
@@ -155,7 +155,7 @@ impl Split {
         nodes::with_params(&rule::remove_dead(&global), &HashSet::new())
     }
 
-    /// Records an observation. Returns the log density of the observation, which replaces the
+    /// Records an observation. Returns the log density of the observation. It replaces the
     /// `observe` node.
     fn observe(&mut self, attrs: &[Attr], mut args: Vec<Value>) -> Value {
         let value = args.pop();
@@ -166,8 +166,8 @@ impl Split {
     }
 
     /// Records the observations of a `map`. The log densities of these observations are summed over
-    /// the positions of the `map`. Returns the value of the `map` itself, which does not depend on
-    /// this sum.
+    /// the positions of the `map`. Returns the value of the `map` itself. This value does not
+    /// depend on this sum.
     fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
         let own = nodes::with_functions(attrs, |function| observed(function).0);
         let terms = nodes::with_functions(attrs, |function| observed(function).1);

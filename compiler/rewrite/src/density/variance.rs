@@ -87,7 +87,7 @@ impl Densities {
         })
     }
 
-    /// Returns the mean, variance or draw of an output, which are results of the function
+    /// Returns the mean, variance or draw of an output. All three are results of the function
     /// `predictive`.
     fn of_output(&self, output: &str, port: PortName) -> Option<Value> {
         let own = port.of(output);
@@ -97,8 +97,8 @@ impl Densities {
     }
 
     /// Finds a scalar parameter that is passed unchanged as an argument of an output's
-    /// distribution. Also returns the largest value of the parameter at which the variance is
-    /// infinite. For the degrees of freedom of `StudentT(nu, ..)`, this value is 2.
+    /// distribution. Also returns the largest parameter value that gives an infinite variance. For
+    /// the degrees of freedom of `StudentT(nu, ..)`, this value is 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
         let function = only(&self.predictive, self.of_output(output, PortName::Variance)?);
         let parameters = function.params.iter();
@@ -137,9 +137,9 @@ impl Densities {
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
-    /// Returns the largest value of an argument at which the variance is infinite. A bisection
-    /// finds this value to a relative error of 1e-12. Returns `None` if the variance is finite at
-    /// the lower end of [`TRIED`] or infinite at the upper end.
+    /// Returns the largest argument value that gives an infinite variance. A bisection finds this
+    /// value to a relative error of 1e-12. Returns `None` if the variance is finite at the lower
+    /// end of [`TRIED`] or infinite at the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
         let is_infinite = |tried: f64| {
             let mut inputs = Vec::new();

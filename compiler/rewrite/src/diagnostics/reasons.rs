@@ -113,7 +113,7 @@ pub enum Undrawable {
     Joint,
     /// The distribution does not define a sampler.
     NoSampler,
-    /// The model has a running mean, which only a training determines.
+    /// The model has a running mean, but only a training run determines its value.
     RunningMean,
     /// The distribution is truncated, and has too many elements for rejection sampling.
     Truncated,
@@ -193,7 +193,7 @@ impl fmt::Display for NoState {
 /// A use of a site that a gradient estimator does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsupportedUse {
-    /// This op, which uses the site.
+    /// This op uses the site.
     Op(&'static str),
     /// A product of the site with other weights that the same option names.
     OtherWeights,

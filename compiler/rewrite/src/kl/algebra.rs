@@ -36,7 +36,7 @@ pub struct Monomial(pub Vec<(Value, f64)>);
 /// A term: a coefficient times powers of atoms.
 #[derive(Clone, Debug)]
 pub struct SeparatedTerm {
-    /// The coefficient, which does not vary with the draw.
+    /// The coefficient. It does not vary with the draw.
     pub coefficient: Value,
     /// The part that varies with the draw.
     pub monomial: Monomial,

@@ -26,7 +26,7 @@ pub struct Closed {
     pub because: String,
 }
 
-/// Returns the bounds of the values of a support.
+/// Returns the bounds that a support gives for its values.
 pub fn bounds(support: Support) -> Interval {
     match support {
         Support::Interval(lo, hi) => Interval::new(lo, hi),

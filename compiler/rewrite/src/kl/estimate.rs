@@ -18,11 +18,11 @@ use bnnc_graph::types::Type;
 /// A function of parameters times a mean of noise.
 #[derive(Clone, Debug)]
 pub struct NoiseProduct {
-    /// The coefficient, which does not vary with the draw.
+    /// The coefficient. It does not vary with the draw.
     pub coefficient: Value,
     /// The factors that are averaged over draws, as powers of atoms.
     pub monomial: Monomial,
-    /// The value of the monomial, through which no gradient flows.
+    /// The value of the monomial. No gradient flows through it.
     pub noise: Value,
 }
 
@@ -33,7 +33,7 @@ pub struct KlEstimate {
     pub fixed: Option<Value>,
     /// The products. Each product contributes the sum of its elements.
     pub products: Vec<NoiseProduct>,
-    /// True if signs or choices were replaced by values through which no gradient flows.
+    /// True if signs or choices were replaced by values that no gradient flows through.
     pub detached: bool,
 }
 
@@ -141,7 +141,7 @@ pub fn draw(
     })
 }
 
-/// Returns the function `z -> (value, log_jacobian)`, which transforms `z` onto `support`.
+/// Returns the function `z -> (value, log_jacobian)`. It transforms `z` onto `support`.
 fn bijection(support: Support, ty: &Type) -> Option<Function> {
     let mut builder = Builder::new("constrain");
     let z = builder.param("z", ty.clone());
@@ -237,7 +237,7 @@ fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Separated
     algebra.total(value, &form)
 }
 
-/// Returns the forms of the parameters of a function, found by name. A parameter that is not in `forms` is
+/// Returns the forms of a function's parameters, found by name. A parameter that is not in `forms` is
 /// taken from `scope`.
 pub fn named_forms(
     algebra: &mut Algebra<'_>,

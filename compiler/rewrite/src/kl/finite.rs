@@ -120,9 +120,9 @@ fn coordinates(member: &Site) -> usize {
     free.shape.count(&Sizes::default())
 }
 
-/// Returns the intervals of those elements of a joint family that belong to a member. If the family
-/// has the same numbers for all elements, one element represents all. If the elements cannot be
-/// identified, their numbers are unknown.
+/// Returns the intervals of a member's elements in a joint family. If the family has the same
+/// numbers for all elements, one element represents all. If the elements cannot be identified,
+/// their numbers are unknown.
 fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
     match q {
         [only] => vec![only.clone()],

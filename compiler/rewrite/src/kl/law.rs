@@ -9,7 +9,7 @@
 //! needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a gamma
 //! variate of shape M. The sum of M gamma variates of shape k is a gamma variate of shape M k.
 //! Several means, such as the mean of the value and the mean of its logarithm, have a joint
-//! distribution that is as hard to draw from as the variates themselves.
+//! distribution. Drawing from it is as hard as drawing the variates themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;
@@ -36,8 +36,8 @@ enum Variate {
     Gamma(f64),
 }
 
-/// A mean of noise with a known distribution: the mean of the variates of the stream `site`, each
-/// raised to the power `power`.
+/// A mean of noise with a known distribution: the variates of the stream `site` are raised to the
+/// power `power` and averaged.
 #[derive(Clone, Debug)]
 pub struct NoiseMean {
     variate: Variate,
@@ -50,8 +50,8 @@ pub struct NoiseMean {
 }
 
 /// Returns the distribution of each mean of `products`, or `None` if the distribution is not known.
-/// The values in `others` are averaged over draws with gradients, so the noise on which they depend
-/// has to be drawn variate by variate.
+/// The values in `others` are averaged over draws with gradients, so the noise in them has to be
+/// drawn variate by variate.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()

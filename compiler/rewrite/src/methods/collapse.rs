@@ -41,7 +41,7 @@ pub struct Collapse {
     pub outputs: usize,
     /// The distribution of the observation, given its location.
     pub likelihood: Likelihood,
-    /// The way in which the location depends on the elements of `weights`.
+    /// How the location depends on the elements of `weights`.
     pub form: LocationForm,
     /// True if the scale of a Normal distribution depends on the elements of `weights` too.
     pub held: bool,
@@ -75,7 +75,7 @@ impl StageFunctions for Result<KinkedFunction, NoExactIntegral> {
 }
 
 /// Returns the programs that collapse weights of `model`. In `posterior`, every site of the model
-/// is a point, which is either optimised or fixed.
+/// is a point. The point is either optimised or fixed.
 ///
 /// # Errors
 /// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a

@@ -48,7 +48,7 @@ pub struct Divergence {
     pub states: Vec<State>,
     /// For each site, a description of how its KL divergence is computed.
     pub reports: Vec<SiteReport>,
-    /// The number of nodes of `value` through which a gradient flows.
+    /// The number of nodes of `value` that a gradient flows through.
     pub gradient_nodes: usize,
 }
 
@@ -341,7 +341,7 @@ impl Task<'_> {
         Ok(KlChoice::Direct(why))
     }
 
-    /// Returns the estimate in which a Taylor polynomial replaces the log density of the prior.
+    /// Returns the estimate after a Taylor polynomial has replaced the log density of the prior.
     /// Returns `None` if no series was requested, or if the estimate with the series does not
     /// factorise.
     fn series(
@@ -458,7 +458,7 @@ pub(super) struct PerDraw {
     /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that
     /// are not needed are absent.
     function: Function,
-    /// For each product, the distribution from which the mean of its noise is drawn directly.
+    /// For each product, the distribution of the mean of its noise. This mean is drawn directly.
     /// `None` if the mean is computed from draws.
     laws: Vec<Option<NoiseMean>>,
     /// The chosen computations, one per plan.

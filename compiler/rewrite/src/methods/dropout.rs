@@ -43,7 +43,7 @@ pub struct Masks<'a> {
 #[derive(Clone, Debug)]
 pub struct Dropped {
     /// The densities with masks. The functions of a row also depend on `draw`, `example` and
-    /// `step`, which select the masks.
+    /// `step`. These three select the masks.
     pub densities: Densities,
     /// The sites whose products with inputs have masks.
     pub sites: BTreeSet<Arc<str>>,
@@ -134,9 +134,9 @@ struct Product {
     node: Value,
     /// The index of the operand that depends on the example.
     operand: usize,
-    /// The value from which the elements of the operand are taken.
+    /// The value that contains the elements of the operand.
     source: Value,
-    /// The sites from which the weights are computed.
+    /// The sites that determine the weights.
     sites: Vec<Arc<str>>,
 }
 
@@ -204,7 +204,7 @@ fn layer(site: &str) -> &str {
     layer_of(site).unwrap_or(site)
 }
 
-/// Returns the value from which an operand takes its elements. An element of an image occurs in
+/// Returns the value that contains the elements of an operand. An element of an image occurs in
 /// several sliding windows. A mask on the image drops the element in all these windows, or keeps it
 /// in all of them.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
@@ -283,8 +283,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Returns a copy of a product's operand. The mask of the layer lies on the values from which
-    /// the operand is taken.
+    /// Returns a copy of a product's operand. The mask of the layer is applied to the values that
+    /// contain the elements of the operand.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;

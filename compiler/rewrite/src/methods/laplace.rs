@@ -44,7 +44,7 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The axis of the cotangents of a row.
 const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
-/// Selects the optional programs, which are built in addition to the programs that every
+/// Selects the optional programs. They are built in addition to the programs that every
 /// approximation needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalPrograms {
@@ -64,8 +64,8 @@ pub struct OptionalPrograms {
     pub smaller: bool,
 }
 
-/// Programs that never store a whole Jacobian. These programs are used for diagonal precisions, and
-/// for subnetworks, whose weights are chosen among all weights.
+/// Programs that never store a whole Jacobian. These programs are used for diagonal precisions and
+/// for subnetworks. The weights of a subnetwork are chosen among all weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.
@@ -106,12 +106,12 @@ pub struct Approximation {
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions for which a derivative of the log-likelihood is
-    /// zero. The name `0/loc` stands for the argument `loc` of the first distribution.
+    /// The arguments of the observed distributions that have a zero derivative of the
+    /// log-likelihood. The name `0/loc` stands for the argument `loc` of the first distribution.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
-    /// The blocks of weights for which `factors` computes Kronecker factors.
+    /// The blocks of weights that get Kronecker factors from `factors`.
     pub blocks: Vec<WeightBlock>,
     /// Computes `f`, the log-likelihood of a row as a function of `f`, and the derivatives of this
     /// log-likelihood.
@@ -150,7 +150,7 @@ pub struct Approximation {
 }
 
 /// Returns the programs that approximate the posterior of `model`. In `posterior`, every site of
-/// the model is a point, which is either optimised or fixed.
+/// the model is a point. The point is either optimised or fixed.
 ///
 /// # Errors
 /// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a

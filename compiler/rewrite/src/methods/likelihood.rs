@@ -33,7 +33,7 @@ pub(super) struct Likelihood {
     /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
     /// to lie inside, or if some site is drawn separately for each example.
     pub(super) outside: Option<Function>,
-    /// For each plan, the way in which the expectation over its site is computed.
+    /// For each plan, the method of computing the expectation over its site.
     ways: Vec<Expectation>,
     /// For each plan, a sentence for the report.
     pub(super) sentences: Vec<String>,

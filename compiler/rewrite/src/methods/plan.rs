@@ -236,7 +236,7 @@ impl SitePlan<'_> {
     }
 
     /// Returns the closed form of the KL divergence of this site. `scope` holds the states, the
-    /// shared inputs and the sites on which the prior depends.
+    /// shared inputs and the sites that the prior depends on.
     pub fn closed_divergence(&self, builder: &mut Builder, scope: &Scope, closed: &Closed) -> Value {
         let mut args = self.family_params(builder, scope);
         let rest = closed.function.params.iter().skip(args.len());

@@ -20,7 +20,7 @@ const ELEMENTS: usize = 64;
 /// the limit.
 const DROP: f64 = 12.0;
 
-/// The interval that contains a limit is halved this number of times, which determines the limit to
+/// The interval that contains a limit is halved this number of times. The limit is then known to
 /// six digits.
 const HALVINGS: usize = 20;
 
@@ -64,7 +64,7 @@ fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64
     Some(ends)
 }
 
-/// Searches for the values at which a log density has dropped to `least`.
+/// Searches for the values where a log density has dropped to `least`.
 struct Search<'a> {
     density: &'a Function,
     arguments: &'a [Tensor],

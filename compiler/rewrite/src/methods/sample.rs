@@ -61,7 +61,7 @@ pub struct SamplingPrograms {
     /// The sites that are sampled in the centred parameterisation, although a non-centred
     /// parameterisation exists and the scale of their prior is itself a parameter.
     pub centred: Vec<Arc<str>>,
-    /// The number of nodes in the log density through which a gradient flows.
+    /// The number of nodes in the log density that a gradient flows through.
     pub gradient_nodes: usize,
     /// The number of scalars in all sites.
     pub parameters: usize,
@@ -72,8 +72,8 @@ pub struct SamplingPrograms {
 }
 
 impl SamplingPrograms {
-    /// Returns the log density and its gradient at many positions, which are evaluated in lockstep.
-    /// Each moving state and each result has an additional first axis of draws.
+    /// Returns the log density and its gradient at many positions. The positions are evaluated in
+    /// lockstep. Each moving state and each result has an additional first axis of draws.
     ///
     /// # Errors
     /// Fails only if a pass has a bug.
@@ -128,7 +128,7 @@ pub fn positions(
 }
 
 /// Returns the programs that sample the posterior of `model`. In `posterior`, every site of the
-/// model is a point, which the sampler either moves or keeps fixed. The sites in `noncentred` use
+/// model is a point. The sampler either moves it or keeps it fixed. The sites in `noncentred` use
 /// the non-centred parameterisation.
 ///
 /// # Errors

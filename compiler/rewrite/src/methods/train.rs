@@ -1,7 +1,7 @@
 //! `objective`: the training step of variational inference and of `map`, and the functions that use the trained states.
 //!
-//! The loss is the negative evidence lower bound of all rows, which is estimated from the rows of one step: `kl_weight * KL - scale * mean over draws
-//! of the sum over rows of log p(row | draw)`.
+//! The loss is the negative evidence lower bound of all rows. It is estimated from the rows of one step:
+//! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
 
 mod elements;
 pub mod prune;
@@ -47,16 +47,16 @@ pub struct TrainingSettings<'a> {
     pub kl_draws: usize,
     /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
-    /// The layers for which the user requests a gradient estimator.
+    /// The layers with a requested gradient estimator.
     pub layers: Layers<'a>,
     /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
     /// scale.
     pub jacobians: bool,
     /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
-    /// True if the gradient is shortened to a norm, which is an input of the step.
+    /// True if the gradient is shortened to a norm. This norm is an input of the step.
     pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and its factor in the loss.
     pub scaled: Option<&'a (Function, f64)>,
     /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
     /// is never built.
@@ -80,7 +80,7 @@ pub struct Objective {
     pub states: Vec<State>,
     /// A report on the approximation of each site.
     pub reports: Vec<SiteReport>,
-    /// The number of nodes in the loss through which a gradient flows.
+    /// The number of nodes in the loss that a gradient flows through.
     pub gradient_nodes: usize,
     /// The number of scalars in all sites.
     pub parameters: usize,
@@ -170,7 +170,8 @@ fn has_noise(loss: &Function) -> bool {
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
-/// Returns the number of nodes in the loss through which a gradient flows to an optimised parameter.
+/// Returns the number of nodes in the loss that a gradient flows through on its way to an optimised
+/// parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
@@ -237,7 +238,7 @@ pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, 
     }
 }
 
-/// The data from which the parts of an objective are built.
+/// The data for building the parts of an objective.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
     pub(super) plans: &'a [SitePlan<'a>],

@@ -4,7 +4,7 @@ use crate::rule::{Rule, equal};
 use crate::term::{A, B, Bindings, X, Y, example, number, power, softplus};
 use bnnc_graph::function::Function;
 
-/// The rules for arithmetic, in the order in which they are tried.
+/// The rules for arithmetic. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // Adding or subtracting zero does not change a value.
@@ -64,7 +64,7 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(X * 2.0 * 3.0), example(3.0 * (2.0 * X))],
     },
     Rule {
-        // Two constant summands become one constant, which is the right summand.
+        // Two constant summands become one constant. It is the right summand.
         name: "add-of-constants",
         cases: || {
             vec![
@@ -97,7 +97,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// Returns a power of a positive base, which has derivatives for every exponent.
+/// Returns a power of a positive base. The power has derivatives for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

@@ -10,7 +10,7 @@ use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 use bnnc_graph::ops::broadcast::BROADCAST;
 
-/// The rules for broadcasts, in the order in which they are tried.
+/// The rules for broadcasts. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // Two nested repetitions become one repetition.

@@ -4,10 +4,11 @@ use crate::rule::{Case, Rule, equal};
 use crate::term::{Axes, LEFT, P, RESULT, RIGHT, X, Y};
 use crate::term::{broadcast, contract, example, lettered, repeat, size, transpose};
 
-/// The rules for contractions, in the order in which they are tried.
+/// The rules for contractions. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
-        // If an operand of a contraction is repeated, the array before its repetition is contracted instead.
+        // If an operand of a contraction is a broadcast array, the rule contracts the array that was
+        // broadcast.
         name: "contract-of-broadcast",
         cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
@@ -18,7 +19,8 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // If an operand of a contraction is permuted, the letters of this operand are permuted instead.
+        // If an operand of a contraction is a transposed array, the rule contracts the array before the
+        // transpose, and permutes the letters of this operand.
         name: "contract-of-transpose",
         cases: || {
             let (left, right) = (
@@ -34,13 +36,13 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// The letters of both operands and of the result of a contraction.
+/// The letters of a contraction: of both operands, and of the result.
 const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
-/// Returns the case in which the operand `at` is repeated. `own` are the letters of this operand.
+/// Returns the case whose operand `at` is repeated. `own` are the letters of this operand.
 ///
 /// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
-/// has the letter, the result is repeated along its axis. If only the repeated operand has the letter, the contraction sums over it, which is a
+/// has the letter, the result is repeated along its axis. If only the repeated operand has the letter, the contraction sums over it. This sum is a
 /// multiplication by the size of the axis.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);

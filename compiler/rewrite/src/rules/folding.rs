@@ -8,7 +8,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The rules that fold constants, in the order in which they are tried.
+/// The rules that fold constants. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // An elementwise operation on constants is a constant.

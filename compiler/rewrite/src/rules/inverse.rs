@@ -3,7 +3,7 @@
 use crate::rule::{Rule, equal};
 use crate::term::{X, Y, example, exp, log, softplus};
 
-/// The rules for inverse functions, in the order in which they are tried.
+/// The rules for inverse functions. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // The logarithm of an exponential is the exponent. The rule avoids an overflow of the exponential.

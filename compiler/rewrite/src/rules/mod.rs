@@ -1,4 +1,4 @@
-//! The rewrite rules, in the order in which they are tried at each node.
+//! The rewrite rules. At each node, they are tried in this order.
 //!
 //! To add a rule, add an entry to one of the lists. An entry has cases and examples. Each case is a pattern with its replacement. The tests run the
 //! examples.

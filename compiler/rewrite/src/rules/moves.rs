@@ -8,7 +8,7 @@ use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::ops::slice::SLICE;
 use bnnc_graph::ops::transpose::TRANSPOSE;
 
-/// The rules for permutations and reshapes, in the order in which they are tried.
+/// The rules for permutations and reshapes. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // Two consecutive permutations of axes become one permutation. If they undo each other, both disappear.

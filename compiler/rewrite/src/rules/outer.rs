@@ -3,8 +3,8 @@
 //! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as the matrix. Often, only a smaller value
 //! is needed: the sum of the squared gradients over the rows, or the product of the gradient with another outer product. The rules decompose such a
 //! sum into all its factors, and give each axis of a factor a letter. The factors are then contracted in pairs. Each step contracts the pair of
-//! factors for which the number of elements grows the least. The growth is the size of the contraction minus the sizes of the two factors. A sum of
-//! outer products is expanded into the products of all pairs of terms.
+//! factors that adds the fewest elements. The growth is the size of the contraction minus the sizes of the two factors. A sum of outer products is
+//! expanded into the products of all pairs of terms.
 
 mod product;
 
@@ -29,7 +29,7 @@ const MANY: usize = 16;
 /// The reason why the replacements of these rules are not terms.
 const SEARCH: &str = "the number of factors differs from sum to sum, and the best order is searched for";
 
-/// The rules for outer products, in the order in which they are tried.
+/// The rules for outer products. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // If a sum runs over a product that contains an outer product, the factors are contracted instead.
@@ -96,7 +96,7 @@ pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     (letters.len() == count).then_some(letters)
 }
 
-/// Splits `value` into a sum of products, each of which contains an outer product. Returns `None` if `value` does not contain an outer product.
+/// Splits `value` into a sum of products. Each product contains an outer product. Returns `None` if `value` does not contain an outer product.
 pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
     Apart::of(builder, &[value]).taken(value, letters)
 }
@@ -112,7 +112,7 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Finds the values that may contain outer products. The candidates are `values` and all values from which they are computed.
+    /// Finds the values that may contain outer products. The candidates are `values` and all values that they are computed from.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -144,7 +144,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// Returns the product of two values, of which at least one contains an outer product.
+    /// Returns the product of two values. At least one of the values contains an outer product.
     fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<LetteredProduct>> {
         let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
@@ -196,8 +196,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds to `outer` every value in which [`Apart::taken`] may find an outer product. The search covers a value and all values from which it is
-/// computed. `seen` holds the values that were already examined.
+/// Adds to `outer` every value that may contain an outer product for [`Apart::taken`]. The search covers a value and all values that it
+/// is computed from. `seen` holds the values that were already examined.
 fn find_outer(
     builder: &Builder,
     value: Value,

@@ -6,7 +6,7 @@ use crate::term::{broadcast, constant, example, exp, iota, largest, on, repeat, 
 use bnnc_base::dtype::DType;
 use bnnc_graph::ops::iota::IOTA;
 
-/// The rules for reductions, in the order in which they are tried.
+/// The rules for reductions. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
         // A sum over an empty list of axes is its operand.

@@ -1,10 +1,10 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index, whose length is the symbol `selected`, picks elements from the gradient of a weight. A reshape has merged the axes
-//! of this gradient. Computed literally, the selection would keep the whole gradient of every row in memory. Instead, the index is split into one
-//! index along each axis of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops, broadcasts and
-//! sums, into the operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the value of this op
-//! is stored, and its elements are picked from memory.
+//! Note \[Selections\]. An index picks elements from the gradient of a weight. The length of the index is the symbol `selected`. A reshape has merged
+//! the axes of this gradient. Computed literally, the selection would keep the whole gradient of every row in memory. Instead, the index is split
+//! into one index along each axis of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops,
+//! broadcasts and sums, into the operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the
+//! value of this op is stored, and its elements are picked from memory.
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 /// The reason why the replacement of the rule is not a term.
 const THROUGH: &str = "a selection is moved through any number of operations at once";
 
-/// The rules for selections, in the order in which they are tried.
+/// The rules for selections. They are tried in this order.
 pub static RULES: &[Rule] = &[Rule {
     // Elements that are selected from a product with merged axes become products of elements that are selected from its factors.
     name: "selection-of-product",
@@ -111,8 +111,8 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns whether a selection from a value can be replaced by selections from smaller operands. `seen` holds the values for which this is not
-/// possible.
+/// Returns whether a selection from a value can be replaced by selections from smaller operands. `seen` holds the values that do not allow
+/// this.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;

@@ -70,7 +70,7 @@ operations! {
     without = |list, other| list.iter().copied().filter(|entry| !other.contains(entry)).collect();
     /// The entries of this list that are also in `other`.
     within = |list, other| list.iter().copied().filter(|entry| other.contains(entry)).collect();
-    /// The positions of those entries of this list that are also in `other`.
+    /// The positions of the entries of this list that are also in `other`.
     places_of = |list, other| (0..list.len()).filter(|at| other.contains(&list[*at])).collect();
     /// All axes of this list and of `other`, in increasing order.
     and = and;

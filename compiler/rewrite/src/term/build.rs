@@ -16,7 +16,7 @@ use bnnc_graph::types::Type;
 struct Building<'a> {
     builder: &'a mut Builder,
     bindings: &'a Bindings,
-    /// The call that the term replaces. `None` in an example, where terms are built without
+    /// The call that the term replaces. `None` in an example, because examples build terms without
     /// simplification.
     call: Option<&'a PendingNode<'a>>,
     /// The type of a term that consists only of numbers.
@@ -122,7 +122,7 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the number to which the term is equal. Returns `None` if the term does not consist
+    /// Returns the number that the term stands for. Returns `None` if the term does not consist
     /// only of numbers.
     fn number(&self, term: &Term) -> Option<f64> {
         match term {

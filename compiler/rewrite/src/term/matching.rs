@@ -10,7 +10,7 @@ use bnnc_graph::function::Value;
 use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::OpDef;
 
-/// The values, numbers and lists of axes to which the variables of a term are bound.
+/// The values, numbers and lists of axes that are bound to the variables of a term.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     pub(super) values: [Option<Value>; 3],
@@ -19,22 +19,22 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// Returns the value to which [`super::X`] is bound.
+    /// Returns the value that is bound to [`super::X`].
     pub fn x(&self) -> Option<Value> {
         self.values[0]
     }
 
-    /// Returns the number to which [`super::A`] is bound.
+    /// Returns the number that is bound to [`super::A`].
     pub fn a(&self) -> Option<f64> {
         self.numbers[0]
     }
 
-    /// Returns the list to which [`super::P`] is bound.
+    /// Returns the list that is bound to [`super::P`].
     pub fn p(&self) -> &[usize] {
         self.axes[0].as_deref().unwrap_or_default()
     }
 
-    /// Returns the list to which [`super::Q`] is bound.
+    /// Returns the list that is bound to [`super::Q`].
     pub fn q(&self) -> &[usize] {
         self.axes[1].as_deref().unwrap_or_default()
     }
@@ -60,7 +60,7 @@ impl Bindings {
     }
 }
 
-/// Returns all bindings for which the pattern `op(terms..)` with the attributes `attrs` matches a
+/// Returns all bindings that make the pattern `op(terms..)` with the attributes `attrs` match a
 /// call of `op`. If the op is commutative, both orders of the operands are tried.
 pub fn matches(
     builder: &Builder,
@@ -155,7 +155,7 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: &Bindings, th
     }
 }
 
-/// Returns the bindings for which the attributes match. If the pattern does not have attributes, it
+/// Returns the bindings that make the attributes match. If the pattern does not have attributes, it
 /// matches any attributes.
 fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<Bindings> {
     let mut pairs = terms.iter().zip(attrs);

@@ -24,7 +24,7 @@ struct Shapes {
     name: &'static str,
     /// The log density as a function of `(x - loc) / scale`. The term `-log scale` is not included.
     log_density: fn(&mut Builder, Value) -> Value,
-    /// Returns draws of this shape from the standard distribution, which are computed from a noise
+    /// Returns draws of this shape from the standard distribution. They are computed from a noise
     /// stream.
     standard: fn(&mut Builder, [Value; 3], &Shape) -> Value,
     variance: Option<f64>,

@@ -260,7 +260,7 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     );
     // The slopes with respect to the locations are sums over six rows that have nearly the same
     // first input. With shared noise, the standard deviations of the rows add up. With independent
-    // noise, the variances add up, which reduces the variance of the sum to a sixth. The bound of
+    // noise, the variances add up. This reduces the variance of the sum to a sixth. The bound of
     // the test leaves a margin.
     for at in [1, 7] {
         assert!(

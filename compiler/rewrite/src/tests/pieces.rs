@@ -63,8 +63,8 @@ fn kinks_are_differences_of_compared_values() {
     let x = Tensor::new(vec![2], vec![3.0, 2.0]);
     let all = &evaluate(&found.all, &[w, x])[0];
     assert_eq!(all.data[..2], [1.75, 0.0]);
-    // The sign of a kink depends on the order in which the two values are compared, so only
-    // absolute values are tested.
+    // The sign of a kink depends on the order of the two compared values, so only absolute values
+    // are tested.
     let kinks: Vec<f64> = all.data[2..].iter().map(|kink| kink.abs()).collect();
     assert_eq!(kinks, [1.75, 3.0]);
 }

@@ -192,7 +192,7 @@ fn absolute_values_separate_by_stop_gradient_signs() {
     close(signs.values["w/scale"], 1.3125 - 2.0, 1e-12);
 }
 
-/// A positive family with one scale, whose noise comes from the tables.
+/// A positive family with one scale. Its noise comes from the tables.
 fn scaled_table() -> Instance {
     let mut family = exponential(&scalar());
     family.params = vec![("scale".into(), Type::scalar())];
@@ -311,8 +311,8 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         let series = found(family(), &[1.1, 0.1], prior(), &[], options);
         assert!(way(&series).starts_with("taylor: "), "{}", way(&series));
         assert!(series.warnings.is_empty());
-        // This bound is the remainder of the series of the logarithm around 1.1, at a distance of
-        // at most 0.2.
+        // This bound is the remainder of a series: the series of the logarithm around 1.1, at a
+        // distance of at most 0.2.
         let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
         let error = (series.values["$kl"] + entropy - exact).abs();
         assert!(
@@ -379,8 +379,8 @@ fn powers_of_sums_of_noise_are_counted_once() {
     close(best.values["$kl"], -ENTROPY - mean, 1e-10 * mean.abs());
 }
 
-/// Around zero, `-log(1 + w^4)` has the series `-w^4 + w^8 / 2 - ..`, whose radius of convergence
-/// is one.
+/// Around zero, `-log(1 + w^4)` has the series `-w^4 + w^8 / 2 - ..`. The radius of convergence of
+/// this series is one.
 #[test]
 fn the_series_of_a_power_around_zero_has_radius_one() {
     let mut b = Builder::new("log_density");

@@ -1,11 +1,12 @@
 //! Proves that the rules whose replacements are terms terminate, by an interpretation of terms as
 //! numbers. See Note [Termination] in `rule.rs`.
 //!
-//! A term stands for a positive number, which is a linear function of the numbers of its variables.
-//! The number of an application grows with the number of each operand, so a smaller operand makes
-//! every term around it smaller. Suppose that the replacement of each case is smaller than its
-//! pattern for all numbers of the variables. Then every application of a case makes the function
-//! smaller, so the sequence of applications must end (Baader and Nipkow 1998, section 5.3).
+//! A term stands for a positive number. This number is a linear function of the numbers of its
+//! variables. The number of an application grows with the number of each operand, so a smaller
+//! operand makes every term around it smaller. Suppose that the replacement of each case is smaller
+//! than its pattern for all numbers of the variables. Then every application of a case makes the
+//! function smaller, so the sequence of applications must end (Baader and Nipkow 1998, section
+//! 5.3).
 
 use crate::rules;
 use crate::term::{A, P, ROW, Term, X, Y, exp, log, repeat, sum};

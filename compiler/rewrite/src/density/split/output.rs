@@ -11,7 +11,7 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// The name of the noise stream from which outputs are drawn.
+/// The name of the noise stream for drawing outputs.
 const PREDICTIVE: &str = "predictive";
 
 /// An output that one observation covers.

@@ -123,7 +123,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// Builds the product of the powers of the atoms. The monomial must have at least one atom.
+    /// Builds the product of all atoms, each raised to its power. The monomial must have at least
+    /// one atom.
     pub fn monomial_value(&mut self, monomial: &Monomial) -> Value {
         let mut product = None;
         for (atom, power) in &monomial.0 {
@@ -225,7 +226,7 @@ impl Algebra<'_> {
 
     /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the
     /// absolute value is taken factor by factor. Any other form is multiplied by the sign of its
-    /// value, through which no gradient flows. This does not change the derivative, because the
+    /// value. No gradient flows through this sign. This does not change the derivative, because the
     /// derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if self.is_non_negative(x.value) {

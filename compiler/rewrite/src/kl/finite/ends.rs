@@ -210,7 +210,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
     }
 }
 
-/// Returns the interval in unconstrained space, which a bijection transforms onto `support`.
+/// Returns the interval in unconstrained space that a bijection transforms onto `support`.
 pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     let line = |low: Option<DensityTail>, high: Option<DensityTail>| SupportInterval {
         low: DensityEnd {

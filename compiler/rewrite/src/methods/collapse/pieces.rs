@@ -1,14 +1,15 @@
 //! Proves that a function is affine in some of its parameters, or affine between kinks, and finds
 //! the kinks.
 //!
-//! A function is affine where its derivative is constant. The derivative is a graph, which shows
-//! the values on which it depends. If the derivative does not depend on the parameters, the
-//! function is affine. If the derivative depends on the parameters only through comparisons, the
-//! function is affine in every region where all comparisons keep their results. The kinks are the
-//! zeros of the differences that are compared. A comparison outside the derivative may be a jump of
-//! the function, so functions with such comparisons are rejected. Comparisons are accepted only in
-//! derivatives of continuous ops. Other ops do not need a rule. The derivative of a maximum along
-//! an axis contains a different kind of comparison; the module `maxima` rewrites this op.
+//! A function is affine where its derivative is constant. The derivative is a graph of operations.
+//! This graph shows which values the derivative depends on. If the derivative does not depend on
+//! the parameters, the function is affine. If the derivative depends on the parameters only through
+//! comparisons, the function is affine in every region where all comparisons keep their results.
+//! The kinks are the zeros of the differences that are compared. A comparison outside the
+//! derivative may be a jump of the function, so functions with such comparisons are rejected.
+//! Comparisons are accepted only in derivatives of continuous ops. Other ops do not need a rule.
+//! The derivative of a maximum along an axis contains a different kind of comparison; the module
+//! `maxima` rewrites this op.
 
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
@@ -43,7 +44,7 @@ pub struct KinkedFunction {
     pub direct: usize,
 }
 
-/// Finds the kinks between the pieces on which a function is affine in the named parameters. The
+/// Finds the kinks of a function that is affine in the named parameters between the kinks. The
 /// function must have one result, the vector `outputs`. The inner error is the reason why the
 /// function is not piecewise affine.
 ///
@@ -181,7 +182,7 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
     }
 }
 
-/// Finds the values of a derivative that depend on some parameters in another way than through
+/// Finds the values of a derivative that depend on some parameters directly, and not only through
 /// comparisons.
 struct Walk<'a> {
     derivative: &'a Function,

@@ -20,7 +20,7 @@ pub(super) struct Parts {
     pub(super) warnings: Vec<Diagnostic>,
 }
 
-/// A Taylor series with which the divergence factorises.
+/// A Taylor series that factorises the divergence.
 pub(super) struct Found {
     pub(super) order: usize,
     pub(super) series: DensitySeries,

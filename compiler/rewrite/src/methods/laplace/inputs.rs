@@ -64,7 +64,7 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns the real inputs of a row on which the outputs depend.
+/// Returns the real inputs of a row that affect the outputs.
 fn reals(parts: &LaplaceParts<'_>) -> Vec<Arc<str>> {
     let inputs = parts.model.inputs.iter();
     let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();

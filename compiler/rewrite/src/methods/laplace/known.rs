@@ -64,7 +64,7 @@ fn is_normal(observation: &Instance) -> bool {
     })
 }
 
-/// Returns whether the log density is the logarithm of a softmax of the first argument.
+/// Returns whether the log density is the log softmax of the first argument.
 fn is_softmax(observation: &Instance) -> bool {
     let Some(classes) = count(&observation.params[0].1).filter(|classes| *classes > 1) else {
         return false;

@@ -9,8 +9,8 @@
 //! factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its
 //! window, and `a` is the window. The factors are then the factors of theorem 1 of Grosse and
 //! Martens (2016), except that the mean is taken in the left factor instead of the right factor.
-//! The product of the factors is the same. A lookup table is a matrix for which `a` is the row of
-//! the identity matrix at the looked-up position.
+//! The product of the factors is the same. A lookup table is treated as a matrix. For this matrix,
+//! `a` is the row of the identity matrix at the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};

@@ -142,9 +142,9 @@ pub enum ZeroDerivative {
     Second,
 }
 
-/// Returns the arguments in `f` for which a derivative of the log-likelihood is zero wherever it
-/// exists. A pulled-back derivative is linear in its cotangent. The derivative is therefore zero if
-/// it does not depend on the cotangent.
+/// Returns the arguments in `f` that have a zero derivative of the log-likelihood wherever this
+/// derivative exists. A pulled-back derivative is linear in its cotangent. The derivative is
+/// therefore zero if it does not depend on the cotangent.
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.

@@ -231,8 +231,7 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    // The function of a loop takes all values in scope as operands, even those that it does not
-    // use.
+    // The function of a loop takes all values in scope as operands, even if it does not use them.
     let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
     rule::remove_dead(&flat)
 }

@@ -27,8 +27,8 @@ pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
-/// Like [`products`], but for the log prior of the weights, which includes the log determinants of
-/// the Jacobians of their bijections.
+/// Like [`products`], but for the log prior of the weights. The log prior includes the log
+/// determinants of the Jacobians of their bijections.
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.

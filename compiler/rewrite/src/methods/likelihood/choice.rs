@@ -19,7 +19,7 @@ pub struct Layers<'a> {
     pub local: &'a [Arc<str>],
     /// The layers with Flipout.
     pub flipout: &'a [Arc<str>],
-    /// The layers for which the expectation over the weights is computed in closed form.
+    /// The layers whose expectation over the weights is computed in closed form.
     pub integrate: &'a [Arc<str>],
     /// The order of the series that replaces a logistic log-likelihood, for the layers in
     /// `integrate`.

@@ -22,7 +22,7 @@ pub struct Variates {
     pub id: usize,
     /// The variances of the variates.
     pub variance: Value,
-    /// The indices of the sites from which the variates come.
+    /// The indices of the sites that the variates belong to.
     pub sources: BTreeSet<usize>,
     /// True if the elements are independent of each other.
     pub independent: bool,
@@ -207,7 +207,7 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
     }
 }
 
-/// Returns coefficients of the series of `log(sigmoid(z)) - z / 2 + log 2`, which is
+/// Returns coefficients of the series of `log(sigmoid(z)) - z / 2 + log 2`. This function equals
 /// `-log cosh(z / 2)`. The coefficients belong to the even powers `z^2, z^4, ..` up to
 /// `z^(order + 2)`. The last coefficient, beyond `order`, bounds the error of the series. The
 /// reason is that the Fourier transform of each even derivative of the logistic density has a

@@ -66,11 +66,11 @@ enum State {
     Free(Value),
     /// A polynomial in normal variates.
     Polynomial(VariatePolynomial),
-    /// The expectation of the node, and the indices of the sites on which the node depends.
+    /// The expectation of the node, and the indices of the sites that the node depends on.
     Expected(Value, BTreeSet<usize>),
 }
 
-/// The reason why a node cannot be interpreted, and the indices of the sites on which the node depends.
+/// The reason why a node cannot be interpreted, and the indices of the sites that the node depends on.
 type Obstacle = (String, BTreeSet<usize>);
 
 impl State {

@@ -26,8 +26,7 @@ use std::sync::Arc;
 /// in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A row function in which some sites are drawn separately for each example, with sentences for the
-/// report.
+/// A row function that draws some sites separately for each example, with sentences for the report.
 pub struct Rewritten {
     /// The rewritten function of a row. The parameters [`centre`] and [`spread`] replace each site
     /// that is drawn separately for each example. The parameters `draw`, `example` and `step` are

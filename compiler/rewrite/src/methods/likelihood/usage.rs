@@ -24,7 +24,7 @@ pub struct VaryingSite {
     pub name: Arc<str>,
     /// The gradient estimator of the site.
     pub way: Expectation,
-    /// The way in which the likelihood uses the site.
+    /// How the likelihood uses the site.
     pub usage: Usage,
     /// The weights that share one draw with this site. `None` if no weights share its draw.
     pub with: Option<Arc<str>>,
@@ -76,7 +76,7 @@ fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
         .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
-/// Returns the axes of a site over which its products sum. Fails if a use of the site is not a
+/// Returns the axes of a site that its products sum over. Fails if a use of the site is not a
 /// product of the form that `way` needs.
 fn products(
     row: &Function,
@@ -193,7 +193,7 @@ impl WeightProduct {
     }
 }
 
-/// Finds sums `w h + b` for which one draw can replace the draws of `w h` and of `b`. Returns a map
+/// Finds sums `w h + b` that allow one draw to replace the draws of `w h` and of `b`. Returns a map
 /// from each sum to its product and to the parameter of `b`.
 pub fn folds(
     row: &Function,

@@ -35,8 +35,8 @@ const WORTH: u64 = 4;
 /// Without hoisting, such a value is computed only once per evaluation, and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The number of elements per row by which hoisted values may exceed the data. The limit depends on
-/// the size of the data, because hoisted values often replace the data.
+/// The hoisted values of a row may have this number of elements more than the data of the row. The
+/// limit depends on the size of the data, because hoisted values often replace the data.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.

@@ -1,4 +1,4 @@
-//! Finds sites in which a likelihood may be discontinuous.
+//! Finds sites that may make a likelihood discontinuous.
 
 use crate::density::Densities;
 use bnnc_base::dtype::DType;

@@ -24,8 +24,8 @@ use bnnc_graph::model::Site;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// Returns the value `loc + scale z` of a site. Also returns the log determinant of the Jacobian of
-/// this transformation, which is the sum of `log |scale|` over all elements. Returns `None` if the
+/// Returns the value `loc + scale z` of a site. Also returns the log determinant of this
+/// transformation's Jacobian: the sum of `log |scale|` over all elements. Returns `None` if the
 /// sampler of the prior does not have the form `loc + scale * noise`. `z` has the type of the site.
 /// `scope` holds the values of the preceding sites and the shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {

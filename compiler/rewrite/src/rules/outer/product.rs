@@ -69,7 +69,7 @@ impl LetterSizes {
         }
     }
 
-    /// Returns the letters, in the order in which they were added.
+    /// Returns the letters in the order of their addition.
     pub fn letters(&self) -> impl Iterator<Item = &char> {
         self.0.iter().map(|(letter, _)| letter)
     }
