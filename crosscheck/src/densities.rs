@@ -1,4 +1,4 @@
-//! The densities on which the two samplers are compared. They are written by hand.
+//! The densities for comparing the two samplers. They are written by hand.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use std::sync::LazyLock;
