@@ -23,7 +23,7 @@ const UNIT: f64 = 10.0;
 /// The actions: eat and leave.
 const ACTIONS: [bool; 2] = [true, false];
 
-/// The rule by which an agent chooses an action.
+/// The rule that an agent uses to choose an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// The best action under one draw of the weights.

@@ -8,7 +8,7 @@ use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 /// Sizes of subnetworks. The last size is the number of all weights, if this is at most [`MOST`].
 const SIZES: [usize; 6] = [10, 50, 100, 250, 500, 1000];
 
-/// The largest number of weights for which a full matrix is built.
+/// A full matrix is built only for up to this number of weights.
 const MOST: usize = 1500;
 
 /// The scores that select the weights.
