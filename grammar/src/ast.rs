@@ -134,7 +134,7 @@ pub struct DistDecl {
     pub name: Ident,
     /// The parameters of the distribution.
     pub params: Vec<Param>,
-    /// The type of the values, which is the support of the distribution.
+    /// The type of the values. It is the support of the distribution.
     pub on: TypeExpr,
     /// The definitions of the distribution.
     pub body: Vec<Definition>,
@@ -202,7 +202,7 @@ pub struct Setting {
 pub struct ModelDecl {
     /// The name of the model.
     pub name: Ident,
-    /// The shared inputs, which are in the first of two input lists. Empty if the program has only one list.
+    /// The shared inputs. They are in the first of two input lists. Empty if the program has only one list.
     pub shared: Vec<Param>,
     /// The inputs of one example.
     pub inputs: Vec<Param>,
@@ -285,7 +285,7 @@ pub struct Stmt {
 /// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
-    /// `a, b.c = value`. The targets are paths, which are expressions made of names, fields, globs and indices.
+    /// `a, b.c = value`. The targets are paths: expressions made of names, fields, globs and indices.
     Assign {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,

@@ -6,15 +6,15 @@ use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 
-/// Tokens in which every bracket has a partner.
+/// Tokens whose brackets all have partners.
 #[derive(Default)]
 pub struct Paired<'s> {
     /// The tokens. Missing brackets are inserted with empty spans, and stray brackets are removed.
     pub tokens: Vec<Spanned<'s>>,
     /// One diagnostic for each missing or stray bracket.
     pub diagnostics: Vec<Diagnostic>,
-    /// Byte ranges in which a `(` or `[` was not closed. Parser errors inside these ranges are consequences of the missing bracket, so they are not
-    /// reported.
+    /// Byte ranges that contain a `(` or `[` that was not closed. Parser errors inside these ranges are consequences of the missing bracket, so
+    /// they are not reported.
     pub suspect: Vec<(usize, usize)>,
     /// Byte positions of the stray brackets.
     pub strays: Vec<usize>,

@@ -131,7 +131,7 @@ pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     )
 }
 
-/// A bracket without its partner. `found` is the token before which the missing bracket should be.
+/// A bracket without its partner. The missing bracket should be before the token `found`.
 pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
     let closer = opener.closer().unwrap_or(Token::CloseBrace);
     let place = match found {
@@ -213,7 +213,7 @@ pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
     .help("give names to the inner expressions")
 }
 
-/// A chain of more than `limit` operations, which would overflow the stack of later stages.
+/// A chain of more than `limit` operations. It would overflow the stack of later stages.
 pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     Diagnostic::error(
         &codes::TOO_DEEP,

@@ -243,7 +243,7 @@ fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     left_ends && right_begins && lines.on_same_text_line(at - 1, at)
 }
 
-/// Returns the index of the token at which the diagnostic points. The second value is true if this token is the last token of a
+/// Returns the index of the token that the diagnostic points at. The second value is true if this token is the last token of a
 /// construct that ended too early.
 fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let expected = Expected(&fault.expected);

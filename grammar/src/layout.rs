@@ -167,7 +167,7 @@ fn branches(condition: &Expr, yes: &Expr, no: &Expr, indent: usize, column: usiz
     format!("if {condition} {{{inner}{yes}{outer}}} else {otherwise}")
 }
 
-/// Returns the column at which `text` ends if it begins at `column`.
+/// Returns the column of the end of `text` if it begins at `column`.
 fn end_column(text: &str, column: usize) -> usize {
     match text.rsplit_once('\n') {
         Some((_, last)) => last.len(),

@@ -1,5 +1,5 @@
-//! The lexer: splits text into tokens. For a lexical error, the lexer produces a diagnostic and, where possible, a token that replaces the
-//! intended token.
+//! The lexer: splits text into tokens. For a lexical error, the lexer produces a diagnostic. Where possible, it also produces a token that
+//! replaces the intended token.
 
 use crate::ast::Comment;
 use crate::diagnostics;
@@ -16,11 +16,11 @@ pub(crate) const MOST_FAULTS: usize = 1000;
 pub struct Lexed<'s> {
     /// The tokens, with the byte ranges that they cover.
     pub tokens: Vec<Spanned<'s>>,
-    /// The comments, which are not tokens.
+    /// The comments. They are not tokens.
     pub comments: Vec<Comment>,
     /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// The byte positions at which text was dropped. Parser errors on these lines are consequences of the dropped text, so they are not reported.
+    /// The byte positions where text was dropped. Parser errors on these lines are consequences of the dropped text, so they are not reported.
     pub damage: Vec<usize>,
     /// The end of the last stray character. A run of adjacent stray characters is reported as one error.
     stray: u32,

@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceId, Span};
 use lalrpop_util::{ErrorRecovery, ParseError};
 
-/// The error type of the actions, which never fail.
+/// The error type of the actions. The actions never fail.
 pub type Never = std::convert::Infallible;
 
 /// A place where the parser stopped.
@@ -25,7 +25,7 @@ pub struct ParseContext<'s> {
     pub source: SourceId,
     /// The text of the source.
     pub text: &'s str,
-    /// The tokens at which the parser stopped, in source order.
+    /// The tokens where the parser stopped, in source order.
     pub unexpected: Vec<Unexpected<'s>>,
     /// The other errors.
     pub diagnostics: Vec<Diagnostic>,
@@ -82,7 +82,7 @@ impl<'s> ParseContext<'s> {
         ExprKind::Binary(BinaryOp::And, left, Expr { kind, span })
     }
 
-    /// Records an error from which the parser recovered.
+    /// Records an error. The parser has recovered from this error.
     pub fn recover(&mut self, recovery: ErrorRecovery<usize, Token<'s>, Never>) {
         self.refuse(recovery.error);
     }

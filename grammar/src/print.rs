@@ -55,7 +55,7 @@ struct Printer<'a> {
     next: usize,
     out: String,
     indent: usize,
-    /// The position in the source at which the most recently printed text ends.
+    /// The position in the source where the most recently printed text ends.
     last: usize,
     /// True if nothing has been printed in this block yet. A block does not begin with a blank line.
     fresh: bool,

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A token, and the range of bytes that it covers.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
-/// Returns whether a word is a keyword, which cannot be the name of an item.
+/// Returns whether a word is a keyword. A keyword cannot be the name of an item.
 ///
 /// ```
 /// assert!(bnnc_grammar::is_keyword("model"));
