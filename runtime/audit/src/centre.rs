@@ -22,8 +22,8 @@ const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
 /// standard error is computed from the paired differences of the rows. On training rows, the summed log density under a posterior is expected to
-/// be lower than at its centre, by half of the effective number of parameters. The check therefore subtracts an upper bound on this number, which
-/// is half of the number of parameters.
+/// be lower than at its centre, by half of the effective number of parameters. The check therefore subtracts an upper bound on this number: half
+/// of the number of parameters.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

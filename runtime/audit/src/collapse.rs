@@ -1,8 +1,8 @@
 //! Checks whether the variational posterior of a network has collapsed to the prior.
 //!
-//! If the variational family is factorised, the evidence lower bound of a wide network may have a maximum at which the network's function is
-//! constant. At this maximum, the posterior of nearly all weights equals their prior (Trippe and Turner 2018, "Overpruning in variational Bayesian
-//! neural networks"; Coker et al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
+//! If the variational family is factorised, the evidence lower bound of a wide network may have a maximum with a constant network function. At
+//! this maximum, the posterior of nearly all weights equals their prior (Trippe and Turner 2018, "Overpruning in variational Bayesian neural
+//! networks"; Coker et al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
 
 use super::found::moments;
 use super::neighbours::Neighbours;

@@ -45,7 +45,7 @@ impl Source<'_> {
     }
 }
 
-/// The values from which the columns of a design are computed.
+/// The values that determine the columns of a design.
 struct Columns<'a> {
     infer: &'a InferenceBlock,
     spec: &'a DataSpec,
@@ -384,7 +384,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Returns the warning about columns for which a linear combination is zero or constant.
+    /// Returns the warning about columns that have a linear combination of zero or of a constant.
     fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
         let intercept = coefficients[parts[0]].is_intercept;
         let (with, terms) = match parts {
@@ -419,9 +419,9 @@ impl<'a> Columns<'a> {
 
 /// A column, or the part of a column that is orthogonal to other columns.
 struct Rest {
-    /// The values of the column in the rows in which dependences are searched.
+    /// The values of the column in the rows that are searched for dependences.
     values: Vec<f64>,
-    /// The factors by which the original columns are multiplied before they are added to give `values`.
+    /// `values` is a weighted sum of the original columns. These are the weights.
     factors: Vec<f64>,
 }
 
@@ -434,8 +434,9 @@ impl Rest {
     }
 }
 
-/// Finds columns of which one is a linear combination of the others, and returns their indices in ascending order. Pairs of dependent columns are
-/// ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the values of a column in all rows.
+/// Finds columns that depend linearly on each other: one of them is a linear combination of the others. Returns their indices in ascending order.
+/// Pairs of dependent columns are ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the
+/// values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // If there were too few values, any column would be a linear combination of the others.
     if columns.first()?.len() < 2 * columns.len() {

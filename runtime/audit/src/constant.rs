@@ -1,4 +1,4 @@
-//! Checks for a maximum at which a network predicts the same value for every row.
+//! Checks for a maximum that makes a network predict the same value for every row.
 
 use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind, SiteReport};

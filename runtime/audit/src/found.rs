@@ -210,7 +210,7 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// Returns the end of an interval at which a posterior is concentrated. The ends 0, 1 and -1 are ignored, because a scale, a probability or a
+/// Returns the end of an interval that a posterior is concentrated at. The ends 0, 1 and -1 are ignored, because a scale, a probability or a
 /// correlation may have good reasons to be there. But if the posterior of a coefficient is concentrated at 0, the data require a negative
 /// value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {

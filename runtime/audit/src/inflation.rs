@@ -19,7 +19,7 @@ const MOST: f64 = 1e5;
 pub(super) struct InflatedColumn {
     /// The index of the column.
     pub column: usize,
-    /// The index of the column with which it is most correlated.
+    /// The index of the column that has the strongest correlation with this column.
     pub partner: usize,
     /// The square root of the variance inflation factor.
     pub factor: f64,

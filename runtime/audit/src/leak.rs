@@ -105,7 +105,8 @@ fn is_code(levels: &[i64], classes: &[i64]) -> bool {
     rows.len() > 1 && rows.values().all(|rows| *rows >= ROWS_PER_CLASS)
 }
 
-/// Finds the smallest set of columns of which a target is nearly a linear function. Returns the names of these columns.
+/// Finds the smallest set of columns that determines a target nearly as a linear function. Returns the names of these
+/// columns.
 fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     let whole = |column: &&Column| column.train.len() == target.len();
     let mut parts: Vec<&Column> = columns.iter().filter(whole).collect();

@@ -247,7 +247,7 @@ fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<
     infer.bindings.iter().filter(is_input)
 }
 
-/// Returns the numeric columns of an input, each of which is computed when it is needed.
+/// Returns the numeric columns of an input. Each column is computed when it is needed.
 fn columns_of<'a>(
     binding: &'a Binding,
     spec: &'a DataSpec,
@@ -371,8 +371,8 @@ fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
-/// means that its number of different values is more than half the number of rows.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous: its
+/// number of different values is more than half the number of rows.
 fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
     let rows = columns.first()?.train.len();

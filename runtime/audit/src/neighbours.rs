@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Some rows of a table, which are evenly spaced, and the columns from which their distances are computed.
+/// Some rows of a table, evenly spaced, and the columns that are used to compute their distances.
 pub(super) struct Neighbours<'a> {
     rows: Vec<usize>,
     columns: &'a [Vec<f64>],
@@ -67,8 +67,8 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Random numbers for tests. Numbers from a linear recurrence are not suitable: they would form a lattice, in which the distances of neighbours have
-/// only a few values.
+/// Random numbers for tests. Numbers from a linear recurrence are not suitable, because they form a lattice. In a lattice, the distances of
+/// neighbours have only a few values.
 #[cfg(test)]
 pub(super) mod random {
     /// Returns uniform numbers between 0 and 1, computed by the finaliser of splitmix64.

@@ -14,7 +14,7 @@ const FIRST: usize = 500;
 /// The largest amount by which rounding to ten digits can reduce a squared correlation of 1.
 const ROUNDING: f64 = 1e-10;
 
-/// Describes the relation by which an input determines a target in every row. Returns `None` if the input does not determine the target.
+/// Describes how an input determines a target in every row. Returns `None` if the input does not determine the target.
 pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
     if input.len() != target.len() || input.len() < LEAST {
         return None;

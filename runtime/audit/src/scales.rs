@@ -31,7 +31,7 @@ struct Scale {
 }
 
 /// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
-/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs.
+/// input with its own name may be an exposure. An exposure must not be scaled. Only the first check includes such inputs.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;

@@ -8,7 +8,8 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
     title: "a target without variation",
     explain: "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
               model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
-              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
+              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows; a file that was filtered to one class.\n\nRight: declare only \
+              the classes that occur, with `-> y: index(3)`, or add training rows of the missing classes.",
 };
 
 pub(super) static UNTRAINED_LEVEL: Code = Code {
@@ -266,7 +267,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// Returns the warning that the smallest or the largest value of a target occurs in many rows, which is a sign of
+/// Returns the warning that the smallest or the largest value of a target occurs in many rows. This is a sign of
 /// censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");

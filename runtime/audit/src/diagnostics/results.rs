@@ -232,10 +232,10 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     })
 }
 
-/// The advice for a program in which the noise level is a fixed number.
+/// The advice for a program whose noise level is a fixed number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
-/// The kind of rows on which intervals are evaluated, and the kind of posterior.
+/// The kind of rows that intervals are evaluated on, and the kind of posterior.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalRows<'a> {
     /// The kind of rows: `test` or `training`.
