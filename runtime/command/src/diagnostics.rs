@@ -21,7 +21,7 @@ static NO_PROGRAM: Code = Code {
               again too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
 
-/// The data differ from the data for which the program was compiled.
+/// The data differ from the data that the program was compiled for.
 static OTHER_DATA: Code = Code {
     id: "E0631",
     title: "data that differ from those of the build",
@@ -78,7 +78,7 @@ pub fn unreadable(executable: &Path, error: &std::io::Error) -> Diagnostic {
     data(Diagnostic::usage(&NO_PROGRAM, text))
 }
 
-/// An error: a data item differs from the data for which the program was compiled.
+/// An error: a data item differs from the data that the program was compiled for.
 pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::data(&OTHER_DATA, file, 0, 0, what);
     diagnostic.notes.push(format!("in the data `{name}`"));

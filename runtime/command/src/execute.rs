@@ -29,15 +29,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Job<'a> {
     /// The compiled program.
     pub manifest: &'a Manifest,
-    /// The data for which the program was compiled.
+    /// The data that the program was compiled for.
     pub sources: Sources,
-    /// The origin of the program, which is its text and its build options.
+    /// The origin of the program: its text and its build options.
     pub origin: &'a Origin,
     /// The words of a command that repeats this run. Messages show this command.
     pub command: Vec<String>,
-    /// The warnings that were shown before the run, which become part of the results.
+    /// The warnings that were shown before the run. They become part of the results.
     pub warnings: Vec<Diagnostic>,
-    /// The texts to which the places of diagnostics refer. Empty if the program was compiled
+    /// The texts that the places of diagnostics refer to. Empty if the program was compiled
     /// elsewhere.
     pub texts: &'a SourceMap,
     /// A function that shows diagnostics, and returns the exit status that they imply.
@@ -100,7 +100,7 @@ impl Job<'_> {
     }
 
     /// Replaces the span of a diagnostic about the program by its line and column. Readers of the
-    /// results do not have the text to which the span refers.
+    /// results do not have the text of the span.
     fn locate(&self, diagnostic: &mut Diagnostic) {
         let Place::Span(span) = diagnostic.at else { return };
         let Some(source) = self.texts.get(span.source) else {
