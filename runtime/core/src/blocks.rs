@@ -35,7 +35,7 @@ pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers
 /// Reads a whole port into a vector. The vector is reallocated only if it must grow.
 ///
 /// # Errors
-/// Fails if the program does not have the port, which is a bug.
+/// Fails if the program does not have the port. This would be a bug.
 pub fn read(machine: &Machine, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
     into.resize(machine.count(name)?, 0.0);
     machine.read_into(name, into)

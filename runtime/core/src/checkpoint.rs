@@ -59,8 +59,8 @@ struct Folder {
     path: PathBuf,
     /// The checksum of the fingerprint of the run.
     run: Checksum,
-    /// The lock file, which is locked until the last clone of the checkpoint is dropped or the
-    /// process ends.
+    /// The lock file. It is locked until the last clone of the checkpoint is dropped or the process
+    /// ends.
     _lock: File,
 }
 
@@ -169,8 +169,8 @@ impl Checkpoint {
         out.join("checkpoint").join("run.json").exists()
     }
 
-    /// Sets the maximum time between commits, which is one second by default. The results do not
-    /// depend on this time.
+    /// Sets the maximum time between commits. The default is one second. The results do not depend
+    /// on this time.
     pub fn every(self, every: Duration) -> Checkpoint {
         Checkpoint { every, ..self }
     }

@@ -1,5 +1,5 @@
-//! Predictions as columns of a table, which are filled block by block. An output has the columns
-//! mean, sd and quantiles, or class probabilities.
+//! Predictions as columns of a table. The columns are filled block by block. An output has the
+//! columns mean, sd and quantiles, or class probabilities.
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
@@ -68,14 +68,14 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the predictions for the next rows, which must be in original units.
+    /// Adds the predictions for the next rows. They must be in original units.
     pub fn add(&mut self, predictive: &Predictive) {
         for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
             columns.add(said);
         }
     }
 
-    /// Returns the names of the outputs for which no predictions were added.
+    /// Returns the names of the outputs that did not get predictions.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()

@@ -105,7 +105,7 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }
 
-/// The checkpoint from which a run should resume is damaged.
+/// A run should resume from a checkpoint, but this checkpoint is damaged.
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
@@ -368,7 +368,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
     .help("wait until it ends, or write into another folder")
 }
 
-/// A warning: the folder from which the run should resume does not contain a checkpoint.
+/// A warning: a run should resume from this folder, but the folder does not contain a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let mut warning = error(
         &NOTHING_TO_RESUME,

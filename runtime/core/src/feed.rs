@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use values::column;
 use values::{bounded, integers, seen};
 
-/// The elements of one port, in the type in which they are stored.
+/// The elements of one port, in their stored type.
 #[derive(Clone, Debug)]
 enum Elements {
     F32(Vec<f32>),
@@ -37,7 +37,7 @@ struct Port {
     stamp: u64,
 }
 
-/// Returns a new stamp, which differs from the stamps of all other elements.
+/// Returns a new stamp. It differs from the stamps of all other elements.
 fn stamp() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
@@ -51,7 +51,7 @@ pub struct Feed {
     pub rows: usize,
 }
 
-/// The ports for which a feed is prepared.
+/// The ports of the feed.
 pub struct FeedPorts<'a> {
     /// The ports, each with the source of its elements.
     pub bindings: &'a [Binding],
@@ -120,8 +120,8 @@ impl Feed {
         Ok(())
     }
 
-    /// Prepares `rows`. If `target` is false, the values of outputs are replaced by placeholders,
-    /// except outputs on which other outputs depend.
+    /// Prepares `rows`. If `target` is false, the values of outputs are replaced by placeholders.
+    /// Outputs that other outputs depend on keep their values.
     ///
     /// # Errors
     /// Fails if the elements of a column do not fit the program. Examples are text, and fractions
@@ -188,7 +188,7 @@ impl Feed {
     /// share is appended only once.
     ///
     /// # Errors
-    /// Fails if an output is missing, which is a bug.
+    /// Fails if an output is missing. This would be a bug.
     pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
         let is_first = self.rows == 0;
         for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
@@ -251,7 +251,7 @@ impl Feed {
     /// programs, so ports that this program does not have are skipped.
     ///
     /// # Errors
-    /// Fails if a port has another size, which is a bug.
+    /// Fails if a port has another size. This would be a bug.
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
         for port in self.ports.iter().filter(|port| port.shared) {
             if machine.has_port(&port.name) {
@@ -264,7 +264,7 @@ impl Feed {
     /// Writes the elements of the chosen rows to the machine.
     ///
     /// # Errors
-    /// Fails if a port has another size, which is a bug.
+    /// Fails if a port has another size. This would be a bug.
     pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
         self.ports
             .iter()

@@ -148,8 +148,8 @@ impl Fingerprint {
         self.draws.insert(infer.to_owned(), draws);
     }
 
-    /// Returns the checksum of everything that must be unchanged. Numbers of draws that a resumed
-    /// run may increase are left out.
+    /// Returns the checksum of everything that must be unchanged when a run is resumed. The
+    /// checksum does not cover `draws`, because a resumed run may increase the number of draws.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for (name, value) in self.facts.iter().chain(&self.contents) {

@@ -1,4 +1,4 @@
-//! A common interface for predictions, which does not depend on the inference method.
+//! A common interface for predictions. It does not depend on the inference method.
 
 use crate::context::Stop;
 use crate::predict::{Predictive, Predictor};

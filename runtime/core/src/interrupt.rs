@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
-    /// The time at which a computation first found the flag raised.
+    /// The time when a computation first found the flag raised.
     seen: Arc<OnceLock<Instant>>,
 }
 
@@ -28,7 +28,7 @@ impl Interrupt {
         }
     }
 
-    /// Returns the underlying flag, which a signal handler can raise.
+    /// Returns the underlying flag. A signal handler can raise it.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.raised.clone()
     }

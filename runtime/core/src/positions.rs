@@ -144,7 +144,7 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
     }))
 }
 
-/// The data from which positions are computed.
+/// The data for computing positions.
 struct Places<'a> {
     infer: &'a InferenceBlock,
     rows: &'a Rows,
@@ -185,8 +185,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the name of the column from which an input is read. If the input is a parameter, or does
-/// not come from a column, returns its own name.
+/// Returns the name of the column that an input reads. If the input is a parameter, or does not
+/// come from a column, returns its own name.
 fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

@@ -30,7 +30,7 @@ pub struct PredictionOutput {
     /// The name of the output's port in the program.
     pub port: String,
     part: Part,
-    /// The index of the model's output to which this prediction output belongs. `None` if the model has a single output, or if this prediction output
+    /// The index of the model's output that this prediction output belongs to. `None` if the model has a single output, or if this prediction output
     /// is for all outputs together.
     output: Option<usize>,
 }
@@ -232,11 +232,11 @@ pub struct Predictor {
     interrupt: Interrupt,
     said: Vec<PredictionOutput>,
     parameters: Vec<String>,
-    /// The names of the parameters of which the posterior stores several values.
+    /// The names of the parameters that have several stored values in the posterior.
     stored: Vec<String>,
     /// The parameters with several values.
     drawn: Vec<Drawn>,
-    /// The index of the first draw, which selects its random numbers.
+    /// The index of the first draw. It selects the draw's random numbers.
     first_draw: usize,
     draws: usize,
     draws_per_call: usize,
@@ -258,8 +258,8 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, targets may be unknown: the values of outputs are replaced by
-    /// placeholders, except outputs on which other outputs depend.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, targets may be unknown. The values of outputs are then
+    /// replaced by placeholders. Outputs that other outputs depend on keep their values.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -291,14 +291,14 @@ impl Predictor {
         })
     }
 
-    /// Copies the parameters from the machine of a training.
+    /// Copies the parameters from the machine of a training run.
     ///
     /// # Errors
-    /// Fails if a parameter has different shapes in the two programs, which is a bug.
+    /// Fails if a parameter has different shapes in the two programs. This would be a bug.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
-                // The training has a single value of the parameter, which all draws share.
+                // The training has a single value of the parameter. All draws share this value.
                 let values = from.read_real(name)?;
                 let drawn = Drawn::new(name, (values.len(), false), values);
                 match self.drawn.iter_mut().find(|known| known.name == *name) {
@@ -337,7 +337,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Returns whether `values` holds several values of a parameter of which the program reads only one value per call.
+    /// Returns whether `values` holds several values of a parameter, although the program reads only one value of this parameter per call.
     fn stores_several(&self, name: &str, values: &[f64]) -> Result<bool, Fault> {
         if !self.stored.iter().any(|stored| stored == name) || !self.machine.has_port(name) {
             return Ok(false);
@@ -364,7 +364,7 @@ impl Predictor {
     /// Sets another input of the prediction program.
     ///
     /// # Errors
-    /// Fails if the input has another size, which is a bug.
+    /// Fails if the input has another size. This would be a bug.
     pub fn set(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         ports::real(&mut self.machine, name, values)
     }

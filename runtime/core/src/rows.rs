@@ -12,8 +12,8 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     let mut words = [0; 4];
     for last in (1..order.len()).rev() {
         let word = last % 4;
-        // A call of Philox gives four random numbers. The calls take most of the time of a shuffle,
-        // so each is made only once.
+        // Each call of Philox returns four random numbers. These calls take most of the time of a
+        // shuffle, so all four numbers of a call are used.
         if word == 3 || last + 1 == order.len() {
             words = philox::words(key, [0, 0, epoch as u32], last as u64);
         }

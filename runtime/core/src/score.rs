@@ -9,7 +9,7 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The scores of predictions, which are updated with every block of rows.
+/// The scores of predictions. They are updated with every block of rows.
 pub struct Scorer<'a> {
     infer: &'a InferenceBlock,
     /// If the model has several outputs: the scores of their joint log likelihood, and the number
@@ -27,8 +27,8 @@ enum Scores {
 }
 
 impl<'a> Scorer<'a> {
-    /// Creates scores without predictions. The scores are for predictions of `rows`, which form
-    /// `examples` examples.
+    /// Creates scores without predictions. The scores are for predictions of `rows`. These rows
+    /// form `examples` examples.
     ///
     /// # Errors
     /// Fails if a target column does not fit the program.
@@ -70,8 +70,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Adds the predictions for outliers, which are rows from another distribution. Only class
-    /// outputs use them.
+    /// Adds the predictions for outliers: rows from another distribution. Only class outputs use
+    /// them.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {

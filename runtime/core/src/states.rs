@@ -1,5 +1,5 @@
-//! The states of an inference block, which are its parameters and the state of the optimiser. A
-//! state has a start, and a value after training.
+//! The states of an inference block: its parameters and the state of the optimiser. A state has a
+//! start, and a value after training.
 
 use bnnc_abi::manifest::{Init, State};
 use bnnc_base::shape::Sizes;

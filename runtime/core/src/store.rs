@@ -1,4 +1,4 @@
-//! The draws of a chain as a list of records to which records can only be appended. The list is in
+//! The draws of a chain, as a list of records. New records can only be appended. The list is in
 //! memory, in a file, or in both.
 //!
 //! A record is a position followed by the statistics of its iteration. The file begins with five
@@ -24,7 +24,7 @@ const HEADER: u64 = 40;
 /// size.
 const BLOCK: usize = 1 << 15;
 
-/// The layout of a record, which is the same for all records of a chain.
+/// The layout of a record. It is the same for all records of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
     /// The length of a position.
@@ -126,7 +126,7 @@ impl ChainStore {
         Ok(ChainStore::over(path, file, (layout, 0), in_memory))
     }
 
-    /// Returns an empty store that writes records to a temporary file, which must not exist yet.
+    /// Returns an empty store that writes records to a temporary file. The file must not exist yet.
     /// The file is deleted when the store is dropped. Records are not kept in memory.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::predict::Predictive;
 /// Counts of integrals over all rows, outputs and iterates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// The number of weights over which the integrals run.
+    /// The number of integrated weights.
     pub columns: usize,
     /// The number of predicted rows.
     pub rows: u64,
@@ -33,7 +33,7 @@ pub struct Tally {
     /// True if a weight that is integrated over for one class also affects the probability of
     /// another class.
     pub is_shared: bool,
-    /// The interval to which the published method truncates the density, on the model's scale.
+    /// The published method truncates the density to this interval, on the model's scale.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -36,7 +36,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// A random walk as a chain, whose next state depends on the whole previous state.
+/// A random walk as a chain. Its next state depends on the whole previous state.
 #[derive(Clone, Copy, Default)]
 struct Walk {
     iteration: usize,
@@ -66,13 +66,13 @@ impl Walk {
     }
 }
 
-/// The iterations at which a chain commits, and the iteration at which it is killed.
+/// The iterations where a chain commits, and the iteration where it is killed.
 #[derive(Clone, Copy)]
 struct Plan {
     draws: usize,
     /// The number of iterations between commits.
     commit: usize,
-    /// The iteration before which the process ends without a commit.
+    /// The process ends before this iteration, without a commit.
     killed: usize,
 }
 
@@ -144,8 +144,8 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes a chain, and checks its draws and the state of its sampler. Returns the iteration at
-/// which the chain continues, or the code of the diagnostic.
+/// Resumes a chain, and checks its draws and the state of its sampler. Returns the iteration where
+/// the chain continues, or the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint

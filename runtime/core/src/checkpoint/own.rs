@@ -43,7 +43,7 @@ pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
 }
 
 /// Deletes the files of a checkpoint that belong to these inference blocks. If `only_begun` is
-/// true, deletes only temporary files, which were not completed.
+/// true, deletes only temporary files: files that were not completed.
 pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! The file in a checkpoint that stores the state of a training while it runs.
+//! The file in a checkpoint that stores the state of a training run while it runs.
 
 use super::{Checkpoint, seal, unseal};
 use crate::diagnostics;
@@ -11,17 +11,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The time between the start of a training and its first commit. Each later interval is twice as
-/// long as the one before.
+/// The time between the start of a training run and its first commit. Each later interval is twice
+/// as long as the one before.
 const FIRST: Duration = Duration::from_millis(10);
 
 /// The maximum time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Commits may take at most the fraction `1 / SHARE` of the time of a training.
+/// Commits may take at most the fraction `1 / SHARE` of the time of a training run.
 const SHARE: u32 = 20;
 
-/// The file that stores the state of a training. Without a checkpoint, nothing is written.
+/// The file that stores the state of a training run. Without a checkpoint, nothing is written.
 #[derive(Debug)]
 pub struct TrainingFile {
     place: Option<(PathBuf, Checksum)>,
@@ -30,8 +30,8 @@ pub struct TrainingFile {
 }
 
 impl Checkpoint {
-    /// Returns the file of a training. `name` is the name of the inference block, followed by the
-    /// member or the restart if the block trains more than once.
+    /// Returns the file of a training run. `name` is the name of the inference block, followed by
+    /// the member or the restart if the block trains more than once.
     pub fn training(&self, name: &str, split: usize) -> TrainingFile {
         let place = self.folder.as_ref().map(|folder| {
             let name = format!("{name}-{split}");
@@ -46,7 +46,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns the path of the file that stores the state of a training.
+/// Returns the path of the file that stores the state of a training run.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.training"))
 }
@@ -98,7 +98,7 @@ impl TrainingFile {
         Ok(())
     }
 
-    /// Deletes the state of a training that failed. A resumed training would fail again.
+    /// Deletes the state of a training run that failed. A resumed training would fail again.
     ///
     /// # Errors
     /// Fails if a file cannot be deleted.
@@ -107,7 +107,7 @@ impl TrainingFile {
     }
 }
 
-/// Deletes the state of a training whose result has been stored.
+/// Deletes the state of a training run whose result has been stored.
 pub(super) fn forget(folder: &Path, name: &str) -> Result<(), Diagnostic> {
     remove(&path(folder, name))
 }

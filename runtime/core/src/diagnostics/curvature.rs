@@ -27,7 +27,7 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// Returns options with which a Gaussian over logits predicts as well as its centre, or `None` if
+/// Returns options that make a Gaussian over logits predict as well as its centre, or `None` if
 /// such options are not known. A diagonal structure ignores the correlations of the weights, so the
 /// variance of the logits is several times its correct value. With a diagonal structure, the
 /// Laplace bridge alone does not help.

@@ -103,7 +103,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         .help("write into another folder, or first copy the file to another folder")
 }
 
-/// An error: a table of predictions would replace a file from which the predictions are computed.
+/// An error: a table of predictions would replace one of the files that the predictions need.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
         "the output file would replace `{}`, from which the predictions are made",

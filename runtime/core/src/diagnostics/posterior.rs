@@ -15,8 +15,8 @@ pub(super) static NO_JOINT: Code = Code {
               Right: `--infer NAME` with the name of an inference by `laplace`.",
 };
 
-/// An error: an earlier inference block does not have variances for the weights, which this block
-/// needs.
+/// An error: this block needs variances for the weights, but an earlier inference block does not
+/// have them.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"

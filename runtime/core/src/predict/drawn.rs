@@ -25,7 +25,8 @@ impl Drawn {
         }
     }
 
-    /// Selects the values for a range of the `all` predictive draws, which are evenly spaced over the stored values.
+    /// Selects the values for a range of the `all` predictive draws. These draws are evenly spaced over the stored
+    /// values.
     pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
         let values = if self.is_shared { 1 } else { draws.len() };
         self.chosen.clear();

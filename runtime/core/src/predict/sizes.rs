@@ -46,7 +46,8 @@ mod tests {
     use bnnc_base::dtype::Precision;
     use bnnc_base::shape::{Dim, Shape};
 
-    /// Returns a program that computes `shared` operations and numbers per row, and `drawn` operations and numbers per draw and row.
+    /// Returns the plan of a program with two launches. Per row, the first launch does `shared` operations and writes `shared`
+    /// numbers. Per draw and row, the second launch does `drawn` operations and writes `drawn` numbers.
     fn plan(shared: i64, drawn: i64) -> Plan {
         let (rows, draws) = (Dim::Symbol(Symbol::Batch), Dim::Symbol(Symbol::Draws));
         let launch = |axes: &[Dim], work: i64, buffer: u32| {
