@@ -1,4 +1,4 @@
-//! Connects compiled code with a device, on which it then runs its plans.
+//! Connects compiled code with a device, and runs plans on this device.
 
 use crate::blas;
 use crate::device::Device;

@@ -171,7 +171,7 @@ fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, 
     Ok(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// A stream of a device, which is destroyed when this value is dropped.
+/// A stream of a device. It is destroyed when this value is dropped.
 pub(crate) struct OwnStream {
     device: Arc<Device>,
     /// The driver's handle of the stream.

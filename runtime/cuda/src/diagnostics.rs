@@ -26,8 +26,7 @@ static NO_DEVICE: Code = Code {
     explain: "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU. Another \
               process, or the scheduler of a cluster, may have reserved the GPU. Or an environment variable may hide it.\n\n\
               Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all GPUs.\n\n\
-              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first GPU; `nvidia-smi -L` lists the GPUs of the \
-              machine.",
+              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which makes the first GPU visible.\n\nTo list the GPUs of the machine, run `nvidia-smi -L`.",
 };
 
 /// The code was compiled for newer devices than the device of this system.
@@ -58,8 +57,8 @@ pub(crate) fn device_limit(text: String) -> Fault {
     Fault::limit(&DEVICE_LIMIT, text)
 }
 
-/// Returns the diagnostic for a system on which none of the driver's libraries can be loaded. `why`
-/// is the reason.
+/// Returns the diagnostic for a system that cannot load any of the driver's libraries. `why` is the
+/// reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {
     lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
         .help("install NVIDIA's driver, or leave `--backend cuda` out")

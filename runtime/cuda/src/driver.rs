@@ -1,8 +1,8 @@
-//! The CUDA driver, whose library is loaded when a program first needs it.
+//! The CUDA driver. Its library is loaded when a program first needs it.
 //!
 //! Note [Driver errors]. Every entry point of the driver returns a status. [`Driver`] converts a
-//! status other than success to a [`Fault`], which has the name of the call, and CUDA's name and
-//! description of the status. Launches and copies are asynchronous. The status of a call may
+//! status other than success to a [`Fault`]. The fault has the name of the call, and CUDA's name
+//! and description of the status. Launches and copies are asynchronous. The status of a call may
 //! therefore report an error in the work of an earlier call.
 
 mod symbols;
@@ -20,7 +20,7 @@ pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_PO
 /// The status that an entry point of the driver returns. Success is 0.
 pub type DriverStatus = i32;
 
-/// The number by which the driver identifies a device.
+/// The number that the driver uses to identify a device.
 pub type DeviceNumber = i32;
 
 /// The status of a system that has a driver but no device. The first call, `cuInit`, returns this

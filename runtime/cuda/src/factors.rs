@@ -36,10 +36,10 @@ pub struct Factor {
     pub n: i32,
 }
 
-/// A column of blocks of a matrix, which begins on the diagonal.
+/// A column of blocks of a matrix. It begins on the diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockColumn {
-    /// The index of its first row, which equals the index of its first column.
+    /// The index of its first row. It equals the index of its first column.
     pub first: i32,
     /// The number of rows and columns of the block on the diagonal.
     pub rows: i32,

@@ -62,7 +62,7 @@ impl LoadedModule {
     /// Returns the function with this name.
     ///
     /// # Errors
-    /// Fails if the program does not have an entry with this name, which is a bug.
+    /// Fails if the program does not have an entry with this name. This would be a bug.
     pub fn function(&self, name: &str) -> Result<Function, Fault> {
         let found = self.functions.get(name).copied();
         found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))

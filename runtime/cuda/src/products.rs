@@ -22,7 +22,7 @@ pub struct BatchedProduct {
     pub a: MatrixOperand,
     /// The right operand.
     pub b: MatrixOperand,
-    /// The result, which is never transposed.
+    /// The result. It is never transposed.
     pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,

@@ -35,7 +35,8 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves triangular systems. The step has the addresses of the matrices and of the right-hand sides, which the solutions overwrite.
+    /// Solves triangular systems. The step has the addresses of the matrices and of the right-hand sides. The solutions overwrite the
+    /// right-hand sides.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -469,7 +470,7 @@ impl Issue<'_> {
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();
         self.arguments.extend(ready.parameters.iter().map(address));
         let ([x, y, z], [width, height, depth]) = (ready.grid, ready.block);
-        // SAFETY: the caller guarantees that the addresses are valid. Each argument points to 64 bits, which the driver reads before the call
+        // SAFETY: the caller guarantees that the addresses are valid. Each argument points to 64 bits. The driver reads them before the call
         // returns.
         let status = unsafe {
             (self.device.driver().symbols.launch)(

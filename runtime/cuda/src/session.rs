@@ -1,10 +1,10 @@
-//! A session on a device, which consists of a plan, its arena and its schedules.
+//! A session on a device: a plan, its arena and its schedules.
 //!
 //! Note [Graphs]. The first run for given sizes enqueues every launch. During this run, the driver
-//! and cuBLAS load parts that they load lazily, which is not allowed in a capture. The second run
-//! for the same sizes captures the same launches as a graph. Later runs launch this graph as a
-//! whole. The session keeps the graphs of the most recent sizes. A training needs two of them: one
-//! for whole batches, and one for the last batch of an epoch.
+//! and cuBLAS load parts that they load lazily. Such loading is not allowed in a capture. The
+//! second run for the same sizes captures the same launches as a graph. Later runs launch this
+//! graph as a whole. The session keeps the graphs of the most recent sizes. A training run needs
+//! two of them: one for whole batches, and one for the last batch of an epoch.
 
 use crate::blas::Products;
 use crate::capture::Captured;
@@ -47,7 +47,7 @@ pub struct OnDevice {
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. The fields are declared in the order in which they must be dropped.
+/// An open session. The fields are declared in the order of their drops.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -179,8 +179,8 @@ impl CudaSession {
         }
     }
 
-    /// Returns the device address at which these row indices are stored. Sends them if the device
-    /// does not have them yet.
+    /// Returns the device address of these row indices. Sends them if the device does not have them
+    /// yet.
     fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
         if self.tables.indices(chosen).is_none() {
             self.synchronise()?;

@@ -24,7 +24,7 @@ pub struct System {
     pub columns: i32,
     /// True if the systems are solved for the transposed matrices.
     pub transposed: bool,
-    /// The number of matrices, which follow one another in memory.
+    /// The number of matrices. They follow one another in memory.
     pub batch: i64,
 }
 

@@ -26,7 +26,7 @@ const ROWS: usize = 64;
 /// The number of columns of blocks.
 const COLUMNS: i32 = 5;
 
-/// A defect of a matrix, which makes it not positive definite.
+/// A defect that makes a matrix not positive definite.
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Nothing,
@@ -35,7 +35,7 @@ enum Flaw {
 }
 
 /// The defects that are tested. The defects are in the first, the last and other rows of blocks.
-/// The values are negative pivots, NaN, and a pivot of zero, which gives infinities.
+/// The values are negative pivots, NaN, and a pivot of zero. A pivot of zero gives infinities.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),

@@ -76,7 +76,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the plan once in the way in which samplers and training run it.
+/// Runs the plan once, in the same way as samplers and training do.
 fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     let ports = ["total", "y"].map(|name| machine.find(name).unwrap());
     machine.set_sizes(&sizes(batch))?;
@@ -473,7 +473,7 @@ fn every_failure_is_reported_and_leaks_nothing() {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
         // A session requires the first page-locked memory. The second page-locked memory is for the
-        // graph of an evaluation, which works without it.
+        // graph of an evaluation. The evaluation works without this graph.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {

@@ -75,7 +75,7 @@ fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
 }
 
 /// Solves new systems and compares the solutions with the reference. The solver and the reference
-/// sum the same terms, all of which are below one.
+/// sum the same terms. All terms are below one.
 fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u64) -> Result<(), Fault> {
     let value = |slot: u64, at: usize| philox::uniform(seed + slot, [0, 0, 0], at as u64) - 0.5;
     let element = |at: usize| match (at / N % N, at % N) {

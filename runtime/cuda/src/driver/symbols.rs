@@ -28,9 +28,9 @@ macro_rules! handles {
 handles! {
     /// A context of a device.
     Context;
-    /// A stream, whose work runs in order.
+    /// A stream. Its work runs in order.
     Stream;
-    /// A module, which is loaded code.
+    /// A module: loaded code.
     Module;
     /// A kernel in a module.
     Function;
@@ -45,11 +45,11 @@ macro_rules! entry_points {
         /// The addresses of the entry points. Each name is looked up once.
         pub struct Symbols {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
-            /// The library, which stays loaded so that the addresses remain valid.
+            /// The library. It stays loaded so that the addresses remain valid.
             _library: Library,
         }
 
-        /// The names under which the library exports the entry points.
+        /// The names of the entry points in the library.
         pub const NAMES: &[&str] = &[$($symbol),*];
 
         impl Symbols {

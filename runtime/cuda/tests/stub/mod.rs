@@ -1,4 +1,4 @@
-//! A stub of the driver, which the system's C compiler compiles, and a small plan for the stub.
+//! A stub of the driver, and a small plan for the stub. The system's C compiler compiles the stub.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -314,7 +314,7 @@ pub fn image(capability: u32, ptx: &str) -> Image {
     }
 }
 
-/// Returns the inputs of a run, which are small whole numbers, so that every sum is exact.
+/// Returns the inputs of a run. They are small whole numbers, so that every sum is exact.
 pub fn inputs(batch: usize, run: usize) -> Vec<f64> {
     (0..3 * batch)
         .map(|at| ((7 * at + 3 * run) % 11) as f64)
