@@ -20,7 +20,7 @@ use std::ops::Range;
 pub struct Dataset {
     /// The rows for training.
     pub train: Rows,
-    /// The rows for validation, which are held out for early stopping.
+    /// The rows for validation. They are held out for early stopping.
     pub validation: Rows,
     /// The rows for testing.
     pub test: Rows,
@@ -29,8 +29,8 @@ pub struct Dataset {
     /// The images of the test rows, or `None` if the program neither rotates images nor shuffles
     /// them to make outliers.
     pub images: Option<Images>,
-    /// The means, standard deviations and levels of the training rows, which are used to prepare
-    /// all rows.
+    /// The means, standard deviations and levels of the training rows. They are used to prepare all
+    /// rows.
     pub preparation: Preparation,
     /// The columns of the shared table.
     pub shared: Vec<Array>,
@@ -38,7 +38,7 @@ pub struct Dataset {
     pub whole: Vec<Array>,
     /// The training rows of each file, as a range of positions in `train`.
     pub shards: Vec<Range<usize>>,
-    /// Warnings, which do not stop the run.
+    /// Warnings. They do not stop the run.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -58,7 +58,7 @@ impl Dataset {
         self.shared.iter().find(|array| array.name == name)
     }
 
-    /// Returns an array of the data files that all examples share.
+    /// Returns the array `name` of the data files. All examples share this array.
     pub fn whole(&self, name: &str) -> Option<&Array> {
         self.whole.iter().find(|array| array.name == name)
     }
@@ -345,7 +345,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks each text field in which a chosen row has a level that does not occur in the training
+/// Marks a text field if the level of a chosen row in this field does not occur in the training
 /// rows. If a model reads a marked field, an error is reported.
 fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {

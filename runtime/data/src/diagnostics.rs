@@ -1,4 +1,4 @@
-//! The errors in data. Each error has a function, which adds its code and its advice.
+//! The errors in data. Each error has a function. The function adds the error's code and advice.
 
 mod codes;
 mod item;
@@ -17,7 +17,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// A list of diagnostics, which is not empty if it is the error of a `Result`.
+/// A list of diagnostics. As the error of a `Result`, the list is not empty.
 pub type Faults = Vec<Diagnostic>;
 
 /// A place in a data file. Rows and columns count from 1. The number 0 means all rows or all

@@ -108,7 +108,7 @@ static FUNCTIONS: &[Function] = &[
 
 const ZSCORE: &str = "zscore";
 
-/// Returns the text of an expression, which is also the name of its field.
+/// Returns the text of an expression. It is also the name of its field.
 pub fn text(column: &ColumnExpr) -> String {
     match column {
         ColumnExpr::Name(name, _) => name.clone(),

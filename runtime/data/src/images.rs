@@ -1,4 +1,4 @@
-//! Transformations of images, which are rows of numbers. A transformation rotates an image about
+//! Transformations of images. An image is a row of numbers. A transformation rotates an image about
 //! its centre, or cuts it into squares and shuffles the squares.
 
 use crate::dataset::Preparation;
@@ -217,7 +217,7 @@ impl Shuffle {
         }
     }
 
-    /// Shuffles one image. `number` is the number of the image, which determines the order of its
+    /// Shuffles one image. `number` is the number of the image. It determines the order of its
     /// squares.
     pub(crate) fn apply(&mut self, number: usize, image: &mut [f64]) {
         let (side, width) = (self.side, self.frame.width);
@@ -303,7 +303,7 @@ mod tests {
         let (sine, cosine) = degrees.to_radians().sin_cos();
         let image = turned(FRAME, degrees);
         // The pixel right of the centre comes from the point (x, y) = (2 + cos, 2 + sin). The image
-        // is the linear function 1 + x + 5 y, for which bilinear interpolation is exact.
+        // is the linear function 1 + x + 5 y. Bilinear interpolation is exact for this function.
         let expected = 1.0 + (2.0 + cosine) + 5.0 * (2.0 + sine);
         assert!(
             (image[2 * 5 + 3] - expected).abs() < 1e-12,
@@ -356,8 +356,8 @@ mod tests {
             corners.sort_unstable();
             assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
         }
-        // A random order of six squares leaves one of them in its place on average. Of 120 squares,
-        // 100 therefore move on average, with a standard deviation of sqrt(20).
+        // A random order of six squares leaves one of them in its place on average. The mean number
+        // of moved squares is therefore 100 of 120, with a standard deviation of sqrt(20).
         assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
         let mut again = before.clone();
         let mut other = before;

@@ -46,8 +46,8 @@ pub(crate) fn entry(column: &ColumnExpr, place: Range<usize>, span: Span) -> Inp
     }
 }
 
-/// Returns the arrays that are inputs if the program does not name any inputs: all per-example
-/// arrays except the target and the columns from which the target is computed.
+/// Returns the inputs if the program does not name any. These are all per-example arrays except the
+/// target and the columns that the target is computed from.
 fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
     if target.is_none() && spec.format.contents() == Contents::Arrays {
         return Vec::new();

@@ -84,7 +84,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
 
 /// Computes the continuous ranked probability score (CRPS) of sorted draws. The score is the mean
 /// of abs(x_i - y), minus half the mean of abs(x_i - x_j) over the pairs i != j. The result is the
-/// fair estimator of Ferro (2014), whose expectation does not depend on the number of draws. For
+/// fair estimator of Ferro (2014). Its expectation does not depend on the number of draws. For
 /// sorted numbers, the sum over pairs equals the sum over i of (2 i - S - 1) x_i.
 pub fn crps(sorted: &[f64], y: f64) -> f64 {
     let count = sorted.len() as f64;
@@ -123,8 +123,8 @@ impl DrawSummary {
 
     /// Summarises sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> DrawSummary {
-        // The mean of equal numbers has a rounding error, which would give a standard deviation
-        // above zero.
+        // The mean of equal numbers has a rounding error. This error would give a standard
+        // deviation above zero.
         let constant = sorted.first().filter(|first| sorted.last() == Some(*first));
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let mean = constant.copied().unwrap_or(mean);
@@ -357,7 +357,7 @@ impl ClassScores {
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
         // Bin m holds the confidences in ((m - 1)/15, m/15]. A NaN confidence goes into the first
-        // bin, whose sum then becomes NaN.
+        // bin. The sum of this bin then becomes NaN.
         let bin = (confidence * CALIBRATION_BINS as f64)
             .ceil()
             .clamp(1.0, CALIBRATION_BINS as f64) as usize;

@@ -25,7 +25,7 @@ pub struct Rows {
     pub fields: Vec<RowField>,
     /// The rows of each data file. Messages use them to name the file of a row.
     pub(crate) shards: Vec<Shard>,
-    /// The number by which messages refer to the first row of a file.
+    /// The number that messages give to the first row of a file.
     pub(crate) first_row: usize,
     /// The names of the columns of the file that were not read. Messages use them to name the file
     /// of a row.
@@ -41,7 +41,7 @@ pub struct RowField {
     pub shape: Vec<usize>,
     /// The elements as in the file, before scaling and standardisation.
     pub values: ArrayValues,
-    /// The factor by which elements are multiplied when they are read as reals.
+    /// The factor that scales elements when they are read as reals.
     pub scale: f64,
     /// One standardisation per element of an example. Reals are standardised after they are
     /// multiplied by `scale`.

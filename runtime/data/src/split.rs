@@ -25,7 +25,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) path: &'a Path,
     /// The number of rows of the data files.
     pub(crate) rows: usize,
-    /// The number of rows of the test files, which follow the data files.
+    /// The number of rows of the test files. They follow the data files.
     pub(crate) test_rows: usize,
     /// The test rows of each split of a split file.
     pub(crate) splits: &'a [Vec<usize>],
@@ -68,8 +68,8 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
         .collect()
 }
 
-/// Converts the row numbers of a list, which count from `base`, to indices. `wrong` converts a
-/// message about the list to an error.
+/// Converts the row numbers of a list to indices. The row numbers count from `base`. `wrong`
+/// converts a message about the list to an error.
 fn check_list<E>(list: &[u64], base: u64, rows: usize, wrong: &dyn Fn(&str) -> E) -> Result<Vec<usize>, E> {
     let mut seen = vec![false; rows];
     let mut indices = Vec::with_capacity(list.len());

@@ -3,8 +3,8 @@
 use bnnc_abi::data::Divisor;
 use serde::{Deserialize, Serialize};
 
-/// An affine map `(value - mean) / sd`. The values to which it was fitted then have the mean 0 and
-/// the standard deviation 1.
+/// An affine map `(value - mean) / sd`. After the transformation, the values that it was fitted to
+/// have the mean 0 and the standard deviation 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standardisation {
     /// The mean over the training rows.

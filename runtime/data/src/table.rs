@@ -1,4 +1,4 @@
-//! Named arrays, which every reader returns, and tables that join the arrays of several files.
+//! Named arrays, and tables that join the arrays of several files. Every reader returns named arrays.
 
 use crate::diagnostics::{self, Faults};
 use crate::read::INPUTS;
@@ -13,7 +13,7 @@ pub enum ArrayValues {
     Byte(Vec<u8>),
     /// Integers of 64 bits.
     Int(Vec<i64>),
-    /// Real numbers, all of which are finite.
+    /// Real numbers. All of them are finite.
     Real(Vec<f64>),
     /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the order of first appearance.
     Level {
@@ -173,8 +173,8 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level, which is added to `levels` if it is new. A new level is not added to `places`: the levels of one file are distinct,
-/// so the same level does not come again.
+/// Returns the code of a level. A new level is added to `levels`. A new level is not added to `places`: the levels of one file are distinct, so the
+/// same level does not come again.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -207,7 +207,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// Creates a column, which has one element per example.
+    /// Creates a column. It has one element per example.
     pub fn column(name: impl Into<String>, values: ArrayValues) -> Array {
         Array {
             name: name.into(),
@@ -299,7 +299,7 @@ pub struct Jump {
 }
 
 impl Shard {
-    /// Returns the number by which messages refer to a row of the table in this file. The file's first row has the number `first`.
+    /// Returns the number that messages give to a row of the table in this file. The file's first row has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -325,7 +325,7 @@ pub struct Table {
     pub shards: Vec<Shard>,
     /// The number of examples.
     pub rows: usize,
-    /// The number by which messages refer to the first example: 2 if line 1 is a header.
+    /// The number that messages give to the first example: 2 if line 1 is a header.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,

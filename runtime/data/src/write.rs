@@ -38,7 +38,7 @@ pub fn in_place_of(
 }
 
 /// Returns whether an existing file with this name has content that does not begin with
-/// `beginning`. Such a file may be the user's work, which must not be replaced.
+/// `beginning`. Such a file may be the user's work, so it must not be replaced.
 pub fn holds_other_content(path: &Path, beginning: &[u8]) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
     let begins = || {
@@ -127,8 +127,8 @@ pub fn npy_header(sizes: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the shortest text that reads back as the same number. The text is valid JSON, in which a
-/// number that is not finite becomes `null`.
+/// Returns the shortest text that reads back as the same number. The text is valid JSON. A number
+/// that is not finite becomes `null`.
 pub fn number(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")

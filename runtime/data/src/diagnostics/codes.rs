@@ -159,7 +159,7 @@ pub(super) static WRONG_LENGTH: Code = Code {
 pub(super) static UNSUPPORTED: Code = Code {
     id: "E0413",
     title: "an element type is not supported",
-    explain: r#"bnnc reads arrays of integers, reals and Booleans, and text in CSV, JSON and Parquet. It cannot read other types (complex numbers,
+    explain: r#"bnnc reads arrays of integers, reals and Booleans. It also reads text, but only from CSV, JSON and Parquet files. It cannot read other types (complex numbers,
 Python objects, nested Parquet columns, dates): convert them first.
 
     np.save("x.npy", x)                      # x has dtype object

@@ -195,7 +195,7 @@ pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
         .also(span, "named here")
 }
 
-/// An error: a target expression calls `zscore`, which would scale the target by its own mean and
+/// An error: a target expression calls `zscore`. This would scale the target by its own mean and
 /// standard deviation.
 pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
     let message = "a target cannot use `zscore`".to_owned();

@@ -4,7 +4,7 @@
 /// Numbers outside `[1 / BOUND, BOUND]` are scaled before they are squared.
 const BOUND: f64 = f64::from_bits((1023 + 500) << 52);
 
-/// A power of two by which numbers outside the bound are scaled.
+/// A power of two that scales numbers outside the bound.
 const SCALE: f64 = f64::from_bits((1023 + 600) << 52);
 
 /// A running sum of squares.

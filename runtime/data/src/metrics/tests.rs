@@ -138,8 +138,8 @@ fn class_metrics_match_hand_computation() {
 }
 
 /// In one draw, the probability of the true class is `exp(-1200)`; in the other draw, it is zero.
-/// The predictive probability is the mean of the two, which is zero in every precision. The `nll`
-/// must therefore be computed from the log likelihoods.
+/// The predictive probability is the mean of the two. It is zero in every precision. The `nll` must
+/// therefore be computed from the log likelihoods.
 #[test]
 fn the_nll_of_an_underflowed_probability_is_finite() {
     let mut scores = ClassScores::new(2);

@@ -147,8 +147,8 @@ mod tests {
         let rows = [(0.1, true), (0.3, true)];
         assert_eq!(with(&rows, &[0.4, 0.5]).auroc(), Some(1.0));
         assert_eq!(with(&rows, &[0.01, 0.02]).auroc(), Some(0.0));
-        // The four pairs of an outlier and a row are compared. The outlier at 0.2 wins one
-        // comparison and loses one; the outlier at 0.4 wins two.
+        // Each of the two outliers is compared with each of the two rows. The outlier at 0.2 wins
+        // one comparison and loses one; the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
         // The outlier at 0.1 and the row at 0.1 are a tie, which counts as half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));

@@ -59,8 +59,8 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file,
-    // which bounds the number of rows. Without this bound, a header of many names with many blank
+    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file.
+    // This bounds the number of rows. Without this bound, a header of many names with many blank
     // lines below it would reserve gigabytes.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
@@ -292,8 +292,7 @@ impl Empty {
 
 /// A column while it grows. The first cell decides whether the column holds numbers or text.
 enum Column {
-    /// A column that does not have cells yet. The number is the number of rows for which memory
-    /// will be reserved.
+    /// A column that does not have cells yet. Memory will be reserved for this number of rows.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),

@@ -180,8 +180,8 @@ enum Leaves {
     Text(Levels),
 }
 
-/// Collects the elements of a value, which must have the expected shape. `place` is the path of the
-/// value, such as `X[3][1]`.
+/// Collects the elements of a value. The value must have the expected shape. `place` is the path of
+/// the value, such as `X[3][1]`.
 fn collect(
     path: &Path,
     place: &mut String,

@@ -37,7 +37,7 @@ struct Parsed {
 }
 
 impl Parsed {
-    /// Returns a file in which every line is a row, so that row numbers equal line numbers.
+    /// Returns a file whose lines are all rows, so that row numbers equal line numbers.
     fn plain(arrays: Vec<Array>, rows: usize) -> Parsed {
         Parsed {
             first_row: 1,
@@ -76,8 +76,8 @@ fn reader(format: Format) -> Reader {
     }
 }
 
-/// Reads files of one format as one table. The files are either shards of rows, whose names may be patterns, or pairs of a file of inputs and a file
-/// of targets (`idx`, `npy`).
+/// Reads files of one format as one table. The files are either shards of rows, or pairs of a file of inputs and a file of targets (`idx`, `npy`).
+/// The names of shards may be patterns.
 ///
 /// `target` is the name of the target; `None` if the name is not known. In JSON data, the length of
 /// the array with this name is the number of examples.

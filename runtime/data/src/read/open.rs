@@ -7,9 +7,9 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
 
-/// The maximum number of bytes to which a gzip stream may unpack. Without this limit, a file of a
-/// few kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a
-/// device, which may never end.
+/// A gzip stream may unpack to this number of bytes at most. Without this limit, a file of a few
+/// kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a device,
+/// which may never end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
 /// Reads a whole file. If the file begins with the magic bytes of gzip, it is unpacked, even if its
@@ -43,7 +43,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     Ok(packed)
 }
 
-/// Unpacks a gzip stream, which consists of one or more members.
+/// Unpacks a gzip stream. The stream consists of one or more members.
 pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, Diagnostic> {
     let mut plain = Vec::new();
     let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit.saturating_add(1));

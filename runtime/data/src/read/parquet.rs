@@ -176,7 +176,7 @@ fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
     Ok((about.len(), about.modified().ok()))
 }
 
-/// Returns the checksum of a whole file, which is read from its start.
+/// Returns the checksum of a whole file. The file is read from its start.
 fn checksum(file: &mut File) -> std::io::Result<Checksum> {
     file.seek(SeekFrom::Start(0))?;
     let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
@@ -460,8 +460,8 @@ mod tests {
         );
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
-        // The limit is 64 MiB plus 64 times the size of the file, which is 1 MiB. A complete read
-        // makes a few extra calls, each of which counts as 4 KiB.
+        // The file has 1 MiB. The limit is 64 MiB plus 64 times the size of the file. A complete
+        // read makes a few extra calls. Each of them counts as 4 KiB.
         let count = (0..1000).take_while(|_| whole()).count();
         assert!((100..=128).contains(&count), "{count}");
         // A call at the end of a file does not read bytes, but is counted too.

@@ -152,7 +152,7 @@ impl Reading {
     }
 }
 
-/// Returns the values with a placeholder inserted for each of these rows, which are in ascending
+/// Returns the values with a placeholder inserted for each of these rows. The rows are in ascending
 /// order. The placeholder is zero, or the first level of a text column. A text column without
 /// levels becomes zeros.
 fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {

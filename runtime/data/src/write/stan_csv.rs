@@ -33,7 +33,7 @@ pub struct Settings<'a> {
     pub thin: usize,
     /// True if the draws of the warm-up are written before [`ChainWriter::adapted`] is called.
     pub saves_warmup: bool,
-    /// The sampler's transition, which determines the settings that are written.
+    /// The sampler's transition. It determines the settings that are written.
     pub transition: &'a Transition,
 }
 
@@ -73,8 +73,8 @@ pub struct ChainWriter {
     /// For each of the other columns, the index of its value among the values of a draw.
     elements: Vec<usize>,
     metric: Option<MetricKind>,
-    /// The position in the file of the number of draws, and the width in bytes reserved for this
-    /// number.
+    /// The byte position at which the file states the number of draws, and the width in bytes
+    /// reserved for this number.
     count_at: (u64, usize),
     thin: usize,
     expected: usize,
@@ -266,7 +266,7 @@ fn name_comments(parameters: &[CsvSite<'_>]) -> String {
         .zip(element_order(parameters));
     let comment = |(column, place): (String, usize)| {
         let name = names.get(place)?.as_ref()?;
-        // A name may contain a line break, which would end the comment.
+        // A name may contain a line break. It would end the comment.
         let name = name.replace(['\n', '\r'], " ");
         Some(format!("# {column} is {name}\n"))
     };

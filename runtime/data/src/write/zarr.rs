@@ -1,5 +1,5 @@
-//! Writes draws as a Zarr store, which `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr`
-//! can open.
+//! Writes draws as a Zarr store. `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` can
+//! open this store.
 //!
 //! The store is Zarr version 2 with consolidated metadata. A chunk is uncompressed and
 //! little-endian, and holds draws of a single chain. The store therefore grows with the draws,
@@ -58,7 +58,7 @@ pub struct ZarrDim {
 }
 
 impl ZarrDim {
-    /// Returns a dimension with a name, whose positions are labelled 0, 1, 2, ...
+    /// Returns a dimension with a name. Its positions are labelled 0, 1, 2, ...
     pub fn named(name: &str, size: usize) -> ZarrDim {
         ZarrDim {
             name: Some(name.to_owned()),
@@ -66,7 +66,7 @@ impl ZarrDim {
         }
     }
 
-    /// Returns a dimension without a name, whose positions are labelled 0, 1, 2, ...
+    /// Returns a dimension without a name. Its positions are labelled 0, 1, 2, ...
     pub fn unnamed(size: usize) -> ZarrDim {
         ZarrDim {
             name: None,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A temporary folder, which is removed when it goes out of scope.
+/// A temporary folder. It is removed when it goes out of scope.
 pub struct Folder(pub PathBuf);
 
 impl Folder {

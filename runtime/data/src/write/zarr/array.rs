@@ -47,7 +47,7 @@ pub(super) struct Array {
 struct Chain {
     /// The number of chunks that have been written to files.
     chunks: usize,
-    /// The bytes of the last chunk, which is not full yet.
+    /// The bytes of the last chunk. This chunk is not full yet.
     bytes: Vec<u8>,
 }
 
