@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The result of sampling with Markov chains.
 pub struct SamplingResult {
-    /// The states with which predictions are made. Sampled states have one value per draw, `[predictive, ..]`. All other states have a single value.
+    /// The states for making predictions. Sampled states have one value per draw, `[predictive, ..]`. All other states have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub predictive: usize,
@@ -81,8 +81,8 @@ impl SamplingResult {
         })
     }
 
-    /// Returns the step between the draws that are diagnosed. The step is 1 if the draws are in memory. Otherwise, the step is the smallest step with
-    /// which at most [`DIAGNOSED`] draws are diagnosed.
+    /// Returns the step between the draws that are diagnosed. If the draws are in memory, all draws are diagnosed, so the step is 1. Otherwise, it is
+    /// the smallest step that leaves at most [`DIAGNOSED`] draws.
     pub fn every(&self) -> usize {
         match self.chains.iter().all(|chain| chain.store.is_in_memory()) {
             true => 1,
@@ -114,7 +114,8 @@ impl SamplingResult {
 /// be in memory.
 pub const DIAGNOSED: usize = 1 << 18;
 
-/// Returns the values of the sampled states at `count` draws, which are evenly spaced over all chains.
+/// Returns the values of the sampled states at `count` draws. These draws are evenly spaced over all
+/// chains.
 pub fn spread(
     chains: &[SampledChain],
     layout: &StateLayout,
@@ -195,7 +196,7 @@ impl StateLayout {
         position
     }
 
-    /// Returns whether a state is part of the position, which means that it is sampled.
+    /// Returns whether a state is part of the position. All sampled states are part of it.
     pub fn moves(&self, state: &State) -> bool {
         self.slots.iter().any(|(name, _)| *name == state.name)
     }

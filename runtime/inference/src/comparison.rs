@@ -346,7 +346,7 @@ fn same_observations(
 }
 
 impl Comparison {
-    /// Returns the kind of rows on which all metrics are computed, `test` or `train`. Returns `None` if the kind differs between inference blocks.
+    /// Returns `test` or `train`: the kind of rows that all metrics are computed on. Returns `None` if the kind differs between inference blocks.
     pub fn rows(&self) -> Option<&'static str> {
         let first = self.lines.first()?.tested;
         let alike = self.lines.iter().all(|line| line.tested == first);

@@ -53,12 +53,12 @@ pub static OTHER_ROWS: Code = Code {
               real, city: index(J))`); or `test = splits(\"splits.json\")` in both.",
 };
 
-/// The code for leave-one-out estimates of an inference block in which some parameters are point estimates.
+/// The code for leave-one-out estimates of an inference block that has point estimates of some parameters.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
-    explain: "To estimate `elpd_loo`, the draws of the posterior given all rows are weighted so that they represent the \
-              posterior without one row. A parameter that has the same value in all draws, such as the noise level of a \
+    explain: "`elpd_loo` needs the posterior without each row. To estimate it, bnnc weights the draws of the posterior that was fitted to all rows. \
+              A parameter that has the same value in all draws, such as the noise level of a \
               `laplace` inference, keeps the value that fits all rows best, including the row that is left out. Weighting \
               the draws cannot remove the influence of that row. The estimate is too high by about one nat for each such \
               number that the data determine.\n\n\

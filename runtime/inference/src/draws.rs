@@ -127,7 +127,7 @@ impl StateDraws {
     }
 }
 
-/// Returns the number of draws for which `values` holds the values of a site.
+/// Returns the number of draws of a site whose values are in `values`.
 fn draws_in(values: &[f64], infer: &InferenceBlock, site: usize) -> usize {
     let elements = infer.reports[site].shape.count(&Sizes::default());
     (values.len() / elements.max(1)).max(1)

@@ -17,7 +17,7 @@ pub struct Evaluation {
     /// The metrics on the test rows. If the data do not have test rows, these are the metrics on
     /// the training rows.
     pub metrics: MetricSet,
-    /// The predictions for the rows on which the metrics are computed, as columns of a table.
+    /// The predictions for the rows that the metrics are computed on, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
     /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
     /// images have been rotated by this angle.
@@ -25,7 +25,8 @@ pub struct Evaluation {
     /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// The number of integrals over weights and their errors, if predictions need such integrals.
+    /// The number of integrals over weights, and the errors of these integrals. `None` if the
+    /// predictions do not need such integrals.
     pub tally: Option<Tally>,
 }
 

@@ -1,4 +1,4 @@
-//! Parameters for which an approximation has only a point estimate, without uncertainty.
+//! Parameters that have only a point estimate in an approximation, without uncertainty.
 
 use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
@@ -6,7 +6,7 @@ use bnnc_base::shape::Sizes;
 /// Parameters that have the same value, a maximum, in all draws.
 #[derive(Clone, Debug, Default)]
 pub struct FixedParameters<'a> {
-    /// The states of which all elements are fixed.
+    /// The states whose elements are all fixed.
     pub states: Vec<&'a State>,
     /// The number of weights that are fixed because they are outside a subnetwork.
     pub outside: usize,
@@ -40,8 +40,7 @@ impl FixedParameters<'_> {
     }
 }
 
-/// Returns the name of the site to which a state belongs, for example `hidden.w` for
-/// `hidden.w/loc`.
+/// Returns the name of the site that a state belongs to, for example `hidden.w` for `hidden.w/loc`.
 pub fn site_of(state: &State) -> &str {
     state.name.rsplit_once('/').map_or(&*state.name, |(site, _)| site)
 }

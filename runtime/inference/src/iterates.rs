@@ -85,11 +85,11 @@ impl Posterior for Collected {
     }
 }
 
-/// Returns the iterates of a finished inference block, from which later inference blocks can start. Returns `None` if the
+/// Returns the iterates of a finished inference block. Later inference blocks can start from them. Returns `None` if the
 /// block does not have iterates.
 fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::EarlierIterates> {
     // Draws from a Gaussian are not iterates. The members of an ensemble, however, can be used like the iterates of one
-    // training.
+    // training run.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

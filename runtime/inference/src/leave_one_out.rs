@@ -15,11 +15,11 @@ use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
 /// If the program does not explicitly request leave-one-out estimates, at most this number of log likelihoods is computed. The number also limits
-/// the reals that are stored for the draws, which is the number of draws times the number of parameters.
+/// the stored reals: the number of draws times the number of parameters.
 const LIKELIHOODS: usize = 8_000_000;
 
-/// The number of draws from an approximation with which leave-one-out estimates are computed, if the limits allow this number. With 1000 draws, the
-/// threshold for the Pareto shape is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
+/// The number of draws from an approximation for leave-one-out estimates, if the limits allow this number. With 1000 draws, the threshold for the
+/// Pareto shape is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
 const DRAWS: usize = 1000;
 
 /// The leave-one-out estimates of the training rows, where densities refer to the original units of the target.
@@ -29,7 +29,7 @@ pub struct LeftOut {
     pub total: Total,
     /// The estimates of each row.
     pub rows: Vec<LooRow>,
-    /// The number of draws from which the estimates were computed.
+    /// The number of draws in the estimates.
     pub draws: usize,
 }
 
@@ -92,8 +92,8 @@ pub fn leave_one_out(
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation with which leave-one-out estimates are computed. The number is at most `DRAWS`. The number is
-/// also limited such that neither the likelihoods nor the positions exceed `LIKELIHOODS` reals. However, it is at least the number of predictive
+/// Returns the number of draws of an approximation that are used for leave-one-out estimates. The number is at most `DRAWS`. The number is also
+/// limited such that neither the likelihoods nor the positions exceed `LIKELIHOODS` reals. However, it is at least the number of predictive
 /// draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
@@ -181,8 +181,8 @@ fn sums(
     Ok(LeftOut { total, rows, draws })
 }
 
-/// Returns the logarithm of the unit in which the model measures an output. The log density in original units is lower than the log density of the
-/// model by this number.
+/// Returns the logarithm of the model's unit for an output. The log density in original units is lower than the log density of the model by this
+/// number.
 pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f64 {
     match output.kind {
         OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),

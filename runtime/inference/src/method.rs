@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// The inputs from which a method finds a posterior.
+/// The inputs that a method uses to find a posterior.
 pub struct MethodInputs<'a> {
     /// The data of the current split.
     pub dataset: &'a Dataset,
@@ -73,7 +73,7 @@ impl<'a> MethodInputs<'a> {
 
 /// A posterior that was saved in the folder of a run.
 pub struct Saved<'a> {
-    /// The states with which predictions are made.
+    /// The states for making predictions.
     pub values: &'a StateValues,
     /// The folder of the run.
     pub folder: &'a Path,
@@ -81,7 +81,7 @@ pub struct Saved<'a> {
     pub arrays: &'a dyn Fn(&str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic>,
 }
 
-/// The sizes on which the memory of an inference block depends.
+/// The sizes that determine the memory of an inference block.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryExtent<'a> {
     /// The sizes of the data.
@@ -112,7 +112,7 @@ pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     infer.examples(rows)
 }
 
-/// The sizes on which the memory for the summaries of small sites depends.
+/// The sizes that determine the memory for the summaries of small sites.
 #[derive(Clone, Copy, Debug)]
 pub struct Summing {
     /// The number of draws of each site.
@@ -128,8 +128,8 @@ pub trait Method {
     /// Finds the posterior. If the run is resumed and the posterior is already stored, takes it from there.
     ///
     /// # Errors
-    /// Fails if a training or a chain fails, if some columns do not fit the program, if there is too little memory, or if the user interrupts the
-    /// run.
+    /// Fails if a training run or a chain fails, if some columns do not fit the program, if there is too little memory, or if the user interrupts
+    /// the run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
     /// Restores those parts of a posterior that predictions need, from the folder of its run.
@@ -138,7 +138,7 @@ pub trait Method {
     /// Fails if the folder is damaged or belongs to another program.
     fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Returns the number of draws over which predictions are averaged. `held` is the number of positions that are stored.
+    /// Returns the number of draws that predictions are averaged over. `held` is the number of positions that are stored.
     fn predictive_draws(&self, held: usize) -> usize {
         held
     }
@@ -160,12 +160,13 @@ pub trait Method {
         0
     }
 
-    /// Returns the number of members of the ensemble. `before` is the number of members of the inference block from which this block starts.
+    /// Returns the number of members of the ensemble. If this block starts from another inference block, `before` is the number of members
+    /// of that block.
     fn members(&self, _before: usize) -> usize {
         1
     }
 
-    /// Returns the number of iterates or members on which the memory depends.
+    /// Returns the number of iterates or members that determines the memory.
     fn planned(&self, iterates: usize, _members: usize) -> usize {
         iterates
     }
@@ -186,7 +187,7 @@ pub trait Method {
         0
     }
 
-    /// Returns the sizes on which the memory for the summaries of sites depends.
+    /// Returns the sizes that determine the memory for the summaries of sites.
     fn summing(&self, _planned: usize) -> Summing {
         Summing {
             draws: DRAWS,
@@ -195,7 +196,7 @@ pub trait Method {
         }
     }
 
-    /// Returns advice about options with which the method needs less memory.
+    /// Returns advice: options that let the method use less memory.
     fn smaller(&self) -> &'static str {
         "reduce `batch` or `predictive_draws`"
     }

@@ -25,7 +25,7 @@ pub struct SplitOutcome {
     /// The metrics on the test rows. If the data do not have test rows, these are the metrics on
     /// the training rows.
     pub metrics: MetricSet,
-    /// The pruning table, which is empty if the program does not request pruning.
+    /// The pruning table. It is empty if the program does not request pruning.
     pub pruned: Vec<Pruned>,
     /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
     /// images have been rotated by this angle.
@@ -33,7 +33,8 @@ pub struct SplitOutcome {
     /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// The number of integrals over weights and their errors, if predictions need such integrals.
+    /// The number of integrals over weights, and the errors of these integrals. `None` if the
+    /// predictions do not need such integrals.
     pub tally: Option<Tally>,
     /// The number of training rows.
     pub train: usize,
@@ -60,13 +61,14 @@ pub struct InferenceOutcome {
     pub diagnosis: Option<Diagnosis>,
     /// The leave-one-out estimates of the training rows of the last split.
     pub left_out: Option<LeftOut>,
-    /// The predictions of the last split for the rows on which metrics were computed, as columns of a table.
+    /// The predictions of the last split, as columns of a table. Their rows are the rows that metrics were
+    /// computed on.
     pub predictions: Vec<(String, ResultColumn)>,
     /// The data of the last split.
     pub dataset: Arc<Dataset>,
     /// True if the metrics are computed on test rows, and false if they are computed on training rows.
     pub tested: bool,
-    /// The time at which the inference run finished, in UTC. The time differs between runs that are otherwise identical.
+    /// The UTC time when the inference run finished. The time differs between runs that are otherwise identical.
     pub finished: String,
 }
 
@@ -106,9 +108,10 @@ impl InferenceOutcome {
     }
 }
 
-/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if, with a posterior probability of at
-/// least 5 %, a parameter has a value at which the variance of the output is infinite. The standard deviation of draws is then meaningless. `q05`
-/// returns the 5 % quantile of a parameter; for an array, it returns the smallest of the 5 % quantiles of its elements.
+/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if the posterior probability of an
+/// infinite variance of the output is at least 5 %. The variance depends on a parameter, and is infinite for some of its values. The standard
+/// deviation of draws is then meaningless. `q05` returns the 5 % quantile of a parameter; for an array, it returns the smallest of the 5 % quantiles
+/// of its elements.
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;

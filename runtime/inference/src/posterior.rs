@@ -21,10 +21,10 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The posterior of an inference block, which several owners share.
+/// The posterior of an inference block. Several owners share it.
 pub type SharedPosterior = Arc<dyn Posterior>;
 
-/// The way in which the HTML report shows the parameters of a posterior.
+/// How the HTML report shows the parameters of a posterior.
 #[derive(Clone, Debug)]
 pub enum Parts {
     /// The report shows each parameter with its KL divergence and with the gradient estimator of its likelihood.
@@ -37,10 +37,10 @@ pub enum Parts {
 
 /// An approximate posterior or a point estimate.
 pub trait Posterior: Any + Debug {
-    /// Returns the states with which predictions are made.
+    /// Returns the states for making predictions.
     fn values(&self) -> &Arc<StateValues>;
 
-    /// Returns the states from which later inference blocks start.
+    /// Returns the states that later inference blocks start from.
     fn point(&self) -> &Arc<StateValues> {
         self.values()
     }
@@ -94,7 +94,7 @@ pub trait Posterior: Any + Debug {
         Ok(Box::new(predictor))
     }
 
-    /// Returns the number of draws over which predictions are averaged.
+    /// Returns the number of draws that predictions are averaged over.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
     /// Returns draws from an approximation. For a family of distributions, returns `wanted` draws. In other cases, returns all iterates
@@ -102,7 +102,7 @@ pub trait Posterior: Any + Debug {
     /// over some weights.
     ///
     /// # Errors
-    /// Fails if the inference block lacks a program that its results need, which is a bug.
+    /// Fails if the inference block lacks a program that its results need. This would be a bug.
     fn draws(
         &self,
         infer: &InferenceBlock,
@@ -115,7 +115,7 @@ pub trait Posterior: Any + Debug {
         None
     }
 
-    /// Returns the states from which later inference blocks start, including members and iterates.
+    /// Returns the states that later inference blocks start from, including members and iterates.
     fn start(&self, _: &InferenceBlock) -> start::EarlierResult {
         start::EarlierResult {
             point: self.point().clone(),
@@ -157,12 +157,13 @@ pub trait Posterior: Any + Debug {
     /// Returns a short description of the work that the inference run did.
     fn work(&self, infer: &InferenceBlock) -> String;
 
-    /// Returns the way in which the HTML report shows the parameters.
+    /// Returns how the HTML report shows the parameters.
     fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts;
 }
 
 impl dyn Posterior {
-    /// Returns the posterior as the type `T`, which belongs to one method. Returns `None` if the posterior belongs to another method.
+    /// Returns the posterior as the type `T`. This type belongs to one method. Returns `None` if the posterior belongs to another
+    /// method.
     pub fn of<T: Posterior>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }

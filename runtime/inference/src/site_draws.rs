@@ -1,4 +1,4 @@
-//! The draws of one site of a posterior, which are kept in memory.
+//! The draws of one site of a posterior. They are kept in memory.
 
 use crate::posterior::Posterior;
 use crate::sites::Sites;
@@ -13,7 +13,7 @@ const DRAWS: usize = 1000;
 /// The draws of one site have at most this number of reals (128 MiB).
 const NUMBERS: usize = 1 << 24;
 
-/// The draws of a site, on the scale on which the program declares the site.
+/// The draws of a site, on the scale that the program declares for the site.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SiteDraws {
     /// The values of the draws, `[draws, ..]`, one chain after the other.
@@ -22,7 +22,7 @@ pub struct SiteDraws {
     pub chains: Vec<usize>,
 }
 
-/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]. If the draws of chains need too much memory, they are
+/// Returns the draws of a site. The site is given by its index in [`InferenceBlock::reports`]. If the draws of chains need too much memory, they are
 /// thinned evenly. The draws of an approximation are the first draws of its predictions. A point estimate has one draw. Returns `None` if predictions
 /// integrate over some weights.
 ///

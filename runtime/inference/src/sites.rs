@@ -1,4 +1,4 @@
-//! Computes the values of sites from positions. The values are on the scale on which the program declares the sites.
+//! Computes the values of sites from positions. The values are on the scale that the program declares for the sites.
 
 use crate::chains::SamplingResult;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};

@@ -1,4 +1,4 @@
-//! Posterior summaries of sites. The summaries are computed from draws on the scale on which the program declares the
+//! Posterior summaries of sites. The summaries are computed from draws on the scale that the program declares for the
 //! sites.
 
 use crate::chains::Quantity;
@@ -11,7 +11,7 @@ use bnnc_core::states::StateValues;
 use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_kernels::executor::Machine;
 
-/// The number of draws from which a summary is computed.
+/// The number of draws in a summary.
 pub const DRAWS: usize = 1000;
 
 /// The coordinate `step` of the noise for draws of summaries. This value differs from all values that training steps and

@@ -113,7 +113,7 @@ const BROAD: f64 = 25.0;
 /// they do with a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
+/// Returns the factor that the learning rate decreases by while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
 /// zero, the factor is infinite.
 fn fall(swag: &Swag, fitted: &TrainingResult, rows: usize) -> Option<f64> {
     let (planned, rates) = (fitted.planned, swag.train.options.rates(rows));
