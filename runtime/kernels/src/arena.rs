@@ -22,13 +22,13 @@ pub const ALIGN: usize = 64;
 pub struct ArenaLayout {
     /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
-    /// The range of bytes in which the chunks of a launch accumulate their partial reductions.
+    /// The range of bytes that the chunks of a launch use to accumulate their partial reductions.
     pub workspace: Range<usize>,
     /// The size of the arena in bytes.
     pub bytes: usize,
 }
 
-/// The range of positions at which a buffer is alive, including both ends.
+/// The range of positions where a buffer is alive, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     /// The first position.
@@ -129,8 +129,8 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     }
 }
 
-/// Returns the first offset, `from` or later, at which `size` bytes are free. `taken` holds the
-/// ranges in use, sorted by their start.
+/// Returns the first offset, `from` or later, that has `size` free bytes. `taken` holds the ranges
+/// in use, sorted by their start.
 fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
     let mut start = from;
     for range in taken {

@@ -17,10 +17,10 @@ const COPIED: usize = 65_536;
 /// A launch may always have this number of chunks, even if its copies of partial reductions are
 /// large.
 const FEW: usize = 4;
-/// The maximum unit to which chunk boundaries are rounded, in iterations.
+/// Chunk boundaries are rounded to a unit of at most this number of iterations.
 const BLOCK: i64 = 256;
 
-/// Returns the number of chunks of a launch, which is at least one.
+/// Returns the number of chunks of a launch. It is at least one.
 pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let outer = launch.outer.resolve(sizes).max(1);
     let work = outer.saturating_mul(launch.work.resolve(sizes).max(1));
@@ -38,8 +38,8 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }
 
-/// Returns the range of iterations of a chunk. Long chunks begin at a boundary of the blocks in
-/// which vectors and random numbers are computed.
+/// Returns the range of iterations of a chunk. Vectors and random numbers are computed in blocks.
+/// Long chunks begin at a block boundary.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
     // Boundaries are rounded down to multiples of `unit`. The rounding moves a boundary by at most

@@ -268,8 +268,8 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. The call does not allocate, except for the workspace to which matrix
-    /// products copy operands.
+    /// Executes all steps. The call does not allocate, except for the workspace that matrix
+    /// products copy operands to.
     ///
     /// # Errors
     /// Fails only if the steps run on a device and the device reports an error.
@@ -368,8 +368,8 @@ impl Machine {
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 
-    /// Returns the address at which the copies of a chunk begin. The first chunk does not have
-    /// copies, because it writes to the outputs.
+    /// Returns the start address of the copies of a chunk. The first chunk does not have copies,
+    /// because it writes to the outputs.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)

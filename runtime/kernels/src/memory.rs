@@ -1,4 +1,4 @@
-//! Aligned memory at a fixed address, which is zero at first.
+//! Aligned memory at a fixed address. It is zero at first.
 
 use crate::arena::ALIGN;
 use bnnc_base::diagnostics::NO_MEMORY;

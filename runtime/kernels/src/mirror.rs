@@ -51,7 +51,7 @@ struct State {
 pub struct HostSpan {
     /// The address of the arena.
     pub start: *mut u8,
-    /// The range in the arena, which is inside a single buffer.
+    /// The range in the arena. It is inside a single buffer.
     pub range: Range<usize>,
 }
 

@@ -28,7 +28,7 @@ const OPEN: u64 = 1 << 31;
 /// The bits of the gate that count the workers inside.
 const INSIDE: u64 = OPEN - 1;
 
-/// A fixed number of threads, one of which is the caller of a section.
+/// A fixed number of threads. One of them is the caller of a section.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -189,7 +189,8 @@ impl Drop for Section {
 }
 
 impl Shared {
-    /// Runs pieces until all pieces have been started.
+    /// Runs one piece of the job after the other, until this worker or another worker has started
+    /// the last piece.
     fn work(&self, worker: usize, job: TileJob) {
         let pieces = || {
             loop {

@@ -1,4 +1,4 @@
-//! Methods by which the host reads and writes the ports of a machine. The name in the plan
+//! Methods of the host for reading and writing the ports of a machine. The name in the plan
 //! identifies a port.
 
 use crate::executor::Machine;

@@ -26,8 +26,8 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
 /// results to `into`.
 ///
 /// # Safety
-/// `into` and `from` must be addresses of `reduce.count` elements each, which do not overlap. Other
-/// code must not access the elements in the range during the call.
+/// `into` and `from` must be addresses of `reduce.count` elements each. The two ranges must not
+/// overlap. Other code must not access the elements in the range during the call.
 pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce: &ReadyReduce) {
     // SAFETY: guaranteed by the caller.
     unsafe {

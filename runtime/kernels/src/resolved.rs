@@ -1,4 +1,4 @@
-//! Resolved steps, which hold addresses and numbers instead of the buffers and symbolic sizes of a
+//! Resolved steps. They hold addresses and numbers instead of the buffers and symbolic sizes of a
 //! plan.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
@@ -10,7 +10,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// The data from which steps are resolved.
+/// The data for resolving steps.
 pub struct ResolvingContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -85,7 +85,7 @@ pub enum StoredElement {
 }
 
 impl StoredElement {
-    /// Returns the form in which the plan stores elements.
+    /// Returns the form that the plan stores elements in.
     pub fn of(storage: Storage, precision: Precision) -> StoredElement {
         match (storage, precision) {
             (Storage::Int, _) => StoredElement::Int,

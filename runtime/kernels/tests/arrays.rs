@@ -32,7 +32,7 @@ fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> V
     }
 }
 
-/// Returns the points at which a function is compared. The points are dense near zero, and include
+/// Returns the points where a function is compared. The points are dense near zero, and include
 /// numbers of ordinary size and the ends of the domain.
 fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     let mut points = Vec::new();

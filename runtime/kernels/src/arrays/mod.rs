@@ -14,7 +14,7 @@ use bnnc_math::approx::functions::{
 use bnnc_math::approx::noise as law;
 use bnnc_math::scalar::Scalar;
 
-/// The instruction sets for which primitives are compiled.
+/// The instruction sets that primitives are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Instructions that every processor has.

@@ -19,8 +19,8 @@ const SWEEP: usize = 4096;
 /// columns, the copy costs more than it saves.
 const WORTH: usize = 64;
 
-/// The form in which a product is computed. All pieces of a product use the same form, because it
-/// is chosen once for the whole product.
+/// The form of a product's computation. All pieces of a product use the same form, because it is
+/// chosen once for the whole product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductForm {
     /// Computes tiles of the result. Each element is a sum along `k`.
@@ -41,7 +41,7 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// Returns the form in which to compute a product. The Boolean is true if this form computes the
+/// Returns the form to compute a product in. The Boolean is true if this form computes the
 /// transposed product.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();

@@ -10,7 +10,7 @@ use crate::pool::Pool;
 /// The possible side lengths of a tile of the result. The largest length that gives at least
 /// [`ENOUGH`] tiles is used. If none of them does, the smallest length is used.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// The smallest number of tiles with which all threads finish at about the same time.
+/// The smallest number of tiles that lets all threads finish at about the same time.
 const ENOUGH: usize = 16;
 
 /// The part of a result that is computed.
@@ -31,7 +31,7 @@ pub struct Product<'a, T> {
     pub a: &'a [T],
     /// The right operand. The slice begins at its first element.
     pub b: &'a [T],
-    /// The way in which the product changes the old contents of the result.
+    /// How the product changes the old contents of the result.
     pub update: Update,
     /// The elements of the result that are computed.
     pub part: ComputedPart,
@@ -51,8 +51,8 @@ fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
 }
 
 impl<T: MatmulElement> Product<'_, T> {
-    /// Writes the product to `c`, which begins at the first element of the result. The values do
-    /// not depend on the number of threads.
+    /// Writes the product to `c`. The first element of `c` is the first element of the result. The
+    /// values do not depend on the number of threads.
     ///
     /// # Panics
     /// Panics if a slice is too short, or if two elements of the result may have the same address.

@@ -93,7 +93,7 @@ pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers
     }
 }
 
-/// The batch axes over which a product loops. An axis is its size and its strides in the three
+/// The batch axes that a product loops over. An axis is its size and its strides in the three
 /// operands: `(size, a, b, c)`.
 #[derive(Clone, Copy)]
 struct Batch<'a> {
@@ -154,8 +154,8 @@ impl Extents {
         }
     }
 
-    /// Returns the extents of the transposed product, which has the same elements and exchanged
-    /// operands.
+    /// Returns the extents of the transposed product. This product has the same elements, but its
+    /// operands are exchanged.
     fn transposed(&self) -> Extents {
         let swap = |[x, y]: [isize; 2]| [y, x];
         Extents {

@@ -1,9 +1,9 @@
 //! The innermost kernels of matrix products. Each computes a tile of the result in registers.
 //!
 //! Note [One order of summation]. An element of the result is a sum over `k`. The sum is computed
-//! by fused multiply-adds from the first `k` to the last. Long sums are computed in blocks, which
-//! are added in order. The length of a block depends only on `k`. The value of an element therefore
-//! does not depend on the tile, the piece or the thread that computes it.
+//! by fused multiply-adds from the first `k` to the last. Long sums are computed in blocks. The
+//! blocks are added in order. The length of a block depends only on `k`. The value of an element
+//! therefore does not depend on the tile, the piece or the thread that computes it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -18,7 +18,7 @@ use super::workspace::AdjacentRun;
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
-/// The way in which a kernel combines its result with the old contents of the memory.
+/// How a kernel combines its result with the old contents of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The product replaces the old contents.
@@ -67,7 +67,7 @@ pub struct TileJob<T> {
     /// The number of columns in the last vector, if the kernel is masked. The number of all
     /// columns, if the kernel is a sweep.
     pub tail: usize,
-    /// The way in which the tile changes the old contents of the result.
+    /// How the tile changes the old contents of the result.
     pub update: Update,
 }
 
@@ -106,7 +106,7 @@ pub struct Kernels<T: 'static> {
     pub double_masked: &'static [TileKernel<T>],
     /// Kernels for a part of a vector of columns.
     pub single_masked: &'static [TileKernel<T>],
-    /// Kernels for a part of a short vector, which has half the length.
+    /// Kernels for a part of a short vector. The part has half the length of the vector.
     pub half_masked: &'static [TileKernel<T>],
     /// Kernels for `tail` columns of one row, indexed by `k` minus one.
     pub sweeps: &'static [TileKernel<T>],
@@ -144,7 +144,7 @@ impl<T> Kernels<T> {
     }
 }
 
-/// An element type for which matrix products are compiled.
+/// An element type of compiled matrix products.
 pub trait MatmulElement: Number {
     /// Returns the kernels of this type for an instruction set. The processor must support this
     /// instruction set.
@@ -152,8 +152,8 @@ pub trait MatmulElement: Number {
 }
 
 /// # Safety
-/// The operands of `job` must hold `R` rows and the columns of `C` vectors. If `MASKED`, the last
-/// vector has `job.tail` columns.
+/// The operands of `job` must be valid for a tile of `R` rows and `C` vectors of columns. If
+/// `MASKED`, the last vector has `job.tail` columns.
 #[inline(always)]
 unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
     let [a_row, a_step] = job.a_strides;
@@ -289,7 +289,8 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
 /// Copies lines. Whole vectors are written: elements after a run are overwritten by the next run or line, and one vector after the last line is lost.
 ///
 /// # Safety
-/// The operand must hold the runs, whose lengths are at most the number of lanes. The copy must have room for the lines and one more vector.
+/// The operand must hold the runs. The length of a run is at most the number of lanes. The copy must have room for the lines and one more
+/// vector.
 #[inline(always)]
 unsafe fn copy<V: Vector>(job: &CopyJob<'_, V::Element>) {
     // SAFETY: guaranteed by the caller.
