@@ -35,7 +35,7 @@ pub enum Curvature {
     /// A matrix that consists of blocks on the diagonal. Each block is a Kronecker product. The curvature is zero for weights outside of all
     /// blocks.
     Kronecker {
-        /// The diagonal blocks, which do not overlap.
+        /// The diagonal blocks. They do not overlap.
         blocks: Vec<KroneckerBlock>,
         /// The number of weights `D`.
         elements: usize,
@@ -46,10 +46,10 @@ pub enum Curvature {
     Functional(Arc<Matrix>),
 }
 
-/// The error for a precision matrix that is not positive definite, for which the posterior does not exist.
+/// The error for a precision matrix that is not positive definite. The posterior then does not exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
-    /// The index of the weight at which the precision is not positive. `None` if the error does not belong to a single weight.
+    /// The index of the weight whose precision is not positive. `None` if the error does not belong to a single weight.
     pub element: Option<usize>,
     /// The pivot, precision or eigenvalue that is not positive, or NaN.
     pub value: f64,

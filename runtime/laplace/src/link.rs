@@ -30,8 +30,8 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// Replaces a negative variance, which comes from rounding errors, by zero. NaN stays NaN, because a variance of zero would look like certainty. The
-/// function `f64::max` would replace NaN by zero.
+/// Replaces a negative variance by zero. Rounding errors can make a variance negative. NaN stays NaN, because a variance of zero would look like
+/// certainty. The function `f64::max` would replace NaN by zero.
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
@@ -92,7 +92,7 @@ pub fn standard_cumulative(x: f64) -> f64 {
 /// Returns the quantile of the standard Normal distribution. The quantile is infinite if the probability is 0 or 1, and NaN if the probability is
 /// outside this range.
 pub fn standard_quantile(probability: f64) -> f64 {
-    // The initial value is formula 26.2.23 of Abramowitz and Stegun, which has an absolute error below 4.5e-4. Newton's method needs three more
+    // The initial value is formula 26.2.23 of Abramowitz and Stegun. Its absolute error is below 4.5e-4. Newton's method needs three more
     // steps.
     let t = (-2.0 * probability.min(1.0 - probability).ln()).sqrt();
     let above = t
@@ -140,7 +140,7 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     })
 }
 
-/// Returns the argument at which an increasing function has the value `probability`. The argument is found by Newton steps inside a bracket that
+/// Returns the argument that gives an increasing function the value `probability`. The argument is found by Newton steps inside a bracket that
 /// shrinks. `function` returns the value and the derivative.
 fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
     if !(probability > 0.0 && probability < 1.0) {
@@ -180,7 +180,7 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
     x
 }
 
-/// Returns the number by which the probit approximation multiplies a logit with this variance, `(1 + pi / 8 variance)^-1/2` (MacKay 1992, "The
+/// Returns the factor of a logit in the probit approximation, `(1 + pi / 8 variance)^-1/2`, for this variance of the logit (MacKay 1992, "The
 /// evidence framework applied to classification networks").
 fn moderation(variance: f64) -> f64 {
     1.0 / (1.0 + PI / 8.0 * positive(variance)).sqrt()
@@ -226,8 +226,7 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
 /// The variance of a logit counts as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
 const CERTAIN: f64 = 1e-12;
 
-/// Applies the Laplace bridge to logits after scaling. `scale` gets the mean variance of the logits, and returns the number by which the covariance
-/// is divided.
+/// Applies the Laplace bridge to logits after scaling. `scale` gets the mean variance of the logits, and returns the divisor of the covariance.
 fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
     let k = mean.len();
     let row_sum = |i: usize| covariance[i * k..(i + 1) * k].iter().sum::<f64>();
@@ -308,7 +307,7 @@ impl OutputDraws {
 
     /// Writes the draws `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance. The covariance may be singular. `mean` has the shape
     /// `[rows, K]`, and `covariance` has the shape `[rows, K, K]`. `noise` `[draws, rows, K]` holds the independent standard Normal numbers `z`.
-    /// Returns the number of rows in which negative eigenvalues were replaced by zero.
+    /// Returns the number of rows whose negative eigenvalues were replaced by zero.
     ///
     /// # Errors
     /// Fails if a covariance is not finite, or if its eigenvalues were not found.

@@ -19,7 +19,7 @@ pub const LARGEST_FACTOR: f64 = 1e8;
 
 /// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"). The result is the sum of
 /// two terms. The first term is the log joint density at the maximum, including all normalising constants. The second term is the log volume of the
-/// Gaussian, which depends on the log determinant of its precision.
+/// Gaussian. It depends on the log determinant of the Gaussian's precision.
 pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_determinant: f64) -> f64 {
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }
@@ -35,9 +35,9 @@ pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant
 pub struct TuningResult {
     /// The factors that the search found.
     pub factors: Vec<f64>,
-    /// The log marginal likelihood with the factors from which the search started.
+    /// The log marginal likelihood with the initial factors of the search.
     pub before: f64,
-    /// The log marginal likelihood with the final factors, which is never below `before`.
+    /// The log marginal likelihood with the final factors. It is never below `before`.
     pub after: f64,
     /// The number of steps that were taken.
     pub steps: usize,

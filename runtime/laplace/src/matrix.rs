@@ -32,7 +32,7 @@ impl IndexMut<(usize, usize)> for Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix with these elements, which are given one row after the other.
+    /// Returns a matrix with these elements. They are given one row after the other.
     ///
     /// # Panics
     /// Panics if the number of elements is not `rows * columns`.

@@ -43,10 +43,11 @@ enum Form {
 
 /// A matrix `R` with `R R' = P^-1`: see Note \[Roots of covariances\].
 trait Root {
-    /// Returns the number of rows of `R`, which is the number of weights.
+    /// Returns the number of rows of `R`. It equals the number of weights.
     fn elements(&self) -> usize;
 
-    /// Returns the number of columns of `R`, which is the number of standard normal numbers in a draw.
+    /// Returns the number of columns of `R`. It equals the number of standard normal numbers in a
+    /// draw.
     fn noise(&self) -> usize;
 
     /// Maps each row `j` of `[.., elements]` to `j R` `[.., noise]`.
@@ -55,7 +56,7 @@ trait Root {
     /// Maps each row `z` of `[.., noise]` to `z R'` `[.., elements]`.
     fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
 
-    /// Returns the sum of squares of each row of `R`, which is the variance of a weight.
+    /// Returns the sum of squares of each row of `R`. The sum of a row is the variance of a weight.
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 
@@ -130,7 +131,7 @@ impl GaussianPosterior {
         self.root().backward(rooted, pool)
     }
 
-    /// Returns the variances `[D]` of the weights, which are the diagonal of `P^-1`.
+    /// Returns the variances `[D]` of the weights. They are the diagonal of `P^-1`.
     pub fn variances(&self, pool: &Pool) -> Vec<f64> {
         self.root().variances(pool)
     }
@@ -157,7 +158,8 @@ impl GaussianPosterior {
     }
 }
 
-/// A block of a Kronecker-factored posterior in its eigenbasis, which consists of rotated coordinates.
+/// A block of a Kronecker-factored posterior in its eigenbasis. The eigenbasis consists of rotated
+/// coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned<'a> {
     /// The eigenvectors of the first factor, one in each row, `[p, p]`. The index of this factor varies slowest among the elements.

@@ -3,8 +3,8 @@
 //! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first. The factorisation takes `K^3 / 3`
 //! operations, and ends early if `H` is singular. The curvature of the softmax is always singular. The matrix that remains after the last pivot shows
 //! whether `H` has a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most
-//! the smallest eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition, in which negative
-//! eigenvalues are replaced by zero.
+//! the smallest eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition. Their negative
+//! eigenvalues are then replaced by zero.
 
 use bnnc_base::dtype::Precision;
 use faer::diag::DiagMut;
@@ -65,9 +65,9 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Allocates buffers for roots of matrices `[size, size]`, whose elements were computed in this precision. A negative eigenvalue counts as a
-    /// rounding error if it is small compared with the largest diagonal element of all rows so far. The limit for this ratio is 1e-10 in `f64` and
-    /// 1e-5 in `f32`.
+    /// Allocates buffers for roots of matrices `[size, size]`. The elements of these matrices were computed in this precision. A negative
+    /// eigenvalue counts as a rounding error if it is small compared with the largest diagonal element of all rows so far. The limit for this
+    /// ratio is 1e-10 in `f64` and 1e-5 in `f32`.
     pub fn new(size: usize, precision: Precision) -> Roots {
         let tolerance = match precision {
             Precision::F32 => 1e-5,
@@ -126,7 +126,8 @@ impl Roots {
         self.by_eigenvalues(root).ok_or(RootError::NoConvergence { row })
     }
 
-    /// Copies a matrix. Each element becomes the mean of the elements in the two triangles, which differ by rounding errors.
+    /// Copies a matrix. Each element becomes the mean of the elements in the two triangles. These elements differ by
+    /// rounding errors.
     fn symmetrise(&mut self, matrix: &[f64]) {
         let n = self.size;
         for i in 0..n {

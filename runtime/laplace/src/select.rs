@@ -33,7 +33,7 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork, which is at least 1. If `stated` is at least 1, it is the number of weights. Otherwise, it is
+/// Returns the number of weights in a subnetwork. It is at least 1. If `stated` is at least 1, it is the number of weights. Otherwise, it is
 /// the fraction of the weights, and `parameters` is the number of all weights.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
@@ -44,9 +44,9 @@ pub fn size(stated: f64, parameters: usize) -> usize {
     (weights.round() as usize).max(1)
 }
 
-/// Returns the indices of the `wanted` weights with the highest scores. The indices are in ascending order. A weight does not affect the outputs if
-/// its diagonal element of the curvature is not positive. Such weights are skipped, although their variance is the prior variance and therefore the
-/// highest. If scores are equal, the weight with the lower index is chosen.
+/// Returns the indices of the `wanted` weights with the highest scores. The indices are in ascending order. A weight affects the outputs only if
+/// its diagonal element of the curvature is positive. All other weights are skipped. Their variance is the prior variance, which would be the
+/// highest score. If scores are equal, the weight with the lower index is chosen.
 ///
 /// # Errors
 /// Fails if fewer than `wanted` weights affect the outputs.

@@ -502,7 +502,7 @@ fn quantiles_agree_with_tables() {
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);
 }
 
-/// NaN inputs must not give ordinary numbers, which would look like certainty.
+/// NaN inputs must not give ordinary numbers, because such numbers would look like certainty.
 #[test]
 fn nan_inputs_give_nan_outputs() {
     let nan = f64::NAN;

@@ -1,4 +1,4 @@
-//! Tests of marginal likelihoods, and of the factors that maximise them, on conjugate models, for which both have closed forms.
+//! Tests of marginal likelihoods, and of the factors that maximise them. The models are conjugate, so both have closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -59,7 +59,7 @@ fn both_evidence_formulas_give_the_value_of_the_regression() {
     }
 }
 
-/// A linear regression with eight rows, five weights and known noise, for which the log evidence has a closed form.
+/// A linear regression with eight rows, five weights and known noise. Its log evidence has a closed form.
 struct Linear {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -112,7 +112,7 @@ impl Linear {
         product(&inverse(&precision).0, &pulled, WEIGHTS)
     }
 
-    /// Returns the log of the marginal density of `y`, which is `N(0, sigma^2 I + X P0^-1 X')`.
+    /// Returns the log of the marginal density of `y`. This density is `N(0, sigma^2 I + X P0^-1 X')`.
     fn exact(&self, factors: &[f64]) -> f64 {
         let prior = self.precisions(factors);
         let scaled: Vec<f64> = (0..ROWS * WEIGHTS)
@@ -154,7 +154,7 @@ fn pool() -> Pool {
     Pool::new(1)
 }
 
-/// Returns the argument at which a function of one variable has its maximum in an interval, found by golden section.
+/// Returns the argument of the maximum of a function of one variable in an interval, found by golden section.
 fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     for _ in 0..120 {
@@ -578,7 +578,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     close(none.factors[0], 3.0, 1e-15);
 }
 
-/// The search avoids factors for which the precision is not positive definite. If the precision is not positive definite at the start, the search
+/// The search avoids factors that do not give a positive definite precision. If the precision is not positive definite at the start, the search
 /// returns an error.
 #[test]
 fn negative_curvatures_bound_the_factors() {

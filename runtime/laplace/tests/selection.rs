@@ -188,7 +188,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     // For the whole network, the distance is zero. For an empty network, the distance is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // The first value follows from equation (23). In the second case, the variances of the chosen weight differ, which adds the distance between
+    // The first value follows from equation (23). In the second case, the variances of the chosen weight differ. This adds the distance between
     // two one-dimensional Gaussians.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(

@@ -31,7 +31,7 @@ impl KroneckerBlock {
         }
     }
 
-    /// Adds the sums over some of the rows to the factors. `left` is the sum of `a a'` `[left, left]`, which is ignored if the left factor has
+    /// Adds the sums over some of the rows to the factors. `left` is the sum of `a a'` `[left, left]`. It is ignored if the left factor has
     /// one element. `right` is the sum of `g g'` `[right, right]`.
     pub fn add(&mut self, left: &[f64], right: &[f64]) {
         let add = |to: &mut Matrix, from: &[f64]| {
@@ -44,7 +44,7 @@ impl KroneckerBlock {
         add(&mut self.right, right);
     }
 
-    /// Divides the left factor by the number of rows, which changes the sum into the mean.
+    /// Divides the left factor by the number of rows. This changes the sum into the mean.
     pub fn finish(&mut self, rows: usize) {
         if self.left.rows > 1 && rows > 0 {
             let values = self.left.values.iter_mut();

@@ -15,7 +15,7 @@ use bnnc_kernels::pool::Pool;
 pub struct LowRank {
     /// The orthonormal eigenvectors, one in each row, `[rank, D]`.
     pub vectors: Matrix,
-    /// The eigenvalues in descending order, all of which are positive.
+    /// The eigenvalues in descending order. All of them are positive.
     pub values: Vec<f64>,
     /// The largest norm of a residual at the end of the search, divided by the largest eigenvalue. If a product was not finite, it is NaN, and the
     /// posterior does not exist.
@@ -69,7 +69,7 @@ impl LowRank {
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise with which the search starts. This number is slightly larger than the rank, because otherwise the smallest
+    /// Returns the number of rows of noise at the start of the search. This number is slightly larger than the rank, because otherwise the smallest
     /// of the wanted eigenvalues would converge slowly.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank

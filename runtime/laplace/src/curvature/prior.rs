@@ -6,7 +6,7 @@ use crate::posterior::Cholesky;
 use bnnc_kernels::pool::Pool;
 use std::f64::consts::TAU;
 
-/// The precision of the prior, which is minus the second derivative of the log prior density.
+/// The precision of the prior: minus the second derivative of the log prior density.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
     /// The diagonal of the precision, `[D]`.
@@ -17,7 +17,7 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Returns a prior under which the weights are independent and have these precisions.
+    /// Returns a prior that makes the weights independent, with these precisions.
     pub fn diagonal(precision: Vec<f64>) -> Prior {
         Prior {
             precision,
@@ -25,7 +25,7 @@ impl Prior {
         }
     }
 
-    /// Returns a prior under which the weights are dependent and have this precision matrix.
+    /// Returns a prior that makes the weights dependent, with this precision matrix.
     pub fn dense(matrix: Matrix) -> Prior {
         Prior {
             precision: matrix.diagonal(),
@@ -91,7 +91,7 @@ impl Prior {
         Ok(0.5 * (normaliser - scatter))
     }
 
-    /// Returns a map to coordinates in which the prior is standard normal.
+    /// Returns a map to coordinates that make the prior standard normal.
     ///
     /// # Errors
     /// Fails if the prior is not positive definite.
@@ -129,7 +129,7 @@ impl Prior {
     }
 }
 
-/// A map to coordinates in which the prior is standard normal.
+/// A map to coordinates that make the prior standard normal.
 pub(crate) enum PriorRoot {
     /// The standard deviations of independent weights.
     Diagonal(Vec<f64>),

@@ -4,7 +4,7 @@
 /// The smallest and the largest factor of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];
 
-/// The number of factors on the grid, whose logarithms are equally spaced.
+/// The number of factors on the grid. Their logarithms are equally spaced.
 const POINTS: usize = 21;
 
 /// The number of evaluations after the grid. These evaluations refine the best factor of the grid between its two neighbours.
@@ -18,7 +18,7 @@ const GOLDEN: f64 = 0.618_033_988_749_894_8;
 pub struct Grid {
     /// The factor with the highest score.
     pub factor: f64,
-    /// The score of the best factor, which is minus infinity if all scores were NaN.
+    /// The score of the best factor. It is minus infinity if all scores were NaN.
     pub score: f64,
     /// All factors that were evaluated, each with its score, in ascending order of the factors.
     pub curve: Vec<[f64; 2]>,

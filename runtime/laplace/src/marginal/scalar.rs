@@ -2,15 +2,15 @@
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`. The log marginal likelihood depends on the curvature only through the eigenvalues of
-/// the curvature in coordinates in which the prior is standard normal. The time for an evaluation is proportional to the number of eigenvalues. If
-/// all eigenvalues are positive or zero, the log marginal likelihood is strictly concave in `log t`.
+/// The log marginal likelihood as a function of one factor `t`. The log marginal likelihood depends on the curvature only through eigenvalues: the
+/// eigenvalues of the curvature in coordinates that make the prior standard normal. The time for an evaluation is proportional to the number of
+/// eigenvalues. If all eigenvalues are positive or zero, the log marginal likelihood is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarEvidence<'a> {
     /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] returns them. The eigenvalues are not divided by the
     /// temperature, and eigenvalues of zero may be left out.
     pub eigenvalues: &'a [f64],
-    /// The temperature, by which the curvature is divided.
+    /// The temperature. The curvature is divided by it.
     pub temperature: f64,
     /// The sum `(w - m)' P0 (w - m)`.
     pub scatter: f64,

@@ -20,8 +20,8 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The quantities from which the log marginal likelihood and its gradient are computed. These quantities are derived from the posterior under one
-/// prior precision.
+/// The quantities for computing the log marginal likelihood and its gradient. These quantities are derived from the posterior under one prior
+/// precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTerms {
     /// The log determinant of the posterior precision minus the log determinant of the prior precision.
@@ -71,7 +71,7 @@ pub struct Tuning<'a> {
 /// The search ends when no step changes the logarithm of a factor by more than this.
 const TOLERANCE: f64 = 1e-6;
 
-/// A point in the search: the factors, the log marginal likelihood, and the quantities from which the next step is computed.
+/// A point in the search: the factors, the log marginal likelihood, and the quantities that determine the next step.
 struct Place {
     /// The logarithms of the factors.
     logs: Vec<f64>,

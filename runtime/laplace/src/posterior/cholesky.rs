@@ -136,7 +136,7 @@ impl Cholesky {
         self.forward_within(rows, |_| height, pool);
     }
 
-    /// Returns `U^-1`, which satisfies `P^-1 = U^-1 U^-1'`.
+    /// Returns `U^-1`. It satisfies `P^-1 = U^-1 U^-1'`.
     pub fn inverse_root(&self, pool: &Pool) -> Matrix {
         let mut rows = Matrix::identity(self.upper.rows);
         self.forward_within(&mut rows, |block| block.end, pool);

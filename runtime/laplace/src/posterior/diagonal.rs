@@ -5,7 +5,7 @@ use crate::curvature::{NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// A diagonal posterior, whose root `R` is the diagonal matrix of the standard deviations.
+/// A diagonal posterior. Its root `R` is the diagonal matrix of the standard deviations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagonal {
     pub deviations: Vec<f64>,

@@ -142,7 +142,7 @@ impl EigenBlock {
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
-        // The product [first, second] times second' has the shape [first, b]. The transpose of this product times first' has the shape [b, a], which
+        // The product [first, second] times second' has the shape [first, b]. The transpose of this product times first' has the shape [b, a]. This
         // is the order of the coordinates.
         let half = elements.product_transposed(&second, pool).transposed();
         half.product_transposed(&first, pool).values

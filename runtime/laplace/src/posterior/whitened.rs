@@ -8,7 +8,7 @@ use crate::curvature::{Curvature, KroneckerBlock, NotPositive, Prior, PriorRoot}
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the eigenvalues `mu` of `P0^-1/2 H P0^-1/2`. This matrix is the curvature `H` in coordinates in which the prior is standard normal.
+/// Returns the eigenvalues `mu` of `P0^-1/2 H P0^-1/2`. This matrix is the curvature `H` in coordinates that make the prior standard normal.
 /// Suppose that the prior precision is multiplied by `t` and that the temperature is `T`. The posterior precision in these coordinates then has
 /// the eigenvalues `mu / T + t`. The eigenvalues are not sorted, and eigenvalues of zero may be left out.
 ///

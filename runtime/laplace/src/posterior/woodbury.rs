@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Woodbury {
     /// The prior standard deviations of the weights, `[D]`.
     pub scales: Vec<f64>,
-    /// The matrix `G` `[M, D]`, which is shared with the curvature. The matrix `A` is computed from it by scaling where it is needed.
+    /// The matrix `G` `[M, D]`. It is shared with the curvature. The matrix `A` is computed from it by scaling where it is needed.
     pub rows: Arc<Matrix>,
     /// The Cholesky factor of `T I + A A'`.
     pub factor: Cholesky,

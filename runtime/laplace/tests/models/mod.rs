@@ -153,7 +153,7 @@ pub mod classification {
     pub const WEIGHTS: [f64; 6] = [1.0, -0.5, 0.2, 0.4, -0.6, 0.3];
     /// The inputs of the four rows.
     pub const X: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]];
-    /// The input for which the classifier makes a prediction.
+    /// The input of the classifier's prediction.
     pub const NEW: [f64; 2] = [2.0, -1.0];
 
     /// Returns the logits for an input.
