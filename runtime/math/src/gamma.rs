@@ -98,12 +98,12 @@ fn series(shape: f64, g: f64) -> f64 {
 pub(crate) const DEPTH: f64 = 38.0;
 
 /// Returns the derivative as `g` times an integral. The integral is from 0 to plus or minus infinity, depending on the sign of `side`. A
-/// Gauss-Legendre rule is applied up to the point at which the integrand is negligible.
+/// Gauss-Legendre rule is applied up to the point where the integrand becomes negligible.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
     let exponent = |w: f64| (shape - g) * w - g * (w.exp_m1() - w);
     let offset = log_minus_mean(shape, g);
     let distance = (g - shape) * side;
-    // The quadratic term alone gives an initial value from which Newton's method converges.
+    // The quadratic term alone gives an initial value. Newton's method converges from this value.
     let mut end = 2.0 * DEPTH / (distance + (distance * distance + 2.0 * g * DEPTH).sqrt());
     for _ in 0..6 {
         let w = side * end;
@@ -317,7 +317,8 @@ mod tests {
         }
     }
 
-    /// The mean of the derivatives equals the derivative of the mean, which is 1. The variance of the derivatives is estimated from the sample.
+    /// The mean of the derivatives equals the derivative of the mean. The latter is 1. The variance of the derivatives is estimated from the
+    /// sample.
     #[test]
     fn mean_gradient_is_the_gradient_of_the_mean() {
         for shape in SHAPES {

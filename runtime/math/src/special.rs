@@ -1,4 +1,4 @@
-//! Special functions in `f64`, which are the reference for every backend.
+//! Special functions in `f64`. They are the reference for every backend.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 

@@ -21,7 +21,7 @@ pub trait FloatFormat {
     const TINY: f64;
     /// The leading digits of `log 2`, followed by zero bits. Products of this number with small integers are exact.
     const LN2_HIGH: f64;
-    /// The remaining digits of `log 2`, which [`FloatFormat::LN2_HIGH`] leaves out.
+    /// The remaining digits of `log 2`: the digits that [`FloatFormat::LN2_HIGH`] leaves out.
     const LN2_LOW: f64;
     /// If the argument is below this number, its exponential is 0.
     const EXP_LOWEST: f64;

@@ -206,7 +206,7 @@ fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     (high * high - square) + (x - high) * (x + high)
 }
 
-/// Declares the types by which functions are passed to generic loops.
+/// Declares the types that pass functions to generic loops.
 macro_rules! functions {
     ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr;)*) => {$(
         $(#[$meta])*
@@ -222,7 +222,8 @@ macro_rules! functions {
 }
 
 functions! {
-    /// The error function, which is an odd polynomial near zero, and is computed from its complement elsewhere.
+    /// The error function. Near zero, it is computed as an odd polynomial. Elsewhere, it is computed from its
+    /// complement.
     Erf |x| {
         let a = x.magnitude();
         let near = a * T::Format::erf_slope::<A, T>(a * a);

@@ -145,7 +145,7 @@ mod tests {
                 gamma::variate(77, [1, 2, 3], element as u64, shape),
             );
             let same = got == want || got.is_nan() && want.is_nan();
-            // If the shape is small, a variate is raised to a power with a large exponent, which amplifies errors.
+            // If the shape is small, a variate is raised to a power with a large exponent. This amplifies errors.
             let bound = 1e-14 * (1.0 + 40.0 / shape.min(1.0));
             assert!(
                 same || (got - want).abs() <= bound * want,

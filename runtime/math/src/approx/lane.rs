@@ -1,5 +1,5 @@
-//! The operations on elements from which the functions are composed: arithmetic, comparisons that return masks,
-//! and access to bits.
+//! The operations on elements that the functions use: arithmetic, comparisons that return masks, and access to
+//! bits.
 
 use super::format::FloatFormat;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
@@ -10,7 +10,7 @@ pub trait Arch {
     const FUSED: bool;
 }
 
-/// The instruction set for which this crate is compiled.
+/// The instruction set that this crate is compiled for.
 pub struct Plain;
 
 /// An instruction set with fused multiply-add.
@@ -45,7 +45,7 @@ pub trait Word:
 
     /// Returns the same word for every element. Bits of `value` that do not fit are dropped.
     fn known(value: u64) -> Self;
-    /// Returns the sum, which wraps around on overflow.
+    /// Returns the sum. It wraps around on overflow.
     fn plus(self, other: Self) -> Self;
     /// Returns whether `self < other`.
     fn below(self, other: Self) -> Self::Mask;

@@ -1,4 +1,4 @@
-//! Random numbers. Philox 4x32-10 generates words, from which the numbers are computed.
+//! Random numbers. Philox 4x32-10 generates words. The numbers are computed from these words.
 //!
 //! The assignment of random numbers to sites and elements is defined in [`crate::philox`].
 
@@ -8,7 +8,7 @@ use std::ops::BitXor;
 
 /// A type that holds the 32-bit words of a counter.
 pub trait Carrier: Copy + BitXor<Output = Self> {
-    /// Returns the sum, which wraps around on overflow.
+    /// Returns the sum. It wraps around on overflow.
     fn plus(self, number: u32) -> Self;
     /// Returns the upper and the lower 32-bit word of the product.
     fn product(self, factor: u32) -> (Self, Self);

@@ -25,12 +25,12 @@ fn series<T: Lane, const N: usize>(x: T, coefficients: [f64; N]) -> T {
     horner::<Fused, T, _, N>(x, coefficients)
 }
 
-/// Returns the integer nearest to `x`, which must be between 0 and [`INTEGERS`].
+/// Returns the integer nearest to `x`. `x` must be between 0 and [`INTEGERS`].
 fn nearest<T: Lane>(x: T) -> T {
     (x + T::number(INTEGERS)) - T::number(INTEGERS)
 }
 
-/// An argument of the gamma function or of one of its derivatives. The argument is mapped to the range in which the asymptotic series are accurate.
+/// An argument of the gamma function or of one of its derivatives. The argument is mapped to the range where the asymptotic series are accurate.
 struct Argument<T: Lane> {
     /// True if the argument was reflected to `1 - x`.
     reflected: T::Mask,
@@ -60,8 +60,8 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the resulting argument. Also folds `each` over all arguments to which 1 was added,
-/// beginning with `start`, and returns the result.
+/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the resulting argument. Also folds `each` over all arguments that were increased
+/// by 1, beginning with `start`, and returns the result.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));

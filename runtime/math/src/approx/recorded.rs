@@ -141,7 +141,7 @@ pub struct Recording {
     pub result: RecordedOperand,
 }
 
-/// The recorder to which values append their operations.
+/// The recorder that values append their operations to.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: RefCell<Vec<RecordedStep>>,

@@ -1,4 +1,4 @@
-//! Tests that a recording gives the same bits as the function from which it was made.
+//! Tests that a recording gives the same bits as the recorded function.
 
 use super::*;
 use crate::approx::Number;

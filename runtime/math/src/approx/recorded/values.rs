@@ -1,4 +1,4 @@
-//! Recorded values. A value is either a constant, or a handle by which operations are appended to a recorder.
+//! Recorded values. A value is either a constant, or a handle for appending operations to a recorder.
 
 use super::{RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recorder, evaluate};
 use crate::approx::format::{Double, FloatFormat, Single};
@@ -200,7 +200,7 @@ impl<'r, K: Kinded> Not for Value<'r, K> {
     }
 }
 
-/// Returns a word of this type in which every bit is set.
+/// Returns a word of this type with every bit set.
 fn ones(kind: RecordedType) -> u64 {
     match kind {
         RecordedType::Truth => 1,
