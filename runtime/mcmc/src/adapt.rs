@@ -26,7 +26,7 @@ pub enum Change {
     Order,
 }
 
-/// The method by which the metric is learnt.
+/// The method of learning the metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Learner {
     /// The metric does not change.

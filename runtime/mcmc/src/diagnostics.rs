@@ -35,7 +35,7 @@ pub struct QuantitySummary {
     pub median: f64,
     /// 1.4826 times the median absolute deviation from the median. For a normal distribution, this number equals the standard deviation.
     pub mad: f64,
-    /// The 5 % quantile, which is interpolated linearly between order statistics.
+    /// The 5 % quantile. It is interpolated linearly between order statistics.
     pub q05: f64,
     /// The 95 % quantile.
     pub q95: f64,

@@ -1,8 +1,7 @@
 //! The part that is common to all samplers that move along trajectories of a Hamiltonian.
 //!
 //! A [`Hamiltonian`] searches for an initial step size, runs a [`Trajectory`] in each iteration, and adapts the step size and the metric
-//! during the warm-up. A trajectory makes two decisions: from which point to take the next leapfrog step, and at which point the iteration
-//! ends.
+//! during the warm-up. A trajectory makes two decisions: where the next leapfrog step starts, and where the iteration ends.
 
 pub mod points;
 
@@ -22,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub enum Next {
     /// Take a leapfrog step. A negative step size goes back in time.
     Step {
-        /// The point from which the step starts.
+        /// The start point of the step.
         from: PointSlot,
         /// The step size.
         size: f64,
@@ -34,13 +33,13 @@ pub enum Next {
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryOutcome {
-    /// The slot of the new state. The slot has one hold, which passes to the caller.
+    /// The slot of the new state. The slot has one hold. This hold passes to the caller.
     pub chosen: PointSlot,
-    /// The acceptance rate from which the step size is adapted.
+    /// The acceptance rate that is used to adapt the step size.
     pub acceptance: f64,
     /// The number of doublings of the trajectory.
     pub depth: u32,
-    /// The number of leapfrog steps, each of which needs one gradient.
+    /// The number of leapfrog steps. Each step needs one gradient.
     pub steps: u32,
     /// True if a step failed, or if the energy error of a step was above [`DIVERGENCE`].
     pub diverging: bool,
@@ -88,7 +87,7 @@ pub struct TrajectoryContext<'a> {
 
 /// The trajectory of one iteration.
 pub trait Trajectory: Send {
-    /// The name of the sampler, which marks its saved states.
+    /// The name of the sampler. It marks the sampler's saved states.
     const NAME: &'static str;
     /// The names of the statistics that accompany each draw: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
@@ -129,7 +128,7 @@ enum Phase {
 pub struct Hamiltonian<T> {
     trajectory: T,
     noise: ChainNoise,
-    /// The number by which the log likelihood is multiplied.
+    /// The factor of the log likelihood.
     scale: f64,
     iteration: u64,
     adaptation: Adaptation,
@@ -143,7 +142,7 @@ pub struct Hamiltonian<T> {
     phase: Phase,
     /// The end point of the current step, and the size of the step.
     step: (PointSlot, f64),
-    /// The gradient at the current state, which is not whitened.
+    /// The gradient at the current state. It is not whitened.
     gradient: Vec<f64>,
     stats: [f64; STATS.len()],
 }

@@ -1,5 +1,5 @@
-//! Markov chain Monte Carlo: samplers, which are serialisable state machines, and the diagnostics
-//! of their draws.
+//! Markov chain Monte Carlo: samplers and the diagnostics of their draws. Samplers are serialisable
+//! state machines.
 //!
 //! A sampler does not access models, devices or files. A sampler requests log densities and
 //! gradients ([`seam`]), and its caller computes these.

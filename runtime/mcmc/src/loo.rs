@@ -19,7 +19,7 @@ pub struct LooRow {
     pub elpd: f64,
     /// The effective number of parameters: the log density of the row given all rows, minus `elpd`.
     pub p: f64,
-    /// The Pareto shape, which measures the tail of the importance ratios. The estimates are reliable if the shape is at most [`good_shape`]. The
+    /// The Pareto shape. It measures the tail of the importance ratios. The estimates are reliable if the shape is at most [`good_shape`]. The
     /// shape is minus infinity if all ratios are equal, and infinity if the tail cannot be fitted.
     pub k: f64,
     /// The Monte Carlo standard error of `elpd`. This error is meaningless if `k` is above [`good_shape`].
@@ -30,7 +30,7 @@ pub struct LooRow {
     pub p_waic: f64,
 }
 
-/// Returns the largest Pareto shape with which an estimate from this number of draws is reliable: `min(1 - 1 / log10(S), 0.7)` for `S` draws
+/// Returns the largest Pareto shape for which an estimate from this number of draws is reliable: `min(1 - 1 / log10(S), 0.7)` for `S` draws
 /// (Vehtari et al. 2024, equation 13).
 pub fn good_shape(draws: usize) -> f64 {
     f64::min(1.0 - 1.0 / (draws as f64).log10(), 0.7)

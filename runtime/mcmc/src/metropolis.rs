@@ -34,7 +34,7 @@ impl Drift {
         }
     }
 
-    /// Returns the step size at which the adaptation begins. This step size is optimal on a round target with many dimensions `d` (Roberts and
+    /// Returns the initial step size of the adaptation. This step size is optimal on a round target with many dimensions `d` (Roberts and
     /// Rosenthal 2001). The step size is `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals
     /// along the gradient.
     fn step_size(self, dimension: usize) -> f64 {
@@ -50,7 +50,7 @@ impl Drift {
 pub struct Metropolis {
     drift: Drift,
     adaptation: Adaptation,
-    /// The number by which the log likelihood is multiplied.
+    /// The factor of the log likelihood.
     scale: f64,
     noise: ChainNoise,
     state: State,
@@ -71,7 +71,7 @@ struct State {
     iteration: u64,
     position: Vec<f64>,
     log_density: f64,
-    /// The gradient at the position, which is zero for a random walk.
+    /// The gradient at the position. It is zero for a random walk.
     gradient: Vec<f64>,
     /// The warm-up that adapts the metric. The step size is adapted by `step`.
     warmup: Warmup,

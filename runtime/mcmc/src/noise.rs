@@ -10,7 +10,7 @@ pub enum Purpose {
     Motion,
     /// Numbers that decide whether a proposal is accepted.
     Accept,
-    /// Numbers that choose the direction of a doubling.
+    /// Numbers that decide whether a trajectory is doubled forwards or backwards in time.
     Direction,
     /// Numbers that choose a state of a trajectory.
     Choice,
@@ -52,9 +52,9 @@ impl ChainNoise {
         }
     }
 
-    /// Returns the coordinates of an iteration, which are three words. The first word has the purpose in its low byte, and bits 40 to 63 of the
-    /// iteration in the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. The other bytes of the second word are zero
-    /// here; [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
+    /// Returns the coordinates of an iteration: three words. The first word has the purpose in its low byte, and bits 40 to 63 of the iteration in
+    /// the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. The other bytes of the second word are zero here;
+    /// [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
         let above = (iteration >> 40) as u32;
         let middle = u32::from((iteration >> 32) as u8);

@@ -2,8 +2,8 @@
 //! by Kawasaki, Holzmann and Adu-Gyamfi (2022).
 //!
 //! The acceptance probability of a proposal depends on the change of the loss. This change is estimated from a few batches instead of all rows. The
-//! noise of the estimate increases the mean acceptance. A penalty, which is computed from the estimated variance of the change, reduces the
-//! acceptance by the same amount. If `d` is the estimated change of the loss and `u` is the penalty, the acceptance probability is
+//! noise of the estimate increases the mean acceptance. A penalty reduces the acceptance by the same amount. It is computed from the estimated
+//! variance of the change. If `d` is the estimated change of the loss and `u` is the penalty, the acceptance probability is
 //! `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
@@ -32,8 +32,8 @@ pub const STATS: [&str; 6] = [
 /// A chain of the penalty method.
 ///
 /// Note \[Batches of gradients\]. The forward and the reverse proposal use gradients on the same rows. These rows are chosen independently of the
-/// rows from which the loss difference is estimated. For given rows of the gradient, the proposal is therefore an ordinary proposal, and the noise
-/// of the loss difference is independent of the proposal.
+/// rows that are used to estimate the loss difference. For given rows of the gradient, the proposal is therefore an ordinary proposal, and the
+/// noise of the loss difference is independent of the proposal.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: ChainNoise,
@@ -56,7 +56,7 @@ pub struct PenaltyMethod {
     stats: [f64; STATS.len()],
 }
 
-/// The last request, whose answer the chain waits for.
+/// The last request. The chain waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Draw,

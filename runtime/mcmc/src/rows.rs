@@ -35,7 +35,7 @@ pub struct Chooser {
     replacement: bool,
     /// The integers from 0 in increasing order. The order changes only during a choice.
     order: Vec<u32>,
-    /// The positions in `order` with which the first positions were swapped. The first element belongs to the first position, and so on.
+    /// The positions in `order` that the first positions were swapped with. The first element belongs to the first position, and so on.
     swapped: Vec<u32>,
 }
 
@@ -80,7 +80,8 @@ impl Chooser {
         self.shards.iter().map(|shard| (shard.rows, shard.count))
     }
 
-    /// Chooses the rows of `batches` batches, and writes them to `into`, whose memory is reused.
+    /// Chooses the rows of `batches` batches, and writes them to `into`. The memory of `into` is
+    /// reused.
     pub fn choose(
         &mut self,
         noise: ChainNoise,
@@ -125,9 +126,9 @@ impl Chooser {
     }
 }
 
-/// The rows from which a gradient is estimated. The rows are chosen from all shards together, as if these were a single shard. If each shard
-/// contributed a fixed number of rows, this number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased
-/// estimate of the gradient over all rows.
+/// The rows for estimating a gradient. The rows are chosen from all shards together, as if these were a single shard. If each shard contributed
+/// a fixed number of rows, this number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased estimate of
+/// the gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
     /// The chooser of the rows; `None` if all rows are used.
@@ -159,12 +160,13 @@ impl GradientRows {
         self.chooser.is_some().then_some(&self.chosen.rows[..])
     }
 
-    /// Returns the number of rows from which the gradient is estimated.
+    /// Returns the number of rows that are used to estimate the gradient.
     pub fn count(&self) -> usize {
         self.chooser.as_ref().map_or(self.all, Chooser::batch)
     }
 
-    /// Returns the number of all rows divided by the number of rows from which the gradient is estimated.
+    /// Returns the number of all rows divided by the number of rows that are used to estimate the
+    /// gradient.
     pub fn factor(&self) -> f64 {
         if self.chooser.is_some() {
             self.all as f64 / self.count() as f64

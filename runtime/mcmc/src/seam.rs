@@ -13,7 +13,7 @@ pub enum SamplerRequest<'a> {
         at: &'a [f64],
         /// The indices of the rows in the sum of [`SamplerRequest::Gradient`]; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// The number by which the sum over these rows is multiplied.
+        /// The factor of the sum over these rows.
         scale: f64,
     },
     /// Compute the log density without its gradient.
@@ -22,7 +22,7 @@ pub enum SamplerRequest<'a> {
         at: &'a [f64],
         /// The indices of the rows in the sum of [`SamplerRequest::Value`]; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// The number by which the sum over these rows is multiplied.
+        /// The factor of the sum over these rows.
         scale: f64,
     },
     /// Compute how the log likelihood of each group of rows changes between two positions.
@@ -51,7 +51,7 @@ pub struct Draw<'a> {
     pub stats: &'a [f64],
 }
 
-/// The answer to a request. A number that is not finite marks a point at which the density cannot be computed. The sampler then reports a
+/// The answer to a request. A number that is not finite marks a point where the density cannot be computed. The sampler then reports a
 /// divergence or rejects the point, and continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer<'a> {
@@ -75,7 +75,7 @@ pub enum Answer<'a> {
     },
 }
 
-/// A sampler, which is a state machine: it returns a request, and continues when it receives the answer.
+/// A sampler is a state machine: it returns a request, and continues when it receives the answer.
 pub trait Sampler: Send {
     /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`]. After the first
     /// iterations, this function does not allocate memory.

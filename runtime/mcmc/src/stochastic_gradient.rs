@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 /// The dynamics: see Note \[Dynamics\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dynamics {
-    /// First-order (Langevin) dynamics, which do not have a velocity.
+    /// First-order (Langevin) dynamics. They do not have a velocity.
     Langevin,
-    /// Second-order (Hamiltonian) dynamics, which have a velocity.
+    /// Second-order (Hamiltonian) dynamics. They have a velocity.
     Hamiltonian {
         /// The fraction of the velocity that is lost in each iteration.
         friction: f64,
@@ -45,7 +45,7 @@ pub struct StochasticGradient {
     dynamics: Dynamics,
     schedule: StepSizeSchedule,
     rows: GradientRows,
-    /// The number by which the sum over the rows of a batch is multiplied.
+    /// The factor of the sum over the rows of a batch.
     scale: f64,
     warmup: u64,
     noise: ChainNoise,
@@ -53,7 +53,7 @@ pub struct StochasticGradient {
     /// True if the sampler waits for the gradient at the start of the chain. The first step needs this gradient, but its arrival does not
     /// end an iteration.
     first: bool,
-    /// The position at which the gradient is requested next.
+    /// The position where the gradient is requested next.
     candidate: Vec<f64>,
     normals: Vec<f64>,
     stats: [f64; STATS.len()],

@@ -90,7 +90,7 @@ fn states_of_other_samplers_are_rejected() {
     }
 }
 
-/// Twenty independent pairs, each of which has the distribution of [`pair`].
+/// Twenty independent pairs. Each pair has the distribution of [`pair`].
 fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
     at.chunks(2)
         .zip(gradient.chunks_mut(2))
@@ -177,7 +177,7 @@ fn a_given_step_size_is_kept() {
     }
 }
 
-/// The chain starts far away, where the density is steep. The search finds a step size with which the chain moves towards the bulk of the
+/// The chain starts far away. The density is steep there. The search finds a step size that lets the chain move towards the bulk of the
 /// distribution.
 #[test]
 fn chains_return_from_starts_far_away() {

@@ -16,7 +16,7 @@ use targets::{adapted, nuts};
 struct Sweep {
     rhat: Vec<f64>,
     divergences: Vec<f64>,
-    /// The mean acceptance rate of the chain in which it is smallest.
+    /// The smallest mean acceptance rate of a chain.
     acceptance: Vec<f64>,
 }
 
@@ -217,7 +217,7 @@ fn at(target_acceptance: f64, metric: MetricKind) -> Adaptation {
     }
 }
 
-/// A normal distribution in which neighbouring quantities have a correlation of 0.9.
+/// A normal distribution whose neighbouring quantities have a correlation of 0.9.
 fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
     let scale = 0.19_f64.sqrt();
     let mut log = -0.5 * at[0] * at[0];

@@ -1,4 +1,4 @@
-//! Tests of all warnings about chains: the conditions under which they are reported, and their texts.
+//! Tests of all warnings about chains: the conditions that trigger them, and their texts.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
@@ -191,8 +191,8 @@ fn divergences_are_reported_with_advice_for_their_cause() {
             "`non_centered = [theta], target_acceptance = 0.95`",
         ],
     );
-    // If the energy changes slowly and a prior scale is unknown, the posterior is assumed to have a funnel, in which smaller
-    // steps do not help.
+    // If the energy changes slowly and a prior scale is unknown, the posterior is assumed to have a funnel. In a funnel,
+    // smaller steps do not help.
     let found = advice(&ChainFacts {
         missing_information: &[0.9, 0.2, 0.8, 1.0],
         ..facts
@@ -547,7 +547,7 @@ fn noisy_loss_differences_are_reported() {
     );
 }
 
-/// Chains with too few draws, for which all diagnostics are undefined, get a warning.
+/// Chains with too few draws get a warning, because all their diagnostics are undefined.
 #[test]
 fn too_few_draws_are_reported() {
     let nothing = QuantitySummary {

@@ -85,7 +85,7 @@ enum Mistake {
     NoKineticEnergy,
 }
 
-/// A trajectory of three steps, which may have a deliberate defect.
+/// A trajectory of three steps. It may have a deliberate defect.
 struct Three {
     mistake: Mistake,
     start: PointSlot,
@@ -176,7 +176,7 @@ fn mistakes_are_detected() {
     }
 }
 
-/// Points at which the density cannot be computed are rejected, and the chain continues. The target is a normal distribution
+/// Points where the density cannot be computed are rejected, and the chain continues. The target is a normal distribution
 /// truncated at 1.
 #[test]
 fn points_without_density_are_rejected() {

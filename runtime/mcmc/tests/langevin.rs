@@ -29,7 +29,8 @@ fn normal() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// The density proportional to `exp(-x^4 / 4)`, under which `x^4` has mean 1 and `x^2` has mean `2 Gamma(3/4) / Gamma(1/4)`.
+/// The density proportional to `exp(-x^4 / 4)`. Under this density, `x^4` has mean 1 and `x^2` has mean
+/// `2 Gamma(3/4) / Gamma(1/4)`.
 fn quartic() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0].powi(3);
@@ -142,8 +143,8 @@ fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&without, 2.0 / 3.0, 3.0 * 4.0 / 9.0) < 4.5);
 }
 
-/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution. In this test, the rest is an
-/// exponential distribution, whose first two moments are 1 and 2.
+/// Points where the density cannot be computed are rejected, and the chain samples the rest of the distribution. In this test, the rest is an
+/// exponential distribution. Its first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {

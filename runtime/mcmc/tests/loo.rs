@@ -1,4 +1,4 @@
-//! Leave-one-out estimates agree with ArviZ, and with models for which the exact values are known.
+//! Leave-one-out estimates agree with ArviZ, and with models whose exact values are known.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_math::philox;

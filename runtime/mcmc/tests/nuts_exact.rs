@@ -27,8 +27,8 @@ fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Returns the number of iterations in which the sampler and the recursive algorithm differ. Each iteration of the recursive algorithm begins
-/// at the position of the sampler.
+/// Returns the number of iterations where the sampler and the recursive algorithm differ. Each iteration of the recursive algorithm begins at
+/// the position of the sampler.
 fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake: Mistake) -> usize {
     let transition = nuts(adaptation);
     let start = vec![0.3; dimension];

@@ -79,8 +79,8 @@ fn acceptance_agrees_with_the_closed_form() {
     }
 }
 
-/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution. In this test, the rest is
-/// an exponential distribution, whose first two moments are 1 and 2.
+/// Points where the density cannot be computed are rejected, and the walk samples the rest of the distribution. In this test, the rest is an
+/// exponential distribution. Its first two moments are 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
     for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {

@@ -99,7 +99,7 @@ fn sghmc(batch: usize, step_size: f64, friction: f64) -> Transition {
     })
 }
 
-/// Returns a target with twenty observations, whose posterior has the precision 10.5.
+/// Returns a target with twenty observations. Its posterior has the precision 10.5.
 fn target() -> Mean {
     let data = (0..20)
         .map(|row| (f64::from(row) * 0.7).sin() * 2.0 + 1.0)

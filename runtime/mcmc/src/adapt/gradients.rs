@@ -30,7 +30,7 @@ use super::metric::{RunningMoments, Whitening};
 use crate::vector::dot;
 use serde::{Deserialize, Serialize};
 
-/// The sums from which the mean and the variance of the squared lengths of whitened gradients are computed: see Note \[Lengths\].
+/// The sums for computing the mean and the variance of the squared lengths of whitened gradients: see Note \[Lengths\].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Lengths {
     count: f64,
@@ -93,12 +93,13 @@ impl Pairs {
     }
 }
 
-/// The statistics of positions and gradients from which a warm-up learns a metric: see Note \[Spreads\].
+/// The statistics of positions and gradients that a warm-up uses to learn a metric: see Note
+/// \[Spreads\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spreads {
     /// The index of the first iteration after the short windows.
     early: usize,
-    /// The index of the first iteration in which only the step size is adapted.
+    /// From this iteration on, only the step size is adapted.
     end: usize,
     /// True if, after the last change of the metric, enough iterations remain to adapt the step size to the new metric.
     settles: bool,
@@ -108,7 +109,7 @@ pub struct Spreads {
     renewed: bool,
     /// True if the metric is already computed as a full matrix.
     correlated: bool,
-    /// The draws from which the metric is computed.
+    /// The draws that determine the metric.
     used: Pairs,
     /// The most recent draws. Once all older draws are forgotten, the metric is computed from these.
     kept: Pairs,

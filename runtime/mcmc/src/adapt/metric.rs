@@ -1,4 +1,4 @@
-//! Metrics: linear maps to coordinates in which a posterior is approximately round, and their estimation.
+//! Metrics: linear maps to coordinates that make a posterior approximately round, and their estimation.
 //!
 //! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior covariance. Momenta
 //! are stored as `p = L' (momentum)`. For every metric, a fresh `p` is therefore standard normal, the kinetic energy is `|p|^2 / 2`, and the U-turn
@@ -224,7 +224,7 @@ impl RunningMoments {
 }
 
 impl RunningMoments {
-    /// Writes the Cholesky factor of the covariance, in which all correlations are reduced by the fraction `share`. If the matrix is not positive
+    /// Writes the Cholesky factor of the covariance after all correlations were reduced by the fraction `share`. If the matrix is not positive
     /// definite, `factor` keeps its old values. The moments must be dense and must include at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
@@ -238,8 +238,8 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. The fraction is the sum
-    /// of the variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is
+    /// Returns the fraction to shrink all correlations by. This fraction minimises the expected error. The fraction is at most 1. The fraction is
+    /// the sum of the variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is
     /// `(1 - r^2)^2 / (n - 1)` for `n` normal draws (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1),
     /// 32). The moments must be dense and must include at least two positions.
     pub fn noise(&self) -> f64 {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     /// For the positions (1, 2), (3, 1) and (5, 6), the correlation is `4 / sqrt(28)`, so its square is 4 / 7. The noise is `(3 / 7)^2 / 2` divided
-    /// by 4 / 7, which is 9 / 56.
+    /// by 4 / 7. This is 9 / 56.
     #[test]
     fn correlations_are_shrunk_in_proportion_to_their_noise() {
         let mut moments = RunningMoments::new(2, true);

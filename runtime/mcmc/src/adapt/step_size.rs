@@ -1,4 +1,4 @@
-//! Step sizes: Nesterov's dual averaging, and the search for the step size with which it begins.
+//! Step sizes: Nesterov's dual averaging, and the search for its first step size.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct DualAveraging {
 }
 
 impl DualAveraging {
-    /// The strength with which iterates shrink towards the centre (`gamma` in the paper).
+    /// The strength of the shrinkage of iterates towards the centre (`gamma` in the paper).
     const SHRINKAGE: f64 = 0.05;
     /// A number that is added to the count of iterations, so that the first iterations change the step size less (`t0` in the paper).
     const DELAY: f64 = 10.0;

@@ -1,4 +1,4 @@
-//! The iterations in which a metric is learnt: the windows of Stan (reference manual, "Automatic parameter tuning").
+//! The iterations that learn a metric: the windows of Stan (reference manual, "Automatic parameter tuning").
 
 use serde::{Deserialize, Serialize};
 

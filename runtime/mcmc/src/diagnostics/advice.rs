@@ -20,7 +20,8 @@ const LEAST_DRAWS: usize = 4;
 /// differences.
 const NOISY: f64 = 2.0;
 
-/// The results of the chains of an inference run, from which warnings are derived. Only iterations after the warm-up count.
+/// The results of the chains of an inference run. Warnings are derived from these results. Only iterations after the
+/// warm-up count.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainFacts<'a> {
     /// The name of the inference block.

@@ -121,9 +121,9 @@ pub(super) static NOISY_DIFFERENCES: Code = Code {
 pub(super) static NOT_FINITE: Code = Code {
     id: "E0529",
     title: "quantities that are not finite",
-    explain: "Some draws of a quantity are infinite or not a number, so its mean, R-hat and effective sample size do not exist. With \
-              samplers that accept or reject proposals, the posterior is usually improper: the prior and the data together do not determine \
-              a parameter, and the integral of the density is infinite. With `sgld` and `sghmc`, which accept every step, the steps may be \
+    explain: "Some draws of a quantity are infinite or not a number, so its mean, R-hat and effective sample size do not exist. If the sampler \
+              accepts or rejects proposals, the usual cause is an improper posterior: neither the prior nor the data determine some parameter, and \
+              the integral of the density is infinite. With `sgld` and `sghmc`, which accept every step, the steps may be \
               too long. The draws of other quantities may be right, but the diagnostics cannot confirm this.\n\n\
               Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\n\
               Right: `b ~ HalfNormal(1)`.",

@@ -80,7 +80,7 @@ pub(super) fn average(values: &[f64]) -> f64 {
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
 /// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive. The sum of a pair that exceeds an earlier
-/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted, which makes the estimate less
+/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted. This makes the estimate less
 /// noisy for antithetic chains. For `S` values, the result is at most `S log10 S`.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {

@@ -29,7 +29,7 @@ impl Halves {
         }
     }
 
-    /// Replaces the stored halves by other halves, in which each value is mapped by `function`. Reuses the memory.
+    /// Replaces each value of the stored halves by the result of `function`. Reuses the memory.
     pub fn fill_with(&mut self, others: &Halves, function: impl FnMut(f64) -> f64) {
         self.length = others.length;
         self.values.clear();

@@ -1,4 +1,4 @@
-//! R-hat, which measures whether the chains, and the two halves of each chain, agree.
+//! R-hat. It measures whether the chains, and the two halves of each chain, agree.
 //!
 //! Each function takes one slice of draws per chain, and splits each chain into two halves. The result is NaN if a half has fewer than two draws,
 //! if a draw is not finite, or if all draws are equal. If all chains are constant but differ from each other, the result is infinity.
@@ -17,7 +17,7 @@ pub fn split(chains: &[&[f64]]) -> f64 {
     of(&Halves::new(chains))
 }
 
-/// Returns the R-hat of the normal scores of the ranks, which is sensitive to location.
+/// Returns the R-hat of the normal scores of the ranks. It is sensitive to location.
 pub fn bulk(chains: &[&[f64]]) -> f64 {
     of_scores(Halves::new(chains), &mut Ranks::default())
 }
@@ -30,7 +30,7 @@ pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
     of_scores(halves, &mut Ranks::default())
 }
 
-/// Returns the median of all draws, which [`folded`] takes as `centre`.
+/// Returns the median of all draws. [`folded`] takes it as `centre`.
 pub fn centre(chains: &[&[f64]]) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);

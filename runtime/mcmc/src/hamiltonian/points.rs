@@ -130,8 +130,7 @@ impl Points {
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// Takes the first part of a leapfrog step: it makes half of the momentum update, and moves to the position at which the gradient is needed
-    /// next.
+    /// Takes the first part of a leapfrog step: it makes half of the momentum update, and moves to the next position that needs a gradient.
     pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");

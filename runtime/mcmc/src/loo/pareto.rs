@@ -35,8 +35,8 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Two running sums over the grid: the sum of the weights, which are exp(log likelihood - largest so far), and the sum of theta times its
-        // weight.
+        // Two running sums over the grid: the sum of the weights, and the sum of theta times its weight. A weight is exp(log likelihood -
+        // largest so far).
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);
@@ -79,7 +79,7 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Fits a generalised Pareto distribution to the tail, which consists of the `length` largest log ratios. Replaces these log ratios by the
+    /// Fits a generalised Pareto distribution to the tail. The tail consists of the `length` largest log ratios. Replaces these log ratios by the
     /// logarithms of quantiles of this distribution, limited to at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0.
     /// Returns the shape of the distribution. If the tail cannot be fitted, all ratios keep their values, and the result is infinity. If all ratios
     /// are equal, the result is minus infinity.

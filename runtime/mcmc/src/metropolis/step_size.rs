@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The adaptation of a step size, which brings the mean acceptance rate to its target.
+/// The adaptation of a step size. It brings the mean acceptance rate to its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSize {
     target: f64,
@@ -25,7 +25,7 @@ pub struct StepSize {
 impl StepSize {
     /// The gain before the first change of sign.
     const GAIN: f64 = 1.5;
-    /// The exponent with which the gains decay. The adaptation converges if it is between 1/2 and 1 (Andrieu and Thoms 2008, section 4.1).
+    /// The exponent of the decay of the gains. The adaptation converges if it is between 1/2 and 1 (Andrieu and Thoms 2008, section 4.1).
     const DECAY: f64 = 0.6;
     /// The exponent in the weights of the mean. The higher it is, the more slowly old iterations are forgotten.
     const FORGETTING: f64 = 0.75;

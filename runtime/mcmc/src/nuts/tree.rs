@@ -1,4 +1,4 @@
-//! The trees of a doubling, and the U-turn criterion, which ends a trajectory.
+//! The trees of a doubling, and the U-turn criterion. This criterion ends a trajectory.
 
 use crate::hamiltonian::TrajectoryContext;
 use crate::hamiltonian::points::{PointSlot, Points};
@@ -68,12 +68,14 @@ impl Trees {
         self.stack.pop()
     }
 
-    /// Returns the sum of the momenta of the tree at the bottom of the stack, which must have more than one point.
+    /// Returns the sum of the momenta of the tree at the bottom of the stack. This tree must have more than one
+    /// point.
     pub fn momentum(&self) -> &[f64] {
         &self.momenta[0]
     }
 
-    /// Pushes a point, which must have one hold, and merges trees of equal depth. Returns true if a merged tree turns back.
+    /// Pushes a point, and merges trees of equal depth. The point must have one hold. Returns true if a merged tree turns
+    /// back.
     pub fn push(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot, log_weight: f64) -> bool {
         scene.points.hold(at);
         scene.points.hold(at);

@@ -10,7 +10,7 @@ use bnnc_abi::sampling::Correction;
 /// satisfies detailed balance, `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is estimated, the penalty
 /// `u` must satisfy `E exp(-u) = exp(-s^2 / 2)`. The exact solution is `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)` for `M`
 /// batches. But `0F1` can be negative, and then its logarithm does not exist. The code therefore uses the series of Ceperley and Dewing
-/// to the third order, which is always positive.
+/// to the third order. This series is always positive.
 pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
     match correction {
         Correction::Naive => 0.0,

@@ -72,7 +72,7 @@ pub struct Losses {
     differences: Vec<f64>,
 }
 
-/// Returns the power of the likelihood in the target, which is one over the temperature of the target. `rows` is the number of all rows.
+/// Returns the power of the likelihood in the target: one over the temperature of the target. `rows` is the number of all rows.
 pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
     options.share(rows) / temperature
 }

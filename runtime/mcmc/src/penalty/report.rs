@@ -3,13 +3,13 @@
 use crate::penalty::estimate::power;
 use bnnc_abi::sampling::{Correction, Penalty};
 
-/// Rounds a number to 12 significant digits, which removes rounding errors.
+/// Rounds a number to 12 significant digits, to remove rounding errors.
 fn short(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// Returns a description of the distribution that a run samples. `rows` is the number of all rows, and `temperature` is the number
-/// by which the log likelihood is divided.
+/// Returns a description of the distribution that a run samples. `rows` is the number of all rows. The log likelihood is divided
+/// by `temperature`.
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);

@@ -17,7 +17,7 @@ struct PenaltySummary {
 }
 
 impl PenaltySummary {
-    /// Adds a draw, whose statistics are in the order of [`STATS`].
+    /// Adds a draw. Its statistics are in the order of [`STATS`].
     fn take(&mut self, stats: &[f64]) {
         let [_, accepted, _, variance, diverging, _] = stats else {
             unreachable!("{} numbers come with a draw", STATS.len())
@@ -303,7 +303,7 @@ impl Target for Half {
     }
 }
 
-/// Proposals at which the density cannot be computed are rejected, and the statistics of the draw stay finite.
+/// Proposals are rejected if the density cannot be computed there, and the statistics of the draw stay finite.
 #[test]
 fn proposals_that_are_not_finite_are_rejected() {
     for fault in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {

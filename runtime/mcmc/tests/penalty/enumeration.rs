@@ -287,7 +287,8 @@ fn estimated_variances_are_unbiased() {
     }
 }
 
-/// If all differences are equal, their variance is 0, which is valid. A single difference also has the variance 0.
+/// If all differences are equal, their variance is 0. A variance of 0 is valid. A single difference also has the
+/// variance 0.
 #[test]
 fn variances_of_equal_or_single_differences_are_zero() {
     assert_eq!(mean(&[0.7, 0.7]), (0.7, 0.0));

@@ -144,7 +144,7 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
 }
 
 /// Returns the stationary distribution of a chain with these rates between states. The function uses the elimination method of Grassmann, Taksar and
-/// Heyman, which does not need subtractions.
+/// Heyman. This method does not need subtractions.
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();

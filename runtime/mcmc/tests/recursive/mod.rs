@@ -120,7 +120,7 @@ impl<'a> Recursive<'a> {
         to
     }
 
-    /// Returns whether a part of a trajectory continues, which means that it has not turned back at either end. `sum` is the sum of its momenta.
+    /// Returns whether a part of a trajectory continues. It continues if it has not turned back at either end. `sum` is the sum of its momenta.
     fn goes_on(&self, sum: &[f64], first: &Point, last: &Point) -> bool {
         [first, last].iter().all(|end| {
             let product: f64 = (0..sum.len())
@@ -130,7 +130,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// Returns whether the union of two neighbouring trees continues, which means that it has not turned back.
+    /// Returns whether the union of two neighbouring trees continues. It continues if it has not turned back.
     fn union_goes_on(&self, first: &Tree, second: &Tree) -> bool {
         let across = self.goes_on(
             &plus(&first.sum, &second.first.momentum),

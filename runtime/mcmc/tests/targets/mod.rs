@@ -146,7 +146,7 @@ pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean
     means
 }
 
-/// A distribution for which exact draws can be made.
+/// A distribution that allows exact draws.
 pub struct Exact<'a> {
     /// Makes an exact draw from random numbers.
     pub draw: &'a dyn Fn(ChainNoise) -> Vec<f64>,
