@@ -66,7 +66,7 @@ pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> 
     }
 }
 
-/// The iterates, and the choice of weights from which the boxes are built.
+/// The iterates, and the weights that were chosen for the boxes.
 pub struct FoundBox<'a, 'c> {
     /// The states at all iterates: `[iterates, ..]`.
     pub values: &'a StateValues,

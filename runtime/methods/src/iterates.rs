@@ -1,5 +1,5 @@
-//! Posteriors from the iterates of one training (averages over iterates) or from several trainings
-//! (ensembles).
+//! Posteriors from the iterates of one training (averages over iterates) or from several training
+//! runs (ensembles).
 
 pub mod diagnostics;
 pub mod method;
@@ -40,7 +40,7 @@ struct Members {
 }
 
 /// Trains the members from different starts on the threads of the machine. Each member depends only
-/// on its own seed. Therefore, the order in which members finish does not affect the result.
+/// on its own seed. Therefore, the result does not depend on which member finishes first.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let count = ensemble.options.members;
     let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
@@ -151,7 +151,7 @@ fn one_member(
     Ok(Some(fitted))
 }
 
-/// Collects the results of several trainings; each result is one draw.
+/// Collects the results of several training runs; each result is one draw.
 fn together(
     infer: &InferenceBlock,
     ensemble: &Ensemble,
@@ -186,7 +186,7 @@ fn together(
     }
 }
 
-/// Combines the results of several trainings into one: the mean of their losses, and the sum of
+/// Combines the results of several training runs into one: the mean of their losses, and the sum of
 /// their steps.
 fn average(found: &[TrainingResult], values: Arc<StateValues>, interrupted: bool) -> TrainingResult {
     let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The result of a training: an approximate posterior or a point estimate.
+/// The result of a training run: an approximate posterior or a point estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainedPosterior(pub TrainingResult);
 

@@ -1,5 +1,5 @@
-//! Predictions of classes and Booleans. The prediction is the mean of a sigmoid over the weights,
-//! averaged over the iterates.
+//! Predictions of classes and Booleans. For each iterate, bnnc integrates a sigmoid over the
+//! weights. The prediction is the average of these integrals over the iterates.
 //!
 //! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class
 //! and `g` is the log-sum-exp of the other logits. The other logits keep their values at the

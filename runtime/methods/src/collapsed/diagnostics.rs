@@ -69,11 +69,11 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
 }
 
-/// Rows for which weights are drawn, because the box around an iterate has too many pieces for an
-/// exact integral.
+/// Rows whose weights are drawn, because the box around an iterate has too many pieces for an exact
+/// integral.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawnRows {
-    /// The number of rows for which weights are drawn.
+    /// The number of rows whose weights are drawn.
     pub rows: u64,
     /// The number of all predicted rows.
     pub all: u64,
@@ -81,8 +81,8 @@ pub struct DrawnRows {
     pub draws: usize,
 }
 
-/// Returns a warning about rows for which weights are drawn. `error` is the largest standard error
-/// of a log density, if it is known. `why` is the reason for one of these rows.
+/// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a
+/// log density, if it is known. `why` is the reason for one of these rows.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(

@@ -110,7 +110,7 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// Returns the error of a mean of draws.
+/// Returns the Monte Carlo error of the mean of these draws.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error {
         size: 0.0,

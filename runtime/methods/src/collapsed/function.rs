@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(function(shared), LocationFunction::Pieces);
     }
 
-    /// A kink at which the slope of the function does not change is ignored.
+    /// A kink is ignored if the slope of the function does not change there.
     #[test]
     fn a_kink_that_bends_nothing_is_ignored() {
         let straight: At = |w| (2.0, [0.0; 4], vec![(w[0], [1.0, 0.0, 0.0, 0.0])]);

@@ -368,7 +368,7 @@ fn bent(
     }
 }
 
-/// The integrated weights on which each output of each row depends.
+/// For each output of each row, the integrated weights that it depends on.
 struct Used {
     outputs: usize,
     /// The weights for each row and output, `[rows, outputs]`, as indices into the box.

@@ -17,7 +17,7 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The program, the states at the iterates, and the rows on which it runs.
+/// The program, the states at the iterates, and the input rows of the program.
 pub struct LocalProgram<'a> {
     states: States<'a>,
     /// The program with slopes and kinks.
@@ -29,7 +29,7 @@ pub struct LocalProgram<'a> {
     pub rows_per_call: usize,
 }
 
-/// The states at all iterates, and the columns (weights) for which slopes are computed.
+/// The states at all iterates, and the columns (weights) whose slopes are computed.
 struct States<'a> {
     infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
@@ -94,7 +94,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
 /// Returns the program of the location. The integrals of the inference block must be exact.
 ///
 /// # Errors
-/// Fails if the inference block does not have such a program, which is a bug.
+/// Fails if the inference block does not have such a program. This would be a bug.
 pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
@@ -157,7 +157,7 @@ impl<'a> LocalProgram<'a> {
         self.ids.len()
     }
 
-    /// Selects the columns for which the program computes slopes. The new columns must be among the
+    /// Selects the columns whose slopes the program computes. The new columns must be among the
     /// original columns. Returns the previous selection.
     pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
@@ -211,7 +211,7 @@ impl<'a> LocalProgram<'a> {
     }
 
     /// Returns the locations `[places, outputs]` of one row at many points. Each point is the sum
-    /// of an iterate and one row of `moves`, which has the shape `[places, selected]`.
+    /// of an iterate and one row of `moves`. The shape of `moves` is `[places, selected]`.
     ///
     /// # Errors
     /// Fails in the same cases as [`LocalProgram::evaluate`].
@@ -236,7 +236,7 @@ pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Siz
 }
 
 impl States<'_> {
-    /// Returns the number of columns of the programs, which is at least one.
+    /// Returns the number of columns of the programs. It is at least one.
     fn selected(&self) -> usize {
         self.columns.len().max(1)
     }

@@ -138,7 +138,7 @@ impl Mixture {
     }
 }
 
-/// Quantiles, and the points at which the distribution function was evaluated.
+/// Quantiles, and the evaluated points of the distribution function.
 #[derive(Clone, Debug, Default)]
 pub struct QuantileTable {
     /// The quantiles for the requested probabilities.
@@ -177,8 +177,9 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {
-        // The values at the ends may have rounding errors. If these errors put the root outside the
-        // interval, the end at which the function is closer to zero is the best approximation.
+        // The values at the ends may have rounding errors. These errors may put the root outside
+        // the interval. The best approximation is then the end where the function is closer to
+        // zero.
         return if fa.abs() <= fb.abs() { a } else { b };
     }
     let mut part = 0.5;

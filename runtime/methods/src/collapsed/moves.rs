@@ -1,4 +1,4 @@
-//! The points of the box at which the location is evaluated.
+//! The points of the box where the location is evaluated.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
@@ -55,9 +55,9 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 
 /// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to a corner of
 /// the box. At this corner, as many kinks as possible have the opposite of their sign in the block.
-/// Each weight is moved to flip a single kink, namely the kink on which the weight has the largest
-/// effect. The weight moves to the end of its box that brings this kink closer to the opposite
-/// sign. Weights that are not in the sets do not move.
+/// Each weight is moved to flip a single kink: the kink that the weight affects most. The weight
+/// moves to the end of its box that brings this kink closer to the opposite sign. Weights that are
+/// not in the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);

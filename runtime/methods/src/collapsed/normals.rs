@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 /// The settings that all rows share.
 pub struct MarginalNormals {
     noise: collapsed::LikelihoodNoise,
-    /// The probabilities for which quantiles are computed.
+    /// The probabilities of the computed quantiles.
     probabilities: Vec<f64>,
     /// The published density of known targets, if the options select it.
     published: Option<Published>,

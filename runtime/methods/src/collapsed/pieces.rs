@@ -1,5 +1,5 @@
 //! The distribution of a location whose kinks depend on each other or share weights. The
-//! distribution is computed from the pieces of the box on which the location is affine.
+//! distribution is computed from the pieces of the box. The location is affine on each piece.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -146,9 +146,9 @@ pub fn law(
     })
 }
 
-/// Adds the terms of weights in which the location is affine. Weights in which the location is
-/// affine are independent of the other weights. `measure` was computed with these weights fixed at
-/// the base of the box.
+/// Adds the terms of the weights that enter the location affinely. Weights that enter the location
+/// affinely are independent of the other weights. `measure` was computed with these weights fixed
+/// at the base of the box.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

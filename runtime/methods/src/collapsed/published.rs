@@ -16,7 +16,7 @@ use crate::collapsed::function::LocationDist;
 use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
 use bnnc_piecewise::{Law, Network};
 
-/// The distance, on the model's scale, by which the interval extends beyond the targets.
+/// The interval extends beyond the targets by this distance, on the model's scale.
 const MARGIN: f64 = 1e-3;
 
 /// The published density of known targets, on the model's scale.
@@ -24,7 +24,7 @@ const MARGIN: f64 = 1e-3;
 pub struct Published {
     /// The constant that is added to the density.
     smoothing: f64,
-    /// The interval to which the density is truncated.
+    /// The interval that the density is truncated to.
     pub interval: (f64, f64),
 }
 
@@ -60,8 +60,8 @@ impl Published {
         }
     }
 
-    /// Returns the probability, around one iterate, of a value of at most `y`. The point `y` must
-    /// lie in the interval.
+    /// Returns the probability of a value of at most `y`, under the distribution around one
+    /// iterate. `y` must lie in the interval.
     pub fn cdf(&self, law: &Law, y: f64) -> f64 {
         let (low, high) = self.interval;
         let (whole, _) = self.whole(law);

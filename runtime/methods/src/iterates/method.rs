@@ -15,7 +15,7 @@ use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
 use std::sync::Arc;
 
-/// An inference block whose posterior is computed from the iterates of one training.
+/// An inference block whose posterior is computed from the iterates of one training run.
 pub struct Averages<'a> {
     /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
@@ -23,7 +23,7 @@ pub struct Averages<'a> {
     pub swag: &'a Swag,
 }
 
-/// An inference block whose posterior consists of the results of several trainings.
+/// An inference block whose posterior consists of the results of several training runs.
 pub struct Ensembles<'a> {
     /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,

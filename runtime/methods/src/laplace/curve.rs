@@ -13,7 +13,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::sync::Arc;
 
-/// The number of vectors by which the second derivative is multiplied in one call.
+/// The number of vectors that are multiplied by the second derivative in one call.
 pub const COLUMNS: usize = 32;
 
 /// A curvature, and the number of rows whose second derivative was clipped.
@@ -22,12 +22,12 @@ pub struct Curved {
     pub curvature: Curvature,
     /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// True if the log likelihood is not concave in any row, so that clipping set the second
-    /// derivative of every row to zero.
+    /// True if the second derivative of every row has only negative eigenvalues. Clipping then sets
+    /// all of them to zero.
     pub is_empty: bool,
 }
 
-/// Returns the kind of cotangents by which Jacobians are multiplied. The kind depends on the
+/// Returns the kind of cotangents that Jacobians are multiplied by. The kind depends on the
 /// curvature that the options select.
 pub fn pulled(evaluation: &Evaluator) -> Pulled {
     match evaluation.laplace.options.curvature {

@@ -83,15 +83,16 @@ static PRIOR_NOT_NORMAL: Code = Code {
 static FACTOR_AT_END: Code = Code {
     id: "E0551",
     title: "the factor on the prior is at the end of the search range",
-    explain: "bnnc searches for the factor on the precision of the prior between 1e-8 and 1e8 with the marginal likelihood, and between 1e-4 \
-              and 1e4 with validation rows. A factor at an end of the range means that the criterion does not have a maximum inside the \
-              range. With a large factor, the weights have hardly any spread. Validation rows prefer a large factor if the noise of the \
-              likelihood is too large already, or if the Gaussian is wider than the posterior with every factor. The marginal likelihood \
+    explain: "bnnc multiplies the precision of the prior by a factor, and searches for the best factor. The search range is 1e-8 to 1e8 with \
+              `prior_precision = marginal_likelihood`, and 1e-4 to 1e4 with `prior_precision = validation`. A factor at an end of the range means \
+              that the criterion does not have a maximum inside the \
+              range. With a large factor, the weights have hardly any spread. The validation rows favour a large factor in two cases: the noise of \
+              the likelihood is already too large, or the Gaussian is wider than the posterior under every factor. The marginal likelihood \
               prefers a large factor if the weights are at the mean of their prior. With a small factor, the prior does not have an effect. \
               This warning also appears if the search for several factors ended before it converged.\n\n\
               Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
-              Right: `link = bridge` for classes; a noise level that is learned; a start that is a maximum; `nuts` or `vi`, \
-              which average over the weights.",
+              Right: use one of these: `link = bridge` for classes, a learned noise level, a start that is a maximum, or `nuts` or `vi`, which \
+              average over the weights.",
 };
 
 static PRIOR_AVERAGED: Code = Code {
@@ -102,15 +103,15 @@ static PRIOR_AVERAGED: Code = Code {
               within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
               the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
               likelihood are computed with this averaged prior. With the model's own prior, they may be very different.\n\n\
-              Right: `structure = full`, `diagonal` or `low_rank(..)`, which represent such a prior exactly; one precision \
-              per matrix; `prior_structure = layer`.",
+              Right: use one of these. `structure = full`, `diagonal` and `low_rank(..)` represent such a prior exactly. With `prior_structure = \
+              layer`, or one precision per matrix in the model, the prior does not vary within a matrix.",
 };
 
 static OTHER_CENTRE: Code = Code {
     id: "E0570",
     title: "a centre that is the maximum of another density",
-    explain: "The search maximised the posterior of the model. The Gaussian approximates another posterior, whose prior has \
-              another precision, or whose likelihood is divided by a temperature. The Gaussian has the spread of this new \
+    explain: "The search maximised the posterior of the model. The Gaussian approximates a different posterior: its prior has another precision, or \
+              its log likelihood is divided by a temperature. The Gaussian has the spread of this new \
               posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
               that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
               is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
@@ -118,16 +119,15 @@ static OTHER_CENTRE: Code = Code {
               does not move the centre either if the start is used as the maximum. A factor chosen by validation rows only \
               narrows the Gaussian around this centre: the maximum under that prior may predict far worse.\n\n\
               Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
-              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues \
-              the search from there; a model that declares this prior; `online = true, steps = 20000` instead of \
-              `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = \
-              validation`.",
+              Right: use one of these. `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }` continues the search \
+              from the start, under the new prior. The model can also declare this prior. Instead of `prior_precision = marginal_likelihood`, write \
+              `online = true, steps = 20000`. Instead of `prior_precision = validation`, write `link = bridge` for classes.",
 };
 
 /// The data of a warning about a Gaussian whose centre is not the maximum of the density that it
 /// approximates.
 pub struct Elsewhere<'a> {
-    /// The amount by which the log density could rise from the centre to its maximum.
+    /// The log density could rise by this amount from the centre to its maximum.
     pub rise: f64,
     /// The number of weights that the Gaussian covers.
     pub weights: usize,

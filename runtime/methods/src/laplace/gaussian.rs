@@ -152,7 +152,7 @@ pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
 /// Returns the Laplace part of an inference block.
 ///
 /// # Errors
-/// Fails if the method of the inference block is not `laplace`, which is a bug.
+/// Fails if the method of the inference block is not `laplace`. This would be a bug.
 pub fn part(infer: &InferenceBlock) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)

@@ -14,7 +14,7 @@ use bnnc_laplace::curvature;
 use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::select;
 
-/// The weights with respect to which the outputs are differentiated.
+/// The weights that the outputs are differentiated with respect to.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
     /// All weights that the approximation may cover.
@@ -46,7 +46,7 @@ pub fn weights(evaluation: &Evaluator) -> usize {
 /// Returns a program that the compiler generates only if the options require it.
 ///
 /// # Errors
-/// Fails if the program is absent, which is a bug.
+/// Fails if the program is absent. This would be a bug.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()

@@ -73,8 +73,8 @@ pub struct Mean {
 
 impl Mean {
     /// Adds a vector to the mean. Returns the difference between the vector and the mean of the
-    /// earlier vectors. Also returns the factor with which the square of this difference enters the
-    /// sum of squares around the new mean.
+    /// earlier vectors. Also returns the factor of the square of this difference in the sum of
+    /// squares around the new mean.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {
             self.values = values.to_vec();

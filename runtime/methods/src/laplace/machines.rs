@@ -19,7 +19,7 @@ use bnnc_laplace::root::{RootError, Roots};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A maximum, and the rows on which programs are evaluated at this maximum.
+/// A maximum, and the rows for evaluating programs at this maximum.
 pub struct Evaluator<'a> {
     /// The inference block whose programs are evaluated.
     pub infer: &'a InferenceBlock,
@@ -33,7 +33,7 @@ pub struct Evaluator<'a> {
     ids: Vec<u32>,
 }
 
-/// The kind of cotangents by which a Jacobian is multiplied from the left.
+/// The kind of cotangents that a Jacobian is multiplied by from the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
     /// Matrix roots `C`, with `C' C = H`, where `H` is the negative Hessian of the log likelihood with respect
@@ -207,7 +207,7 @@ impl<'a> Evaluator<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// Fails if the sizes exceed the capacity of the machine, which is a bug.
+    /// Fails if the sizes exceed the capacity of the machine. This would be a bug.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -344,7 +344,7 @@ impl Evaluator<'_> {
 /// Returns the reals of a port in the precision of the program.
 ///
 /// # Errors
-/// Fails if the program does not have the port, which is a bug.
+/// Fails if the program does not have the port. This would be a bug.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),

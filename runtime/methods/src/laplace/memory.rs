@@ -37,8 +37,8 @@ pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the number of bytes of the matrices from which the precision is computed, for this
-/// number of rows.
+/// Returns the number of bytes of the matrices that the precision is computed from, for this number
+/// of rows.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }

@@ -63,7 +63,7 @@ impl Method for Approximates<'_> {
     fn held(&self, rows: usize, planned: usize) -> u64 {
         let gaussians = self.gaussians(rows, planned);
         match self.laplace.options.link {
-            // The draws of the weights are in memory twice: in the order in which they are drawn, and in the layout of the program.
+            // The draws of the weights are in memory twice: in the order of drawing, and in the layout of the program.
             Link::Weights => {
                 let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])
@@ -84,7 +84,7 @@ impl Method for Approximates<'_> {
             (true, false) => bnnc_training::memory::training(trains, extent.schema, rows, false),
             (false, _) => states(infer),
         };
-        // The maximum, and the rows in the form in which programs read them.
+        // The maximum, and the rows in the form that programs read.
         let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
         let finding = sum(&[memory::finding(infer, laplace, rows), around]);
         let one = match online {

@@ -21,7 +21,7 @@ pub struct OutputMoments<'a> {
     covariance: Vec<f64>,
 }
 
-/// The computation by which the covariances are obtained.
+/// The computation that gives the covariances.
 enum Source<'a> {
     /// Jacobians are multiplied by a root of the covariance of the weights.
     Jacobians(Box<Jacobians<'a>>),

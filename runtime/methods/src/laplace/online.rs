@@ -47,10 +47,10 @@ pub struct Chosen {
     pub slope: StateValues,
 }
 
-/// A point of the search at which the factors were tuned.
+/// A point of the search where the factors were tuned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
-    /// The number of epochs after which the search was at this point.
+    /// The number of epochs that the search took to reach this point.
     epoch: usize,
     values: StateValues,
     chosen: Chosen,
@@ -247,7 +247,7 @@ impl Around<'_> {
     }
 }
 
-/// Reads the current parameters from the machine of a training.
+/// Reads the current parameters from the machine of a training run.
 fn parameters(around: &Around, machine: &Machine) -> Result<StateValues, Stop> {
     let parameters = around.infer.states.iter().filter(|state| state.parameter);
     let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));

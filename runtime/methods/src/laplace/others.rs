@@ -83,7 +83,7 @@ fn rise_along(
     Ok(if rise.is_finite() { rise } else { f64::INFINITY })
 }
 
-/// Returns the step of the finite differences with which second derivatives are computed.
+/// Returns the step of the finite differences for second derivatives.
 pub fn step(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-2,

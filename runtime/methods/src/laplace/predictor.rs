@@ -102,7 +102,7 @@ impl Way {
     }
 }
 
-/// Returns the way in which predictions are computed from linearised outputs.
+/// Returns the method of computing predictions from linearised outputs.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
     // Predictions have a closed form only if the model has a single output. With several outputs, `elements` is 0, so that no closed form is
     // selected below.

@@ -13,7 +13,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::matrix::Matrix;
 
-/// The number of vectors by which the second derivative is multiplied in one call.
+/// The number of vectors that are multiplied by the second derivative in one call.
 const COLUMNS: usize = 64;
 
 /// The second-order Taylor approximation of the log prior around a maximum.
@@ -104,7 +104,7 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
 /// vectors.
 ///
 /// # Errors
-/// Fails if the program does not have these inputs, which is a bug.
+/// Fails if the program does not have these inputs. This would be a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -123,7 +123,7 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
 /// row `row`.
 ///
 /// # Errors
-/// Fails if the program does not have these outputs, which is a bug.
+/// Fails if the program does not have these outputs. This would be a bug.
 pub fn add_products(
     evaluation: &Evaluator,
     machine: &Machine,

@@ -37,9 +37,9 @@ const LEAST: f64 = 0.64;
 /// points.
 const MOST: usize = 32;
 
-/// The distances from the maximum, in standard deviations, at which gradients are compared. The
-/// second distance confirms the result of the first. Without a second distance, rounding errors of
-/// single precision could be reported.
+/// Gradients are compared at these distances from the maximum, in standard deviations. The second
+/// distance confirms the result of the first. Without a second distance, rounding errors of single
+/// precision could be reported.
 fn distances(precision: Precision) -> [f64; 2] {
     match precision {
         Precision::F32 => [0.1, 0.2],

@@ -51,7 +51,7 @@ pub fn variances(
     }
 }
 
-/// Returns the variances of weights for which the states suffice: the variance over iterates or
+/// Returns the variances of weights if they follow from the states: the variance over iterates or
 /// draws, or the square of the scale. The scale is used only if it is the standard deviation of the
 /// variational family.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {

@@ -21,11 +21,11 @@ use std::sync::Arc;
 /// Two prior precisions count as equal if their relative difference is at most this value.
 const VARIES: f64 = 1e-6;
 
-/// The curvature and the prior to which prior factors are fitted.
+/// The curvature and the prior that prior factors are fitted to.
 pub struct TuningProblem<'a> {
     /// The training rows, evaluated at the maximum.
     pub evaluation: &'a Evaluator<'a>,
-    /// The data set, which contains the validation rows.
+    /// The data set. It contains the validation rows.
     pub dataset: &'a Dataset,
     /// The indices of the random weights; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
@@ -223,7 +223,7 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the number of groups, each of which has one factor.
+    /// Returns the number of groups. Each group has one factor.
     fn count(&self) -> usize {
         match self.structure() {
             PriorStructure::Scalar => 1,
@@ -268,7 +268,7 @@ impl TuningProblem<'_> {
         (self.index, prior)
     }
 
-    /// Returns the factors of the groups, which the options either give or tune.
+    /// Returns the factors of the groups. The options either give or tune them.
     fn factors(
         &self,
         given: Option<&marginal::TuningResult>,
@@ -285,7 +285,7 @@ impl TuningProblem<'_> {
             }
         };
         facts.unsettled = !found.converged;
-        // If each weight has its own factor, most factors end at a bound, which removes their
+        // If each weight has its own factor, most factors end at a bound. This removes their
         // weights. Factors at a bound are not reported in this case.
         if options.prior_structure != PriorStructure::Diagonal {
             facts.at_end = found.at_bounds().next();
@@ -322,8 +322,7 @@ impl TuningProblem<'_> {
         tuning.maximise(start, evaluate)
     }
 
-    /// Returns the factor for which the predictive log likelihood of the validation rows is
-    /// highest.
+    /// Returns the factor that gives the highest predictive log likelihood of the validation rows.
     fn by_validation(&self, facts: &mut GaussianFacts) -> Result<f64, Stop> {
         let evaluation = self.evaluation;
         let values = Arc::new(evaluation.values.clone());

@@ -184,7 +184,7 @@ impl Chains<'_> {
         RunningChain::new(number, number % self.sampling.abreast, sampler, file)
     }
 
-    /// Returns a point near the start at which the density and its gradient are finite.
+    /// Returns a point near the start where the density and its gradient are finite.
     fn found_start(
         &self,
         number: usize,

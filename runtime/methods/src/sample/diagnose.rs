@@ -90,12 +90,12 @@ const APART: f64 = 1.2;
 /// except for the order of the values.
 const TOGETHER: f64 = 1.05;
 
-/// The largest number of elements of a vector, or of scalars together, for which the sorted values
-/// are compared.
+/// The sorted values of a vector, or of scalars together, are compared only for up to this number
+/// of elements.
 const COMPONENTS: usize = 10;
 
-/// Returns elements of a vector, or two scalars, on which the chains disagree, although they agree
-/// once the values within each draw are sorted.
+/// Returns the elements of a vector, or two scalars, if the chains disagree on them, but agree
+/// after the values within each draw are sorted.
 fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART

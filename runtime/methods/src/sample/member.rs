@@ -1,4 +1,4 @@
-//! One chain, which advances from one evaluation of the density to the next.
+//! One chain. It advances from one evaluation of the density to the next.
 
 use super::chains::Chains;
 use super::target::DensityMachines;
@@ -11,8 +11,8 @@ use bnnc_mcmc::seam::{Answer, Sampler, SamplerRequest};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The time for which chains continue to iterate after an interruption by the user. An iteration
-/// that ends within this time is completed, so that its work is not lost.
+/// After an interruption by the user, chains continue to iterate for this time. An iteration that
+/// ends within this time is completed, so that its work is not lost.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// The evaluation that the sampler requested last.
@@ -84,8 +84,8 @@ impl RunningChain {
     }
 
     /// Passes the evaluated density to the sampler. Then runs the sampler until it has written the
-    /// next position at which it needs the density. Returns `false` if the chain is complete. Also
-    /// returns `false` if the user has interrupted the run and an iteration has just ended.
+    /// next position that needs the density. Returns `false` if the chain is complete. Also returns
+    /// `false` if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
     /// Fails if a file cannot be written, or if the machine has a bug.

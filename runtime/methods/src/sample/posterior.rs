@@ -127,7 +127,7 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
         let (site, _) = quantity.element?;
         let (mean, sd) = (quantity.summary.mean, quantity.summary.sd);
         let sd = match infer.reports.get(site)?.prior.support {
-            // In the non-centred parameterisation, the sampled state is noise, whose standard
+            // In the non-centred parameterisation, the sampled state is noise. Its standard
             // deviation is 1.
             _ if sampling.noncentred.contains(&site) => 1.0,
             Support::Interval(low, high) => match (low.is_finite(), high.is_finite()) {

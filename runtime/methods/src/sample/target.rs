@@ -1,4 +1,4 @@
-//! The log density of the compiled model, in the form in which samplers evaluate it.
+//! The log density of the compiled model, in the form that samplers evaluate.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
@@ -96,7 +96,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Returns the sizes with which one chain evaluates its gradient. If the sampler uses batches, the
+/// Returns the sizes for the gradient evaluations of one chain. If the sampler uses batches, the
 /// gradient is evaluated on a batch. Otherwise, it is evaluated on all rows.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
@@ -266,7 +266,7 @@ pub struct DensityMachines<'a> {
     all: Vec<u32>,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// The factor by which the next run multiplies the log likelihood of the rows.
+    /// The factor of the log likelihood of the rows in the next run.
     scale: f64,
 }
 
