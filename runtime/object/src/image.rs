@@ -1,5 +1,5 @@
-//! Assigns places in memory to the sections of an object. The parts are code, constants and data,
-//! each of which begins at a page boundary.
+//! Assigns places in memory to the sections of an object. The parts are code, constants and data.
+//! Each part begins at a page boundary.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -43,7 +43,7 @@ pub(crate) struct Placed {
 pub(crate) struct Layout {
     /// The place of each section.
     pub sections: HashMap<SectionIndex, Placed>,
-    /// The offset of the stubs, which follow the code.
+    /// The offset of the stubs. They follow the code.
     pub stubs: usize,
     /// The offset of the cells that hold addresses. The cells follow the constants.
     pub cells: usize,
@@ -90,7 +90,7 @@ impl Layout {
     }
 }
 
-/// Reserves `bytes` bytes, which begin at the next multiple of `align`. Returns the offset of the
+/// Reserves `bytes` bytes. They begin at the next multiple of `align`. Returns the offset of the
 /// first byte.
 fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     let start = end.next_multiple_of(align);

@@ -1,4 +1,4 @@
-//! Functions to which code generators add calls: memory functions and, for processors that lack the
+//! Functions that code generators add calls to: memory functions and, for processors that lack the
 //! instructions, rounding functions and fused multiply-adds.
 
 use bnnc_abi::symbols::Address;

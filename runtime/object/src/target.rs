@@ -1,4 +1,4 @@
-//! Relocations on the processor for which this crate is built: their meaning, and their effect on
+//! Relocations on the processor that this crate is built for: their meaning, and their effect on
 //! bytes.
 
 use object::elf;
@@ -50,7 +50,7 @@ pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
 /// The address that a patch writes, with its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct PatchedAddress {
-    /// The address to which the patched bytes refer.
+    /// The address that the patched bytes refer to.
     pub target: u64,
     /// The number that is added to `target`.
     pub addend: i64,
@@ -88,7 +88,7 @@ impl Patch {
         self == Patch::Relative32
     }
 
-    /// Writes an address into `bytes`, whose length must be [`Patch::width`].
+    /// Writes an address into `bytes`. The length of `bytes` must be [`Patch::width`].
     pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
         let PatchedAddress {
             target,

@@ -123,8 +123,8 @@ fn constants_data_and_calls_reach_their_symbols() {
 
 #[test]
 fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
-    // The function must be out of the reach of a call, which is two gigabytes. The image is mapped
-    // near the libraries, so the page is allocated near the other end of the address space.
+    // The function must be out of the reach of a call. A call reaches two gigabytes. The image is
+    // mapped near the libraries, so the page is allocated near the other end of the address space.
     let page = region::page::size();
     let far = region::alloc_at(
         0x1000_0000_0000_usize as *const u8,
