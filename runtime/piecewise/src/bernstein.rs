@@ -12,11 +12,11 @@ pub const MOST_DEGREE: usize = 48;
 pub struct Piece {
     /// The left end of the interval.
     pub start: Twofold,
-    /// The right end of the interval, which is larger than `start`.
+    /// The right end of the interval. It is larger than `start`.
     pub end: Twofold,
     /// The width of the interval, `end - start`.
     pub width: f64,
-    /// The Bernstein coefficients, whose number is one more than the degree.
+    /// The Bernstein coefficients. Their number is one more than the degree.
     pub coefficients: Vec<f64>,
 }
 
@@ -61,8 +61,8 @@ impl Piece {
         bernstein(&self.from_start(), t, rest)
     }
 
-    /// Returns the integral from the left end to a position, as a function of the position. The result holds its Bernstein coefficients,
-    /// whose degree is one higher.
+    /// Returns the integral from the left end to a position, as a function of the position. This function is a polynomial of a degree
+    /// one higher. Its Bernstein coefficients are returned.
     pub fn from_start(&self) -> Vec<f64> {
         let scale = self.width / self.coefficients.len() as f64;
         let sums = self.coefficients.iter().scan(0.0, |sum, coefficient| {
@@ -72,8 +72,8 @@ impl Piece {
         std::iter::once(0.0).chain(sums).collect()
     }
 
-    /// Returns the integral from a position to the right end, as a function of the position. The result holds its Bernstein coefficients,
-    /// whose degree is one higher.
+    /// Returns the integral from a position to the right end, as a function of the position. This function is a polynomial of a degree
+    /// one higher. Its Bernstein coefficients are returned.
     pub fn to_end(&self) -> Vec<f64> {
         let mut mirrored = self.clone();
         mirrored.coefficients.reverse();
@@ -82,8 +82,8 @@ impl Piece {
         sums
     }
 
-    /// Restricts a polynomial to `[from, to]`, which must be inside this interval. `coefficients` are its Bernstein coefficients on this
-    /// interval, and the result holds its coefficients on `[from, to]`. Uses de Casteljau's algorithm twice.
+    /// Restricts a polynomial to `[from, to]`. This range must be inside the polynomial's interval. `coefficients` are its Bernstein
+    /// coefficients on this interval, and the result holds its coefficients on `[from, to]`. Uses de Casteljau's algorithm twice.
     pub fn restrict(&self, coefficients: &[f64], from: Twofold, to: Twofold) -> Vec<f64> {
         let mut kept = coefficients.to_vec();
         let right = (to - self.start).value();

@@ -1,8 +1,8 @@
 //! Distributions of sums whose summands have very different scales. A few wide uniforms become exact pieces. All other summands, together with
 //! the noise, become a Fourier series.
 //!
-//! The density is `p(y) = integral m(u) k(y - u) du`, where `m` is the density of the pieces and `k` is the kernel, which the series
-//! represents. In the tails, both are exponentially tilted by the saddle point of the whole sum. The tilt keeps all terms moderate in size.
+//! The density is `p(y) = integral m(u) k(y - u) du`. Here, `m` is the density of the pieces, and `k` is the kernel. The series represents
+//! `k`. In the tails, both are exponentially tilted by the saddle point of the whole sum. The tilt keeps all terms moderate in size.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -20,7 +20,7 @@ pub struct Blend {
     pub narrow: Summands,
     /// The Fourier series of `narrow`, without a tilt.
     pub kernel: Series,
-    /// All summands, centred at 0, which determine the saddle point.
+    /// All summands, centred at 0. They determine the saddle point.
     pub all: Summands,
     /// The centre of the distribution of the sum.
     pub centre: Twofold,

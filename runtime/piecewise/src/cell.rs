@@ -43,7 +43,7 @@ impl Cell {
         })
     }
 
-    /// Returns the mean of the vertices, which is a point inside the polytope.
+    /// Returns the mean of the vertices. It is a point inside the polytope.
     pub fn centre(&self) -> Vec<f64> {
         let count = self.vertices.len() as f64;
         let mean = |side| self.vertices.iter().map(|vertex| vertex.point[side]).sum::<f64>() / count;
@@ -146,7 +146,7 @@ impl Cell {
     }
 
     /// Returns the facets of a face. Some constraints are tight at some vertices of the face, but not at all. For each such constraint, consider the
-    /// vertices at which it is tight. The facets are the largest of these sets, which no other such set contains.
+    /// vertices at which it is tight. The facets are the largest of these sets. No other such set contains a facet.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));

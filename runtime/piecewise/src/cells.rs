@@ -1,4 +1,5 @@
-//! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells on which the function is affine.
+//! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells. On each cell, the function is
+//! affine.
 //!
 //! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. Cells are
 //! cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if all
@@ -77,7 +78,7 @@ impl std::error::Error for NoCells {}
 #[derive(Clone, Debug)]
 pub struct Cells {
     measure: Measure,
-    /// The number of simplices, which is 1 if the function is affine on the whole box.
+    /// The number of simplices. It is 1 if the function is affine on the whole box.
     pub(crate) count: usize,
 }
 
@@ -215,7 +216,7 @@ impl Cutter<'_> {
     }
 
     /// Evaluates an affine function at the vertices of a cell. `value` and `slope` are its value and its gradient at the centre of the cell.
-    /// Also returns the size of the terms, to which rounding errors are relative.
+    /// Also returns the size of the terms. Rounding errors are relative to this size.
     fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
         let steps: Vec<f64> = self
             .sides

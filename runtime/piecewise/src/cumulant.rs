@@ -11,16 +11,16 @@ use super::twofold::Twofold;
 pub struct Mass {
     /// The position of the mass.
     pub at: f64,
-    /// The mass, which is positive.
+    /// The mass. It is positive.
     pub mass: f64,
 }
 
 /// A sum of independent variables: uniforms, a Normal, and discretised distributions.
 #[derive(Clone, Debug, Default)]
 pub struct Summands {
-    /// The half-widths of the uniforms, each of which is centred at 0.
+    /// The half-widths of the uniforms. Each uniform is centred at 0.
     pub halves: Vec<f64>,
-    /// The standard deviation of the Normal, which has the mean 0.
+    /// The standard deviation of the Normal. The Normal has the mean 0.
     pub sd: f64,
     /// The discretised distributions. The point masses are the nodes of a quadrature rule, or atoms.
     pub masses: Vec<Vec<Mass>>,
@@ -61,7 +61,8 @@ impl Summands {
     /// Computes `K(theta)` minus `|theta|` times the half-width of the support of the sum of all uniforms.
     pub fn bounded(&self, theta: f64) -> f64 {
         let mut sum = 0.5 * (self.sd * theta) * (self.sd * theta);
-        // Each factor is in (0, 1]. Several factors are multiplied before the logarithm is taken, which saves logarithms.
+        // Each factor is in (0, 1]. Several factors are multiplied before the logarithm is taken, because this needs
+        // fewer logarithms.
         let mut product = 1.0;
         for &half in &self.halves {
             product *= uniform_factor((half * theta).abs());
@@ -95,7 +96,7 @@ impl Summands {
         (mean, variance)
     }
 
-    /// Returns a `theta` at which `K'(theta)` is near `mean`, so that the tilted distribution is centred there. Returns `None` if `mean` is outside
+    /// Returns a `theta` that brings `K'(theta)` near `mean`, so that the tilted distribution is centred there. Returns `None` if `mean` is outside
     /// the support.
     pub fn saddle(&self, mean: f64) -> Option<f64> {
         let (at_rest, variance) = self.slopes(0.0);

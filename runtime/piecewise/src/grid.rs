@@ -86,8 +86,8 @@ fn atom(laws: &[Measure]) -> f64 {
         .product()
 }
 
-/// Returns the ends of the grid, relative to the origin of the sum. The ends are the ends of the support, or of a shorter range outside of which
-/// the density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
+/// Returns the ends of the grid, relative to the origin of the sum. The ends are the ends of the support, or of a shorter range. Outside this
+/// range, the density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()

@@ -166,7 +166,8 @@ impl Law {
         self.mean
     }
 
-    /// Returns the variance, including the noise. The Normal that is mixed in as a floor has the same mean and variance.
+    /// Returns the variance, including the noise. If the distribution is mixed with a Normal as a floor, this Normal has
+    /// the same mean and variance, so the mixture does too.
     pub fn variance(&self) -> f64 {
         self.variance
     }

@@ -2,7 +2,7 @@
 //! uniform. Noise can be added to the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. A box spline is represented by exact pieces, by a Fourier series, or by both
-//! ([`shape::Representation`]), depending on which is cheapest for the given widths. The representations avoid cancellation, and densities in the
+//! ([`shape::Representation`]). The choice is the cheapest one for the given widths. The representations avoid cancellation, and densities in the
 //! tails have a small relative error.
 
 pub mod bernstein;
@@ -34,7 +34,7 @@ pub use transform::Segment;
 /// constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UniformTerm {
-    /// The number by which the weight is multiplied.
+    /// The factor of the weight.
     pub slope: f64,
     /// The smallest value of the weight.
     pub lower: f64,
@@ -45,7 +45,7 @@ pub struct UniformTerm {
 /// A ReLU unit that contributes `outgoing * relu(bias + sum terms)` to the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
-    /// The weight of the unit in the output, which is fixed.
+    /// The weight of the unit in the output. This weight is fixed.
     pub outgoing: f64,
     /// The part of the unit's input that is fixed.
     pub bias: f64,
@@ -58,7 +58,7 @@ pub struct Unit {
 pub struct Network {
     /// The part of the output that is fixed.
     pub offset: f64,
-    /// The terms with those weights in which the output is linear.
+    /// The terms with those weights that enter the output linearly.
     pub terms: Vec<UniformTerm>,
     /// The ReLU units. Each weight belongs to at most one unit.
     pub units: Vec<Unit>,
@@ -85,7 +85,7 @@ impl Network {
     }
 }
 
-/// A piecewise linear function of `offset + sum terms`, in which all weights are independent. An example is a unit at any depth, as a function of its
+/// A piecewise linear function of `offset + sum terms`. All weights in it are independent. An example is a unit at any depth, as a function of its
 /// incoming weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ridge {

@@ -46,7 +46,7 @@ impl Measure {
         }
     }
 
-    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. For
+    /// Computes the distribution of a position plus independent uniforms on `[0, width]`. It is the box spline of the widths. For
     /// each width, the density is averaged over a sliding window of this width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths

@@ -178,7 +178,8 @@ impl Ray {
         sum * panel * sd
     }
 
-    /// Returns the distance between the start of the ray and that end of the piece from which the ray comes.
+    /// Returns the distance between the start of the ray and the end of the piece. The ray leaves the piece
+    /// at this end.
     fn origin(&self, piece: &Piece) -> f64 {
         piece.width - self.room
     }

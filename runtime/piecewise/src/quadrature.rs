@@ -11,11 +11,11 @@ pub const MOST_NODES: usize = 48;
 pub struct RuleNode {
     /// The position of the node, in `(0, 1)`.
     pub at: f64,
-    /// The weight of the node, which is positive. The weights of a rule add up to 1.
+    /// The weight of the node. It is positive. The weights of a rule add up to 1.
     pub weight: f64,
 }
 
-/// Returns the quadrature rule with `count` nodes, which is exact for polynomials up to degree `2 count - 1`. `count` is
+/// Returns the quadrature rule with `count` nodes. It is exact for polynomials up to degree `2 count - 1`. `count` is
 /// clamped to `1..=MOST_NODES`.
 pub fn rule(count: usize) -> &'static [RuleNode] {
     static RULES: OnceLock<Vec<Vec<RuleNode>>> = OnceLock::new();
@@ -23,7 +23,7 @@ pub fn rule(count: usize) -> &'static [RuleNode] {
     &rules[count.clamp(1, MOST_NODES) - 1]
 }
 
-/// Returns the smallest number of nodes with which the quadrature rule is exact for polynomials of this degree.
+/// Returns the smallest number of nodes for which the quadrature rule is exact for polynomials of this degree.
 pub fn nodes_for_degree(degree: usize) -> usize {
     degree / 2 + 1
 }

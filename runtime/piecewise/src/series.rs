@@ -18,7 +18,7 @@ const FRESH: usize = 64;
 /// The Fourier series of a density that is tilted by `theta`. The origin of the series is the mean of the tilted distribution.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The mean of the tilted distribution, which is the origin of the series.
+    /// The mean of the tilted distribution. It is the origin of the series.
     pub centre: f64,
     /// The density is negligible below `centre - below` and above `centre + above`.
     pub below: f64,
@@ -73,7 +73,8 @@ impl Series {
         plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
     }
 
-    /// Returns a length over which the tilted density is smooth. This length is a twelfth of the period of the series.
+    /// Returns a length such that the tilted density is smooth over this length. This length is a twelfth of the
+    /// period of the series.
     pub fn spread(&self) -> f64 {
         self.period / 12.0
     }
@@ -114,7 +115,7 @@ impl Series {
         sum
     }
 
-    /// Computes the logarithm of the original density, which is not tilted, at `centre + x`.
+    /// Computes the logarithm of the original density, without the tilt, at `centre + x`.
     pub fn log_density(&self, x: f64) -> f64 {
         self.log_scale - self.theta * x + self.density(x).ln()
     }

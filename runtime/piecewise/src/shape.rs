@@ -32,7 +32,7 @@ pub enum Representation {
     /// A distribution with very many pieces, and Normal noise. The density is computed by the series where most of the mass is, and by the pieces in
     /// the tails.
     Tabulated {
-        /// An estimate of the relative error of the point masses from which the series was computed.
+        /// An estimate of the relative error of the point masses that the series was computed from.
         accuracy: f64,
         /// The distribution without noise.
         measure: Measure,
@@ -161,7 +161,7 @@ impl Representation {
         })
     }
 
-    /// Computes the density at `y`, which is infinite at an atom.
+    /// Computes the density at `y`. At an atom, the density is infinite.
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -282,8 +282,8 @@ impl Representation {
         }
     }
 
-    /// Estimates the error of `density`, which is the computed density at `y`. The estimate includes rounding errors, the truncation of series, and
-    /// the known errors of distributions that were interpolated or discretised.
+    /// Estimates the error of `density`, the computed density at `y`. The estimate includes rounding errors, the truncation of series, and the
+    /// known errors of distributions that were interpolated or discretised.
     pub fn error(&self, y: f64, density: f64) -> f64 {
         match self {
             Representation::Pieces(measure, _) | Representation::Triangular(measure, _) => {
@@ -373,7 +373,7 @@ fn summands(widths: &[f64], sd: f64) -> Summands {
 }
 
 /// Estimates the cost of one density, in nanoseconds, if the first `wide` widths become pieces. The widths are in decreasing order. `knots` is the
-/// number of knots of the distribution to which the uniforms are added, or `None` for a single point. Returns `None` if this split is not possible.
+/// number of knots of the distribution that the uniforms are added to, or `None` for a single point. Returns `None` if this split is not possible.
 fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f64> {
     let pieces = pieces(&widths[..wide]).max(1.0) * knots.unwrap_or(1) as f64;
     if wide > 0 && pieces > MOST_PIECES {

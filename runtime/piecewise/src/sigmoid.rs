@@ -20,7 +20,7 @@ const MOST_EXACT: usize = 4;
 const SHORT: usize = 2000;
 /// If the series is long, the exact spline is used for up to this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;
-/// If the integral over a distribution needs more panels than this, only the range in which the logistic function bends is integrated numerically.
+/// If the integral over a distribution needs more panels than this, only the range where the logistic function bends is integrated numerically.
 const MOST_PANELS: f64 = 2000.0;
 /// If a logit is above this value, its logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;

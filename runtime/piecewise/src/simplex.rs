@@ -37,7 +37,7 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
 
 /// Computes one Bernstein coefficient of a B-spline on an interval between knots. The B-spline starts at the knot `degree`, and the coefficient has
 /// the index `count`. The coefficient is the blossom of the B-spline, with `count` arguments at the right end of the interval and all other
-/// arguments at the left end. The blossom is computed by de Boor's recurrence, in which all weights are in `[0, 1]`.
+/// arguments at the left end. The blossom is computed by de Boor's recurrence. All its weights are in `[0, 1]`.
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

@@ -259,7 +259,7 @@ const INTERPOLATION: usize = 14;
 
 /// Computes the convolution of two pieces. The result has three pieces, and each of its coefficients is a sum of non-negative terms.
 ///
-/// At a position of the result, the integral is over the interval in which the two factors overlap. Each end of this interval is fixed or moves
+/// At a position of the result, the integral is over the interval where the two factors overlap. Each end of this interval is fixed or moves
 /// with the position. At a fixed fraction of the interval, both factors are polynomials in the position. An exact quadrature rule averages over
 /// the fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {

@@ -53,8 +53,8 @@ impl Measure {
 }
 
 impl Piece {
-    /// Integrates the piece times the function `of`, whose argument is the distance to `position`. The integral includes distances up to
-    /// `radius`. On either side of 0, the function must be a polynomial of the given degree.
+    /// Integrates the piece times the function `of`. The argument of `of` is the distance to `position`. The integral includes distances
+    /// up to `radius`. On either side of 0, the function must be a polynomial of the given degree.
     fn against(&self, position: Twofold, radius: f64, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let distance = (position - self.start).value();
         if distance <= -radius || distance - self.width >= radius {

@@ -21,7 +21,7 @@ const MOST_STEPS: i32 = 40;
 pub struct UniformSum {
     /// The smallest value of the sum.
     pub start: Twofold,
-    /// The widths of the uniforms, all of which are positive.
+    /// The widths of the uniforms. All of them are positive.
     pub widths: Vec<f64>,
 }
 
@@ -116,9 +116,9 @@ impl UniformSum {
     }
 }
 
-/// Returns the first point at which the log density is at most `faint`. The search begins at 0, takes steps of length `step`, and stays inside
-/// the support. The density of a sum of uniforms falls faster than the density of a Normal with the same variance, which is that small after 15
-/// steps.
+/// Returns the first point where the log density is at most `faint`. The search begins at 0, takes steps of length `step`, and stays inside the
+/// support. The density of a sum of uniforms falls faster than the density of a Normal with the same variance. The latter is that small after
+/// 15 steps.
 fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps

@@ -56,7 +56,7 @@ impl Measure {
         }
     }
 
-    /// Returns the positions at which the density is not smooth, in any order.
+    /// Returns the positions where the density is not smooth, in any order.
     pub fn knots(&self) -> impl Iterator<Item = Twofold> + '_ {
         let ends = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         self.atoms.iter().map(|atom| atom.at).chain(ends)
@@ -109,7 +109,7 @@ impl Window {
     }
 }
 
-/// A piece together with its mass and its integrals, which are used many times.
+/// A piece together with its mass and its integrals. They are used many times.
 struct Source<'a> {
     piece: &'a Piece,
     mass: f64,

@@ -31,7 +31,7 @@ fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     (sum / scale / factorial).to_f64().value()
 }
 
-/// The splines have one to eight random widths, which range over eight orders of magnitude.
+/// The splines have one to eight random widths. The widths range over eight orders of magnitude.
 #[test]
 fn splines_match_exact_rationals() {
     let mut state = 7u64;
