@@ -24,7 +24,7 @@ const TRACE_POINTS: usize = 400;
 /// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height at which a rank histogram shows the expected count. The height is a fraction of the vertical distance between the histograms of
+/// The height of the expected count in a rank histogram. The height is a fraction of the vertical distance between the histograms of
 /// neighbouring chains.
 const EXPECTED: f64 = 0.6;
 

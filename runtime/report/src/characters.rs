@@ -15,7 +15,7 @@ const TICK: usize = 12;
 /// The largest number of characters of a name on a vertical axis.
 const NAME: usize = 24;
 
-/// A plot of characters, to which marks are added one by one. Later marks are drawn over earlier marks. Marks outside the axes are left out.
+/// A plot of characters. Marks are added to it one by one. Later marks are drawn over earlier marks. Marks outside the axes are left out.
 #[derive(Clone, Debug)]
 pub struct CharacterPlot {
     title: String,
@@ -168,7 +168,8 @@ impl CharacterPlot {
     }
 }
 
-/// Returns the label of a tick. The label uses the ASCII minus sign, which every terminal can show.
+/// Returns the label of a tick. The label uses the ASCII minus sign, because every terminal can
+/// show it.
 fn ascii(value: f64, decimals: usize) -> String {
     number(value, decimals).replace('\u{2212}', "-")
 }

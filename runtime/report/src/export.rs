@@ -23,7 +23,7 @@ pub struct Subject<'a> {
     pub infer: &'a InferenceBlock,
     /// The results of the inference block. The draws come from the last split.
     pub outcome: &'a InferenceOutcome,
-    /// The context, which holds the seed and a thread pool for the programs of the model.
+    /// The context. It holds the seed and a thread pool for the programs of the model.
     pub context: &'a Context,
 }
 
@@ -111,7 +111,7 @@ impl Export<'_> {
         drawn.map(|(number, _)| number).collect()
     }
 
-    /// Returns the number of draws that are written for each chain, which is the length of the shortest chain.
+    /// Returns the number of draws that are written for each chain. It is the length of the shortest chain.
     fn draws(&self) -> usize {
         let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
         lengths.filter(|length| *length > 0).min().unwrap_or(0)

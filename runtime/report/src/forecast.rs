@@ -258,7 +258,7 @@ fn column_name(spec: &DataSpec, rows: &Rows, infer: &InferenceBlock) -> Option<S
 }
 
 impl Only {
-    /// Returns rows in which the input has the values `x`.
+    /// Returns rows whose input has the values `x`.
     fn rows(&self, like: &Rows, x: &[f64]) -> Rows {
         let mut rows = like.clone();
         rows.count = x.len();

@@ -76,7 +76,7 @@ impl Histogram {
         self.densities.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Returns the density at a value, which is 0 outside the bins.
+    /// Returns the density at a value. Outside the bins, the density is 0.
     pub fn at(&self, value: f64) -> f64 {
         let bin = (value - self.low) / self.width;
         let is_inside = bin >= 0.0 && value <= self.high();

@@ -1,5 +1,5 @@
-//! The report of a run. The report consists of `report.html` with tables and plots, and of a separate file with the main plot of each inference
-//! block.
+//! The report of a run. `report.html` has the tables and plots. In addition, the main plot of each inference block is written to a file of its
+//! own.
 
 pub mod chain_tables;
 pub mod chains;

@@ -248,7 +248,7 @@ fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutco
     table(body, title, heads, rows);
 }
 
-/// Writes the table of the sampled sites, with the scale on which each site is sampled.
+/// Writes the table of the sampled sites, with the scale of sampling for each site.
 fn sampled_sites(body: &mut String, infer: &InferenceBlock) {
     let rows = infer.reports.iter().map(|site| {
         let name = format!("<code>{}</code>", escape(&site.name));

@@ -28,7 +28,7 @@ const ROWS: usize = 2000;
 /// A replicated data set has at least this number of rows, even if the network is large.
 const FEWEST: usize = 100;
 
-/// The number of floating-point operations for which the replicates take about a second on one thread.
+/// With this number of floating-point operations, the replicates take about a second on one thread.
 const WORK: u64 = 1 << 33;
 
 /// The name of a statistic, and the function that computes it for a data set.
@@ -132,7 +132,8 @@ pub fn checks(
     Ok(all)
 }
 
-/// Returns the largest number of rows in a replicated data set, for predictions by this program.
+/// Returns the largest number of rows of a replicated data set. More rows would make the
+/// predictions by `plan` too slow.
 fn replicated(plan: &Plan) -> usize {
     let flops = |rows: usize| plan.flops(&Sizes::default().with(Symbol::Batch, rows));
     // All rows share the draws of the parameters.

@@ -324,7 +324,7 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
     text
 }
 
-/// Returns the pruning table, which has one line per fraction and one column per metric.
+/// Returns the pruning table. It has one line per fraction and one column per metric.
 fn pruning_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());

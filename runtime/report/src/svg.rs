@@ -5,8 +5,8 @@
 use crate::ticks::{Ticks, ticks};
 use std::fmt::Write;
 
-/// The style sheet of all plots. The blue, orange and green of the style sheet are from the palette of Okabe and Ito, which colour-blind readers
-/// can distinguish.
+/// The style sheet of all plots. The blue, orange and green of the style sheet are from the palette of Okabe and Ito. Colour-blind readers can
+/// distinguish these colours.
 pub const STYLE: &str = include_str!("plot.css");
 
 const LEFT: f64 = 62.0;
@@ -107,7 +107,7 @@ pub enum Swatch {
     Dot,
 }
 
-/// A plot, to which marks are added one by one. Marks outside the axes are clipped.
+/// A plot. Marks are added to it one by one. Marks outside the axes are clipped.
 #[derive(Clone, Debug)]
 pub struct Plot {
     title: String,
@@ -172,7 +172,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws vertical lines, each of which is given as `(x, low, high)`.
+    /// Draws vertical lines. Each line is given as `(x, low, high)`.
     pub fn bars(&mut self, class: &'static str, bars: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (x, low, high) in bars.filter(|(x, low, high)| (x + low + high).is_finite()) {
@@ -182,7 +182,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws horizontal lines, each of which is given as `(y, low, high)`.
+    /// Draws horizontal lines. Each line is given as `(y, low, high)`.
     pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
@@ -192,7 +192,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Draws dots, each of which is given as `(x, y, radius in pixels)`.
+    /// Draws dots. Each dot is given as `(x, y, radius in pixels)`.
     pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
         let _ = writeln!(self.marks, r#"<g class="{class}">"#);
         for (x, y, radius) in dots.filter(|(x, y, _)| x.is_finite() && y.is_finite()) {

@@ -59,7 +59,7 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         .clamp(24, 48);
     let mut text = String::new();
     if !single.is_empty() {
-        // The weights over which predictions integrate depend on the row. These summaries therefore describe the iterates and not the box.
+        // The integrated weights of a prediction depend on the row. These summaries therefore describe the iterates and not the box.
         let title = match (infer.integrates(), infer.finds_point()) {
             (true, _) => "of the iterates, not of the box",
             (false, true) => "estimate",
