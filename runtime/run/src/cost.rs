@@ -176,7 +176,8 @@ fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// Returns the number of bytes of the draws from which small sites are summarised, for an approximation with `members` members.
+/// Returns the number of bytes of the draws that are used to summarise small sites, for an approximation with `members`
+/// members.
 fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();

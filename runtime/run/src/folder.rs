@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// The file name of the inventory.
 const INVENTORY: &str = "manifest.json";
 
-/// The folder in which results are collected until all of them are written.
+/// The folder that collects the results until all of them are written.
 const STAGE: &str = ".bnnc-results";
 
 /// The file that holds the states and draws of every inference block.
@@ -34,10 +34,10 @@ pub const POSTERIOR: &str = "posterior.safetensors";
 /// The file that holds the inputs of the run, as a [`crate::out::SavedRun`].
 pub const PROGRAM: &str = "program.json";
 
-/// The files from which predictions are made.
+/// The files that are needed for predictions.
 const PARTS: [&str; 2] = [PROGRAM, POSTERIOR];
 
-/// The version of the format of the inventory, and of the files from which predictions are made.
+/// The version of the format of the inventory and of the files that are needed for predictions.
 const LAYOUT: u32 = 1;
 
 /// The inventory of the files that a run wrote to a folder.
@@ -53,7 +53,7 @@ pub struct Inventory {
     failed: bool,
     /// The paths of the files relative to the folder. The parts of a path are separated by `/`.
     files: BTreeSet<String>,
-    /// The length and the CRC-32 of each file from which predictions are made.
+    /// The length and the CRC-32 of each file that is needed for predictions.
     parts: BTreeMap<String, String>,
     /// The CRC-32 of the text of the inventory. The checksum is computed while this field is empty.
     checksum: String,
@@ -107,7 +107,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the content of one of the files from which predictions are made. First checks that the run of this folder wrote the file.
+/// Returns the content of one of the files that are needed for predictions. First checks that the run of this folder wrote the file.
 ///
 /// # Errors
 /// Fails if the folder does not have an inventory, if a process ended while it was replacing the results, or if the run did not write the file.
@@ -225,13 +225,13 @@ impl Staging {
         Ok(Staging { folder, stage })
     }
 
-    /// Returns the folder in which the files are collected.
+    /// Returns the folder that collects the files.
     pub fn path(&self) -> &Path {
         &self.stage
     }
 
-    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. If `failed` is true, this run failed
-    /// before its first result, and any later run may replace its files.
+    /// Replaces the results of the folder by the collected files. These files belong to the run with this fingerprint. If `failed` is true, this run
+    /// failed before its first result, and any later run may replace its files.
     ///
     /// # Errors
     /// Fails if a file cannot be read or moved.

@@ -48,7 +48,7 @@ pub struct RunOptions {
     pub max_memory: Option<u64>,
     /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The flag with which the user stops the run.
+    /// The flag that is set if the user stops the run.
     pub interrupt: Interrupt,
     /// Data that were already read before the run. Every file is read only once, because a pipe would be empty at the second time, and a file may
     /// have changed.
@@ -142,7 +142,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
 enum Data {
     /// The rows of the only split. The table from which they were selected has been freed.
     Whole(Arc<Dataset>),
-    /// The table from which the rows of every split are selected.
+    /// The table that contains the rows of every split.
     Splits(Box<LoadedData>),
 }
 
@@ -151,7 +151,7 @@ struct Run<'a> {
     context: Context,
     data: HashMap<String, Data>,
     options: &'a RunOptions,
-    /// The results from which later inference blocks can start. The key consists of the inference block and the split.
+    /// The results that later inference blocks can start from. The key consists of the inference block and the split.
     found: HashMap<(String, usize), start::EarlierResult>,
     result: RunResult,
 }

@@ -18,8 +18,8 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Adds new levels in `rows` to the codes of the inputs `ports`. All of these inputs index the same axis. New levels are added in the order in which
-/// they appear. Returns the number of new levels.
+/// Adds new levels in `rows` to the codes of the inputs `ports`. All of these inputs index the same axis. New levels are added in the order of their
+/// appearance. Returns the number of new levels.
 pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
     let all = infer.bindings.iter().enumerate();
     let own = all.filter(|(_, binding)| ports.contains(&binding.port));

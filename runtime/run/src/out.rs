@@ -46,7 +46,7 @@ pub struct SavedRun {
     pub precision: Option<String>,
     /// The names of the rewrites that were switched off.
     pub without: Vec<String>,
-    /// The checksum of the library with which the program was compiled.
+    /// The checksum of the library that the program was compiled with.
     pub library: u64,
     /// The schemas of the data items at the time of compilation. The files may have changed since then.
     pub schemas: BTreeMap<String, Schema>,
@@ -229,7 +229,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Returns the rows on which the metrics were computed.
+/// Returns the rows that the metrics were computed on.
 fn scored(outcome: &InferenceOutcome) -> &Rows {
     match outcome.tested {
         true => &outcome.dataset.test,

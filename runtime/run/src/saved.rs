@@ -92,7 +92,7 @@ fn forecast(
     Ok(columns)
 }
 
-/// Returns the number of draws over which predictions with these values are averaged. If `values` contains draws, the result depends on their
+/// Returns the number of draws that predictions with these values are averaged over. If `values` contains draws, the result depends on their
 /// number.
 pub(super) fn draws_in(infer: &InferenceBlock, values: &StateValues) -> usize {
     match held(infer, values) {
@@ -157,7 +157,7 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
 
 /// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`.
 /// If the outputs are the means of a Normal likelihood, the covariance is in the units of the target. Otherwise, the covariance is in the units of
-/// the model, in which outputs may be logits or the logarithm of a rate.
+/// the model, so outputs may be logits or the logarithm of a rate.
 ///
 /// # Errors
 /// Fails if the inference block does not have such a covariance, or if the covariance needs more than `max_memory` bytes. Also fails in the same
@@ -290,7 +290,8 @@ fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) 
     }
 }
 
-/// Returns the standard deviation by which an element of an array was divided when it was standardised.
+/// Returns the standard deviation that standardised an element of an array: the element was divided by
+/// it.
 fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     let known = preparation.named.iter().find(|(known, _)| known == name);
     let map = known.and_then(|(_, maps)| maps.get(element));

@@ -38,7 +38,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64
     }
 }
 
-/// Adds advice for a Laplace approximation, whose matrices take most of the memory.
+/// Adds advice for a Laplace approximation if its matrices take most of the memory.
 fn too_large(
     (manifest, infer): (&Manifest, &InferenceBlock),
     laplace: &Laplace,

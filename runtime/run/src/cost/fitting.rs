@@ -23,9 +23,10 @@ pub enum Offer {
         /// The options of the program that request the subnetwork.
         options: String,
     },
-    /// The requested subnetwork, whose weights are chosen by a score that needs less memory. The text holds the options that request it.
+    /// The requested subnetwork, with a choice of weights by a score that needs less memory. The text holds the options that request it.
     Chosen(String),
-    /// A kernel with this number of rows, which are chosen at random. A kernel with one more row would not fit.
+    /// A kernel with this number of rows. The rows are chosen at random. A kernel with one more row would not
+    /// fit.
     Rows(usize),
     /// A diagonal precision for the same weights.
     Diagonal,
@@ -76,8 +77,8 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
     offers
 }
 
-/// Returns the size of the requested subnetwork. If the program does not request a subnetwork, returns the number of weights from which a subnetwork
-/// could be chosen.
+/// Returns the size of the requested subnetwork. If the program does not request a subnetwork, returns the number of weights that a subnetwork could
+/// choose from.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
@@ -85,7 +86,8 @@ fn wanted(laplace: &Laplace) -> usize {
     }
 }
 
-/// Returns the scores by which the weights may be ranked: the requested score and the cheapest score.
+/// Returns the scores that may be used to rank the weights: the requested score and the cheapest
+/// score.
 fn scores(laplace: &Laplace) -> Vec<Score> {
     match &laplace.options.over {
         Over::Subnetwork { by, .. } if *by == Score::Marginal => vec![Score::Marginal, Score::Diagonal],
@@ -176,7 +178,7 @@ fn without_jacobians(laplace: &mut Laplace) {
     programs.turned = None;
 }
 
-/// Returns a program with this plan, whose memory can then be predicted. The code of the program belongs to another program and is never run.
+/// Returns a program with this plan. Its memory can then be predicted. The code of the program belongs to another program and is never run.
 fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     Artifact {
         plan: Arc::new(plan.clone()),
@@ -192,7 +194,8 @@ struct Room {
 }
 
 impl Room {
-    /// Returns whether an inference block fits into the limit if it is run at this position.
+    /// Returns whether the peak memory of an inference block, when it runs at this position in the
+    /// program, stays within the limit.
     fn fits(&mut self, infer: InferenceBlock) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest, self.manifest.infers.iter())
@@ -202,7 +205,7 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// Searches for the largest size, up to `all`, with which an inference block fits. If a size fits but the next size does not, up to [`ABOVE`]
+    /// Searches for the largest size, up to `all`, that makes an inference block fit. If a size fits but the next size does not, up to [`ABOVE`]
     /// larger sizes are tried. Returns 0 if the block does not fit with size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let mut found = 0;
@@ -216,7 +219,7 @@ impl Room {
         found
     }
 
-    /// Searches by bisection between `fitting` and `all` for a size with which the block fits. The block does not fit with the next larger size,
+    /// Searches by bisection between `fitting` and `all` for a size that makes the block fit. The block does not fit with the next larger size,
     /// except if the result is `all`.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);

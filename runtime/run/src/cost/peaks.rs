@@ -39,7 +39,7 @@ pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bo
     peaks(manifest, alone).iter().all(is_within)
 }
 
-/// Returns the peak of each inference block, in the order in which the blocks run. Returns `None` if the data of a block are not known.
+/// Returns the peak of each inference block, in the order of the run. Returns `None` if the data of a block are not known.
 pub(super) fn peaks<'a>(
     manifest: &Manifest,
     infers: impl Iterator<Item = &'a InferenceBlock>,
