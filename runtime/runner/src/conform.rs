@@ -1,4 +1,4 @@
-//! Checks that data match the data for which the program was compiled.
+//! Checks that data match the data that the program was compiled for.
 
 use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test, with_rank};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
@@ -33,7 +33,7 @@ pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Ve
     diagnostics
 }
 
-/// Returns the file to which a diagnostic refers.
+/// Returns the file that a diagnostic refers to.
 fn file(spec: &DataSpec) -> &Path {
     spec.files.first().map_or(Path::new(""), |file| file)
 }

@@ -1,4 +1,4 @@
-//! The runtime of built executables, which provides `bnnc run` without the compiler.
+//! The runtime of built executables. It provides `bnnc run` without the compiler.
 //!
 //! `bnnc build` either links this library with the objects of a program, or appends the program to
 //! the executable `bnnc-runner`.

@@ -22,7 +22,7 @@ struct Parts {
     functions: &'static mut [usize],
 }
 
-// SAFETY: the addresses refer to code and constants, which no thread changes.
+// SAFETY: the addresses refer to code and constants. No thread changes them.
 unsafe impl Send for Parts {}
 
 /// Runs the program that was linked into this executable. Returns its exit status.
@@ -57,8 +57,7 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
         let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
         let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
         rest = others;
-        // SAFETY: the entry point lists the kernels of all objects in the order in which the
-        // objects are loaded.
+        // SAFETY: the entry point lists the kernels of all objects in the order of loading.
         Ok(Arc::new(unsafe { LoadedCode::linked(object, own) }?))
     };
     program::run(parts.artefact, &executable, words, &mut load)

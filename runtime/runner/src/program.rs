@@ -150,7 +150,7 @@ fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Loads code onto the device for which it was compiled.
+/// Loads code onto the device that it was compiled for.
 #[cfg(feature = "cuda")]
 fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     bnnc_cuda::attach(code)

@@ -1,4 +1,4 @@
-//! The options `--set` and `--only`, which select parts of a run after compilation.
+//! The options `--set` and `--only`. They select parts of a run after compilation.
 
 use bnnc_abi::artefact::Built;
 use bnnc_abi::data::Schema;
