@@ -1,18 +1,18 @@
-//! A short continuation of a training whose loss has noise. The continuation takes Adam steps on
-//! batches of rows. The learning rate is high again at the start, and decreases to zero.
+//! A short continuation of a training run whose loss has noise. The continuation takes Adam steps
+//! on batches of rows. The learning rate is high again at the start, and decreases to zero.
 //!
 //! The noise of a gradient may hide how far the loss could still decrease. A descent on a few fixed
 //! draws of the noise then does not find a lower loss, but steps with fresh noise do. The rate of
 //! the last steps is near zero, so the last parameters scatter little. If the loss at the end is
 //! lower than at the start, the training was therefore too short.
 //!
-//! The continuation was measured on 40 trainings by `vi` of four networks (yacht, energy, concrete
-//! and wine). The trainings had 1000 to 40,000 steps under `schedule = cosine`, with two or three
-//! seeds. After trainings with 1000 steps, the loss fell by 0.17 to 0.74 nats per row in the
-//! continuation. After trainings with 3000 steps, it fell by 0.05 to 0.18 nats per row (wine: 0.01
-//! to 0.02). The test reports all of these trainings except one of wine, whose loss could still
-//! fall by 0.05 nats per row. After trainings with 10,000 steps or more, the loss rose by 0.005 to
-//! 0.08 nats per row.
+//! The continuation was measured on 40 training runs by `vi` of four networks (yacht, energy,
+//! concrete and wine). The training runs had 1000 to 40,000 steps under `schedule = cosine`, with
+//! two or three seeds. After training runs with 1000 steps, the loss fell by 0.17 to 0.74 nats per
+//! row in the continuation. After training runs with 3000 steps, it fell by 0.05 to 0.18 nats per
+//! row (wine: 0.01 to 0.02). The test reports all of these training runs except one of wine. The
+//! loss of this run could still fall by 0.05 nats per row. After training runs with 10,000 steps or
+//! more, the loss rose by 0.005 to 0.08 nats per row.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;
@@ -34,7 +34,7 @@ pub const FEWEST: usize = 200;
 /// after 3000 steps, they recover a tenth to a third.
 pub const RECOVERED: f64 = 0.2;
 
-/// The learning rate of the first step, which suits parameters whose size is about one.
+/// The learning rate of the first step. It suits parameters whose size is about one.
 const RATE: f64 = 0.01;
 
 /// The decay rates of the mean gradient and of the mean squared gradient (Kingma and Ba 2015). The

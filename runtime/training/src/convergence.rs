@@ -1,19 +1,19 @@
-//! A test of whether a training has converged. The test compares the slope of the loss at the end
-//! of the training with the noise of the loss.
+//! A test of whether a training run has converged. The test compares the slope of the loss at the
+//! end of the training with the noise of the loss.
 //!
 //! Time is the sum of the learning rates of the steps, because a step with a tenth of the rate
 //! moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
 //! medians of blocks of losses. The slope of this line predicts how far the loss would fall in
-//! another training of the same length. A decreasing rate also lowers the loss, because the
+//! another training run of the same length. A decreasing rate also lowers the loss, because the
 //! iterates then scatter less. The part of the loss that is due to scatter is roughly proportional
 //! to the square of the rate and to the number of weights. If the rate decreases, the fit therefore
 //! has the rate and its square as further regressors, and only the slope of the line counts.
 //!
-//! The constants were chosen on the examples and on 840 trainings whose best possible loss is
-//! known. The constants are based on trainings of seven models (linear, logistic, Poisson,
+//! The constants were chosen on the examples and on 840 training runs whose best possible loss is
+//! known. The constants are based on training runs of seven models (linear, logistic, Poisson,
 //! hierarchical, three networks) by `map` and `vi`, with 200 to 40,000 steps, three rates, and
 //! constant and cosine schedules. The test does not detect plateaus. The test also does not detect
-//! trainings under a decreasing rate that are slightly too short.
+//! training runs under a decreasing rate that are slightly too short.
 
 use super::descent::dot;
 use super::history::History;
@@ -51,30 +51,30 @@ const MORE_ERRORS: f64 = 4.0;
 /// is too noisy for the test.
 const NOISY: f64 = 0.5;
 
-/// The number of blocks of losses to which a line is fitted, if there are enough losses.
+/// A line is fitted to this number of blocks of losses, if there are enough losses.
 const BLOCKS: usize = 20;
 /// The minimum number of blocks of losses. With fewer blocks, no line is fitted.
 const FEWEST: usize = 5;
 
-/// The line is fitted to the losses of the last part of the training, which has this fraction of
-/// the time.
+/// The line is fitted to the losses of the last part of the training. This part has this fraction
+/// of the time.
 const LAST: f64 = 0.2;
-/// The fraction of the time to which the line is fitted if a training has fewer than [`FEW`]
-/// losses.
+/// If a training run has fewer than [`FEW`] losses, the line is fitted to this fraction of the
+/// time.
 const LAST_OF_FEW: f64 = 0.5;
-/// A training with fewer losses than this uses [`LAST_OF_FEW`] instead of [`LAST`].
+/// A training run with fewer losses than this uses [`LAST_OF_FEW`] instead of [`LAST`].
 const FEW: usize = 150;
 
-/// The reason why a training does not count as converged.
+/// The reason why a training run does not count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfinished {
-    /// Another training of the same length would lower the loss by about this number of nats.
+    /// Another training run of the same length would lower the loss by about this number of nats.
     Falling(f64),
     /// The noise of the loss would hide a fall of this number of nats.
     Noisy(f64),
 }
 
-/// The numbers on which the test of convergence depends.
+/// The numbers that the test of convergence depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSize {
     /// The number of weights of the model.
@@ -104,7 +104,8 @@ struct Block {
     rate: f64,
 }
 
-/// Returns the evidence that a complete training has not converged, or `None` if the losses do not show it.
+/// Returns the evidence that a complete training run has not converged, or `None` if the losses do not show
+/// it.
 pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
@@ -120,7 +121,7 @@ pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) ->
     }
 }
 
-/// Returns the time at which the rate begins to decrease, or `None` if the rate was constant for less than the time [`CONSTANT`]
+/// Returns the time when the rate begins to decrease, or `None` if the rate was constant for less than the time [`CONSTANT`]
 /// before.
 fn constant(count: usize, rates: RatePlan<'_>) -> Option<f64> {
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
@@ -162,7 +163,7 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// Divides the last part of a training, which ends at the time `end`, into blocks.
+/// Divides the last part of a training run into blocks. This part ends at the time `end`.
 fn blocks(losses: &[f64], rates: RatePlan<'_>, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
@@ -285,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Returns the losses of a training of 1000 epochs. A loss is a function of the completed
+    /// Returns the losses of a training run of 1000 epochs. A loss is a function of the completed
     /// fraction of the training, plus normal noise.
     fn history(noise: f64, loss: impl Fn(f64) -> f64) -> History {
         let mut history = History::new(1, 1000);

@@ -12,9 +12,9 @@ use bnnc_core::context::Stop;
 /// these pairs.
 const PAIRS: usize = 20;
 
-/// The length of the first step, whose direction is the gradient. The length of a step is the
-/// largest change of an argument. While pairs with positive curvature are not stored, the length
-/// doubles with each step.
+/// The length of the first step. The direction of this step is the gradient. The length of a step
+/// is the largest change of an argument. While pairs with positive curvature are not stored, the
+/// length doubles with each step.
 const FIRST: f64 = 1e-3;
 /// The maximum length of a step.
 const LONGEST: f64 = 1.0;
@@ -76,7 +76,7 @@ pub fn descend(
     let mut pairs = Pairs::new(start.len());
     let mut step = vec![0.0; start.len()];
     let (mut left, mut bare) = (evaluations.saturating_sub(1), FIRST);
-    // A ring buffer of the values before the last steps.
+    // A ring buffer of function values: the values before each of the last `SETTLED` steps.
     let (mut values, mut steps) = ([f64::INFINITY; SETTLED], 0);
     let mut is_settled = largest(&at.gradient) == 0.0;
     while left > 0 && !is_settled {
@@ -165,7 +165,7 @@ struct Pairs {
     changes: Vec<Vec<f64>>,
     /// For each pair, the inner product of the step and the gradient change.
     curvatures: [f64; PAIRS],
-    /// The number of pairs, and the index at which the next pair is stored.
+    /// The number of pairs, and the index of the next stored pair.
     count: usize,
     next: usize,
 }
@@ -181,7 +181,8 @@ impl Pairs {
         }
     }
 
-    /// Returns the index of a pair. `back` counts from the last pair, which has 0.
+    /// Returns the index of a pair. `back` counts from the last pair. The last pair has the number
+    /// 0.
     fn place(&self, back: usize) -> usize {
         (self.next + PAIRS - 1 - back) % PAIRS
     }
@@ -228,7 +229,7 @@ impl Pairs {
             self.next = (at + 1) % PAIRS;
             self.count = (self.count + 1).min(PAIRS);
         } else if self.count == PAIRS {
-            // The new pair, which overwrote the oldest pair, is dropped. One pair fewer is left.
+            // The new pair overwrote the oldest pair. It is dropped. One pair fewer is left.
             self.count -= 1;
         }
     }

@@ -15,7 +15,7 @@ use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
 /// The length of one step on the unconstrained scale. Such a step changes a positive parameter by a
-/// factor of 55, which is `exp(4)`.
+/// factor of `exp(4)`, about 55.
 const STEP: f64 = 4.0;
 /// The maximum number of steps away from an end. All steps together cover distances from 10^-8 of
 /// the interval to the whole interval.
@@ -25,8 +25,8 @@ const FLAT: f64 = 0.05;
 /// The smallest increase of the loss that is relevant, in nats. An increase by 1 makes a value less
 /// probable by a factor of `e`.
 const RISE: f64 = 1.0;
-/// A value may be at an end of a bounded interval if its distance from the end is below this
-/// fraction of the interval.
+/// A value counts as near an end of a bounded interval if its distance from the end is below this
+/// fraction of the interval's length.
 const NEAR: f64 = 0.05;
 /// The number of losses that the test computes for each element.
 const LOSSES: usize = 1 + STEPS_AWAY;

@@ -12,15 +12,15 @@
 //! an upper bound because, on average, the minimum of such a mean is below the loss of the best
 //! parameters.
 //!
-//! A network has more weights than there are draws, so a descent that settles overfits the draws.
-//! Shorter descents are therefore tried too. The noise of the gradient may hide the remaining gain,
-//! for example in a network after a few thousand steps under a decreasing rate. The descents then
-//! do not find a lower loss, but a `continuation` of the training does.
+//! If a network has more weights than there are draws, a descent that runs until it settles
+//! overfits the draws. Shorter descents are therefore tried too. The noise of the gradient may hide
+//! the remaining gain, for example in a network after a few thousand steps under a decreasing rate.
+//! The descents then do not find a lower loss, but a `continuation` of the training does.
 //!
-//! The test was measured on 400 trainings. Five models (linear, logistic, Poisson, hierarchical, a
-//! network of 402 weights) were trained by `vi` and by `dropout`, with ten seeds each. The test reported all 300 trainings
-//! of 100 to 400 steps. The test did not report any of the 100 trainings with the default length or
-//! with the settings of the yacht example.
+//! The test was measured on 400 training runs. Five models (linear, logistic, Poisson, hierarchical, a network of 402
+//! weights) were trained by `vi` and by `dropout`, with ten seeds each. The test reported all 300 training runs of 100 to
+//! 400 steps. The test did not report any of the 100 training runs with the default length or with the settings of the
+//! yacht example.
 
 use super::continuation;
 use super::descent::{descend, numbers as descending};
@@ -40,7 +40,7 @@ use std::ops::Range;
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The longest descent computes at most `MOST` losses, each of which is a mean over the draws. If
+/// The longest descent computes at most `MOST` losses. Each of them is a mean over the draws. If
 /// the budget is small, the number of draws is reduced first, so that `WANTED` losses remain. A
 /// budget for fewer than `FEWEST` losses does not give a result.
 const MOST: usize = 300;
@@ -96,8 +96,8 @@ pub fn numbers(infer: &InferenceBlock, rows: usize) -> usize {
     descending(moved) + (EARLIER.len() + 2) * moved + rows.div_ceil(2)
 }
 
-/// Tests by descents how far the loss can fall below the loss of a finished training. The loss must
-/// have noise. Returns `None` if the budget is too small.
+/// Tests by descents how far the loss can fall below the loss of a finished training run. The loss
+/// must have noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
 /// Fails if the training fails.

@@ -1,4 +1,4 @@
-//! The losses of a training, stored in bounded memory.
+//! The losses of a training run, stored in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// about 600 points wide.
 const MOST: usize = 2048;
 
-/// The mean losses of consecutive parts of a training. All of these parts have the same length.
+/// The mean losses of consecutive parts of a training run. All of these parts have the same length.
 ///
 /// At first, each part is one epoch or a fraction of an epoch. When `MOST` parts are stored and
 /// another follows, neighbouring parts are merged in pairs. The memory therefore does not depend on
@@ -23,8 +23,8 @@ pub struct History {
 }
 
 impl History {
-    /// Returns an empty history for a training with `pieces` losses per epoch and `losses` losses
-    /// in total.
+    /// Returns an empty history for a training run with `pieces` losses per epoch and `losses`
+    /// losses in total.
     pub fn new(pieces: usize, losses: usize) -> History {
         History {
             means: Vec::with_capacity(losses.clamp(1, MOST)),
@@ -66,12 +66,12 @@ impl History {
         &self.means
     }
 
-    /// Returns the number of epochs that each mean covers, which may be a fraction.
+    /// Returns the number of epochs that each mean covers. It may be a fraction.
     pub fn epochs_each(&self) -> f64 {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// Returns the mean of the histories of several trainings. A training that ended early
+    /// Returns the mean of the histories of several training runs. A training run that ended early
     /// contributes only to the epochs that it completed.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
@@ -98,7 +98,7 @@ impl History {
     }
 }
 
-/// The losses of the validation rows during a training.
+/// The losses of the validation rows during a training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationCurve {
     /// The number of epochs from one loss to the next.
@@ -111,8 +111,8 @@ pub struct ValidationCurve {
 const POINTS: usize = 100;
 
 impl ValidationCurve {
-    /// Returns an empty curve for a training of `epochs` epochs. The curve will have a loss after
-    /// each epoch if `of_each` is true, and otherwise about a hundred losses.
+    /// Returns an empty curve for a training run of `epochs` epochs. The curve will have a loss
+    /// after each epoch if `of_each` is true, and otherwise about a hundred losses.
     pub fn new(epochs: usize, of_each: bool) -> ValidationCurve {
         let every = if of_each { 1 } else { (epochs / POINTS).max(1) };
         ValidationCurve {
@@ -141,7 +141,7 @@ impl ValidationCurve {
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }
 
-    /// Returns the mean of the curves of trainings with the same length.
+    /// Returns the mean of the curves of training runs with the same length.
     pub fn average<'a>(curves: impl Iterator<Item = &'a ValidationCurve>) -> Option<ValidationCurve> {
         let all: Vec<&ValidationCurve> = curves.collect();
         Some(ValidationCurve {

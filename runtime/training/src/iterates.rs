@@ -1,4 +1,4 @@
-//! Posteriors that are built from the iterates of a training.
+//! Posteriors that are built from the iterates of a training run.
 
 pub mod gaussian;
 pub mod memory;
@@ -22,7 +22,7 @@ use taken::{Iterated, Taken};
 /// The result of collecting iterates. Predictions and later inference blocks use it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
-    /// The last training. For an ensemble, the values are averages over the trainings of its
+    /// The last training. For an ensemble, the values are averages over the training runs of its
     /// members.
     pub fitted: TrainingResult,
     /// The states that predictions use. A state that the training changes has the shape `[draws,
@@ -30,7 +30,7 @@ pub struct Collected {
     pub values: Arc<StateValues>,
     /// The number of draws of each state in `values`.
     pub draws: usize,
-    /// The states from which a later inference block starts: the mean of the iterates, or the first
+    /// The states that a later inference block starts from: the mean of the iterates, or the first
     /// member.
     pub mean: Arc<StateValues>,
     /// The variance over the iterates, for each element of the states that the training changes.
@@ -38,7 +38,7 @@ pub struct Collected {
     pub variances: Arc<StateValues>,
     /// The states of each member of an ensemble.
     pub members: Vec<Arc<StateValues>>,
-    /// The summaries of the trainings.
+    /// The summaries of the training runs.
     pub trainings: Vec<TrainingSummary>,
     /// The number of iterates, and the number of deviations in the covariance. Both numbers are
     /// zero for an ensemble.
@@ -57,7 +57,7 @@ pub struct Collected {
     pub agreement: Option<f64>,
 }
 
-/// The summary of one training.
+/// The summary of one training run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainingSummary {
     /// The seed of the start and of the shuffles. `map` with this seed finds the same point.
@@ -94,7 +94,7 @@ impl Collected {
 }
 
 impl TrainingSummary {
-    /// Returns the summary of a training.
+    /// Returns the summary of a training run.
     pub fn of(fitted: &TrainingResult, seed: u64) -> TrainingSummary {
         TrainingSummary {
             seed,
@@ -115,8 +115,8 @@ pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str
         .collect()
 }
 
-/// Returns the posterior from the iterates of a new training, or from the iterates of an earlier
-/// inference block.
+/// Returns the posterior from the iterates of a new training run, or from the iterates of an
+/// earlier inference block.
 ///
 /// # Errors
 /// Fails if the training fails, or if there are fewer iterates than the covariance needs.
@@ -195,7 +195,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     })
 }
 
-/// Collects the iterates of a training while it runs.
+/// Collects the iterates of a training run while it runs.
 struct Collector<'a> {
     swag: &'a Swag,
     /// The number of epochs of the training.
@@ -235,11 +235,11 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// Returns the posterior from the iterates of an earlier inference block, without a new training.
-/// States that the training does not change have the values of the earlier block.
+/// Returns the posterior from the iterates of an earlier inference block, without a new training
+/// run. States that the training does not change have the values of the earlier block.
 ///
 /// # Errors
-/// Fails if the two inference blocks have different states, which is a bug.
+/// Fails if the two inference blocks have different states. This would be a bug.
 fn taken_before(
     infer: &InferenceBlock,
     found: &start::EarlierIterates,
@@ -300,8 +300,8 @@ pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     }
 }
 
-/// Replaces the value of each trained state by its part of a position, which is a vector of all
-/// trained elements.
+/// Replaces the value of each trained state by its part of a position. A position is a vector of
+/// all trained elements.
 fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     let mut at = 0;
     for (name, size) in moved {

@@ -1,11 +1,11 @@
 //! Training. The compiled step runs on epochs of shuffled batches, with a schedule of the rate,
 //! early stopping and restarts.
 //!
-//! `trainer` runs one training, which can be interrupted after every step and resumed with
+//! `trainer` runs one training run, which can be interrupted after every step and resumed with
 //! bit-identical results. `windows` keeps the best parameters, and `history` keeps the losses.
 //! `convergence` tests on the losses whether the training has converged. `maximum` searches for a
 //! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise,
-//! and also uses a `continuation`. `restarts` compares several trainings.
+//! and also uses a `continuation`. `restarts` compares several training runs.
 
 pub mod continuation;
 pub mod convergence;
@@ -42,7 +42,7 @@ use std::sync::Arc;
 use trainer::Trainer;
 use windows::Worsened;
 
-/// The result of a training.
+/// The result of a training run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingResult {
     /// The parameters, by the name of their state.
@@ -70,25 +70,25 @@ pub struct TrainingResult {
     /// The rise of the loss, if it was so large that earlier parameters were kept instead of the
     /// last parameters.
     pub worsened: Option<Worsened>,
-    /// All restarts, including this training, which is the best. Empty if only one training was
-    /// run.
+    /// All restarts, including this training run. This run is the best. Empty if only one training
+    /// run was run.
     pub restarts: Vec<Restart>,
     /// The result of a descent from the parameters of the best restart, or `None` without such a
     /// descent. The module `restarts` fills it in.
     pub descent: Option<Descent>,
 }
 
-/// One training to run, with its data and the place where its state is kept.
+/// A training run that has not started yet, with its data and the place where its state is kept.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The data, of which the training rows are used.
+    /// The data. Only their training rows are used.
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,
     /// The name of the training's files in the checkpoint. The name consists of the name of the
-    /// inference block and, if there are several trainings, the member or the restart.
+    /// inference block and, if there are several training runs, the member or the restart.
     pub name: &'a str,
     /// The context that all inference blocks share. The seed of the context determines the
     /// shuffles.
@@ -97,10 +97,10 @@ pub struct Task<'a> {
     pub restart: usize,
 }
 
-/// An observer that is called after each epoch of a training.
+/// An observer that is called after each epoch of a training run.
 pub trait Watch {
-    /// Called after each epoch with the machine, which contains the parameters. Epochs are counted
-    /// from 1. The method may write inputs of the next step.
+    /// Called after each epoch with the machine. The machine contains the parameters. Epochs are
+    /// counted from 1. The method may write inputs of the next step.
     ///
     /// # Errors
     /// If the method returns an error, the training ends with this error.
@@ -109,7 +109,7 @@ pub trait Watch {
     /// Returns the state of the observer as bytes.
     ///
     /// # Errors
-    /// Fails if the state cannot be serialised, which is a bug.
+    /// Fails if the state cannot be serialised. This would be a bug.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
     /// Restores the state from the bytes that `save` returned, and writes the inputs of the next
@@ -120,7 +120,7 @@ pub trait Watch {
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
-/// Runs one training from a start, or continues it from the state of an interrupted run.
+/// Runs one training run from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
 /// Fails if the loss diverges, if some columns do not fit the program, if there is too little

@@ -1,4 +1,4 @@
-//! A test of whether a training ended at a maximum, for densities without noise.
+//! A test of whether a training run ended at a maximum, for densities without noise.
 //!
 //! A descent in double precision over all rows continues from the end of the training. If the descent finds a lower loss nearby, the training was too
 //! short or ended on a plateau. This holds even if the losses of the training do not show a slope. If a maximum does not exist, the descent does not
@@ -8,11 +8,11 @@
 //! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
 //! losses is tested.
 //!
-//! The test was measured on 540 trainings by `map` whose best possible loss is known. The measurements cover trainings of five models (linear,
-//! logistic, Poisson, hierarchical, a network of 82 weights). The trainings have 200 to 20,000 steps, three rates, three schedules, batches of 32 and
-//! full batches. Of these, 239 trainings were too short. The test misses 15 of them (12 are trainings of the network that ended in other optima). A
-//! test of the slope alone misses 79 of them. Of the 540 trainings, 301 were long enough. The test wrongly reports 2 of the trainings that were long
-//! enough; a test of the slope alone reports 8.
+//! The test was measured on 540 training runs by `map` whose best possible loss is known. The measurements cover training runs of five models
+//! (linear, logistic, Poisson, hierarchical, a network of 82 weights). The training runs have 200 to 20,000 steps, three rates, three schedules,
+//! batches of 32 and full batches. Of these, 239 training runs were too short. The test misses 15 of them (12 are training runs of the network that
+//! ended in other optima). A test of the slope alone misses 79 of them. Of the 540 training runs, 301 were long enough. The test wrongly reports 2 of
+//! the training runs that were long enough; a test of the slope alone reports 8.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -33,14 +33,16 @@ use std::ops::Range;
 
 /// The maximum number of losses that a descent computes.
 const MOST: usize = 200;
-/// The minimum number of losses with which a descent gives a result. The number is five times the number of steps after which a descent can settle.
+/// The minimum number of losses that a descent needs to give a result. The number is five times the number of steps that a descent can settle
+/// in.
 const FEWEST: usize = 50;
 
 /// The number of floating-point operations that every descent may use. These operations take about a tenth of a second. With ten times this number,
-/// the descent after a short training of a network would take two thirds of the training time, although such a training never reaches a maximum.
+/// the descent after a short training run of a network would take two thirds of the training time, although such a training run never reaches a
+/// maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// The descent after a training may do the work of the training divided by this number.
+/// The descent after a training run may do the work of the training divided by this number.
 pub const TRAININGS: usize = 20;
 
 /// The loss may still decrease by the larger of two limits: `PER_ROW` nats per row, and `PER_WEIGHT` nats per weight. `laplace` uses the same limit
@@ -53,7 +55,7 @@ const PER_ROW: f64 = 1e-3;
 const NOTHING: f64 = 0.01;
 
 /// A parameter counts as diverging if it moves by at least this distance on the unconstrained scale. A positive parameter then changes by a factor of
-/// 55, which is `exp(4)`.
+/// `exp(4)`, about 55.
 const FAR: f64 = 4.0;
 
 /// A parameter counts as the logarithm of a scale only if a curvature rises by more than this factor. If the logarithm of a scale moves by 1, the
@@ -82,7 +84,7 @@ pub struct Runaway {
     pub is_log: bool,
 }
 
-/// The result of a descent that starts at the end of a training.
+/// The result of a descent that starts at the end of a training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Descent {
     /// The decrease of the loss during the descent.
@@ -91,8 +93,8 @@ pub struct Descent {
     pub is_short: bool,
     /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false too, the training ended at a minimum of the loss.
     pub is_settled: bool,
-    /// If the descent ended at a saddle, the number of nats by which another descent from a nearby point ends
-    /// below it.
+    /// If the descent ended at a saddle, another descent starts from a nearby point. It ends below the saddle
+    /// by this number of nats.
     #[serde(default)]
     pub saddle: Option<f64>,
     /// The parameters that do not have a maximum.
@@ -101,9 +103,9 @@ pub struct Descent {
     pub at_ends: Vec<AtEnd>,
 }
 
-/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL divergence varies, if the budget is too small, or if
-/// the user or early stopping ended the training. After early stopping, a descent is still made if the training should have reached its optimum
-/// (`is_cut_off`).
+/// Descends from the parameters of a finished training run. Returns `None` if the weight of the KL divergence varies, if the budget is too small,
+/// or if the user or early stopping ended the training. After early stopping, a descent is still made if the training should have reached its
+/// optimum (`is_cut_off`).
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -180,8 +182,8 @@ pub(super) fn curvature(
     Ok(found)
 }
 
-/// Returns the descent that lowers the loss most. `found` contains the results of several trainings, each with at most one descent. A training that
-/// the validation rows ended does not have a descent.
+/// Returns the descent that lowers the loss most. `found` contains the results of several training runs, each with at most one descent. A training
+/// run that the validation rows ended does not have a descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {

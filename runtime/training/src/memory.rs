@@ -1,4 +1,4 @@
-//! Predicts the memory of a training before it runs.
+//! Predicts the memory of a training run before it runs.
 
 use crate::{gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
@@ -6,9 +6,9 @@ use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
 /// Returns the number of bytes that a task needs. The result is the sum of two terms. The first
-/// term is the larger of the memory of the trainings that run at the same time and the memory of
-/// the descent after them. The second term is the memory of the results of trainings that have
-/// ended. The arguments mean the same as in [`one`].
+/// term is the larger of the memory of the training runs that run at the same time and the memory
+/// of the descent after them. The second term is the memory of the results of training runs that
+/// have ended. The arguments mean the same as in [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -24,8 +24,8 @@ pub fn training(
         .saturating_add(results)
 }
 
-/// Returns the number of bytes of `count` trainings that run at the same time. Each training runs
-/// its restarts one after the other. The arguments mean the same as in [`one`].
+/// Returns the number of bytes of `count` training runs that run at the same time. Each training
+/// runs its restarts one after the other. The arguments mean the same as in [`one`].
 pub fn at_a_time(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -37,8 +37,8 @@ pub fn at_a_time(
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the number of bytes that one training and the descent after it need. The descent starts
-/// after the training has freed its memory, so the larger of the two counts.
+/// Returns the number of bytes that one training run and the descent after it need. The descent
+/// starts after the training has freed its memory, so the larger of the two counts.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -49,8 +49,8 @@ pub fn one(
     steps.max(descending(infer, train, rows))
 }
 
-/// Returns the number of bytes that the steps of one training need: the machine, the rows and the
-/// results. If the iterates are collected (`is_observed`), the best parameters are not stored.
+/// Returns the number of bytes that the steps of one training run need: the machine, the rows and
+/// the results. If the iterates are collected (`is_observed`), the best parameters are not stored.
 fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
@@ -71,7 +71,7 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
     machine(&train.step, &train.sizes(rows)) + around
 }
 
-/// Returns the number of draws with which validation rows are scored.
+/// Returns the number of draws for scoring validation rows.
 pub fn validation_draws(infer: &InferenceBlock) -> usize {
     match infer.is_point() {
         true => 1,

@@ -21,7 +21,7 @@ pub struct Online<'a> {
     infer: &'a InferenceBlock,
     context: Context,
     stepper: Stepper<'a>,
-    /// The predictor, and the numbers of rows and draws for which it was built.
+    /// The predictor, and the numbers of rows and draws that it was built for.
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,

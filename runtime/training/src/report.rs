@@ -1,5 +1,5 @@
-//! The warnings about a training. Also writes the results of the training to the result object and
-//! to the printed table.
+//! The warnings about a training run. Also writes the results of the training to the result object
+//! and to the printed table.
 
 use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::{Descent, Runaway};
@@ -18,12 +18,12 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// If a training has at least this number of rows per weight, its maximum does not overfit, and
+/// If a training run has at least this number of rows per weight, its maximum does not overfit, and
 /// early stopping is not needed.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether early stopping ended a training that should have reached its optimum. Three
-/// kinds of trainings should reach it. For a variational posterior, the standard deviations
+/// Returns whether early stopping ended a training run that should have reached its optimum. Three
+/// kinds of training runs should reach it. For a variational posterior, the standard deviations
 /// otherwise stay close to their starts. A model with few parameters does not overfit at its
 /// maximum. If iterates are collected, they scatter around the optimum only after the training has
 /// reached it.
@@ -45,7 +45,7 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
 }
 
 /// A larger learning rate is recommended only if the rate is below this value. With a rate a few
-/// times larger than this, trainings in the book diverge or scatter.
+/// times larger than this, training runs in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
 /// Returns the advice to use a larger learning rate, or `None` if the rate is not small.
@@ -81,11 +81,12 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
 /// The maximum number of points of a curve in the result object.
 const POINTS: usize = 200;
 
-/// A training whose loss rises by more than this number of nats per row has diverged. Iterates that scatter around an optimum stay far below it.
+/// A training run whose loss rises by more than this number of nats per row has diverged. Iterates that scatter around an optimum stay far below
+/// it.
 const RISE: f64 = 10.0;
 
-/// A training whose last loss is above this number of nats per row has diverged, even if the first loss was just as
-/// high.
+/// A training run whose last loss is above this number of nats per row has diverged, even if the first loss was
+/// just as high.
 const HUGE: f64 = 1e8;
 
 /// Returns pairs `[epoch, loss]` for the losses per row during the training, and for the losses of
@@ -127,7 +128,7 @@ fn moved(infer: &InferenceBlock) -> usize {
     parameters.map(|state| state.shape.count(&Sizes::default())).sum()
 }
 
-/// A reason why the parameters of a training may be wrong.
+/// A reason why the parameters of a training run may be wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
     /// The loss rose from the first number to the second one.
@@ -146,7 +147,8 @@ pub enum Doubt<'a> {
     Unfinished(Unfinished),
 }
 
-/// Returns the first and the last loss of a training that diverged. If the weight of the KL divergence changes, the losses cannot be compared.
+/// Returns the first and the last loss of a training run that diverged. If the weight of the KL divergence changes, the losses cannot be
+/// compared.
 fn diverged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<(f64, f64)> {
     let losses = fitted.history.means();
     let (first, last) = (*losses.first()?, *losses.last()?);
@@ -156,9 +158,9 @@ fn diverged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Opt
     (rose || last > HUGE * rows).then_some((first, last))
 }
 
-/// Returns the most serious doubt about a training. Convergence is not tested if the user or the
-/// validation rows stopped the training. After early stopping, convergence is still tested if the
-/// training should have reached its optimum.
+/// Returns the most serious doubt about a training run. Convergence is not tested if the user or
+/// the validation rows stopped the training. After early stopping, convergence is still tested if
+/// the training should have reached its optimum.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
@@ -199,7 +201,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     unfinished(&fitted.history, options.rates(rows), size).map(Doubt::Unfinished)
 }
 
-/// Returns whether the losses of a training can show that it has converged. The training of an
+/// Returns whether the losses of a training run can show that it has converged. The training of an
 /// ensemble counts as complete if one member ran to its end.
 fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
@@ -264,8 +266,8 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unfinished(Unfinished::Noisy(error)) => losses::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // If a training has few and noisy losses, the lowest loss may be low by chance, and the kept
-    // parameters may come from an early epoch.
+    // If a training run has few and noisy losses, the lowest loss may be low by chance, and the
+    // kept parameters may come from an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short
@@ -298,7 +300,7 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block. If the
-/// validation rows ended a training that need not reach its optimum, the convergence is null.
+/// validation rows ended a training run that need not reach its optimum, the convergence is null.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -337,7 +339,7 @@ pub fn table(fitted: &TrainingResult, rows: usize) -> String {
     }
 }
 
-/// Adds the losses of a training to the diagnostics of an inference block.
+/// Adds the losses of a training run to the diagnostics of an inference block.
 pub fn losses(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);

@@ -1,15 +1,15 @@
-//! Runs several trainings from different starts, and keeps the best.
+//! Runs several training runs from different starts, and keeps the best.
 //!
-//! Several trainings run at the same time on the threads of the machine. The result of each depends
-//! only on its seed, not on the number of threads. The results are compared in a fixed order, so
-//! the best result does not depend on which training ends first. Only the best training is followed
-//! by a descent.
+//! Several training runs run at the same time on the threads of the machine. The result of each
+//! depends only on its seed, not on the number of threads. The results are compared in a fixed
+//! order, so the best result does not depend on which training ends first. Only the best training
+//! is followed by a descent.
 //!
 //! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
-//! not share a training step. The reason is the time of a step, which the table shows (`cargo bench
-//! -p bnnc-tests --bench restarts`). The table gives the microseconds that a step takes per restart
-//! on one thread, for a step of one restart and for a step that advances several restarts in
-//! lockstep.
+//! not share a training step. The reason is the time of a step. The table shows this time
+//! (`cargo bench -p bnnc-tests --bench restarts`). The table gives the microseconds that a step
+//! takes per restart on one thread, for a step of one restart and for a step that advances several
+//! restarts in lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -24,9 +24,9 @@
 //!
 //! Restarts do not share rows or weights, so their matrix products stay separate. Lockstep saves
 //! only launches and scalar inputs. Below about 20,000 operations, lockstep saves up to a third of
-//! a step of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread, of which
-//! lockstep saves less than 0.1 s. For the yacht example, two threads with four restarts each would
-//! save 7 % of a step. Larger steps take as long in lockstep as alone, or longer.
+//! a step of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread. Lockstep
+//! saves less than 0.1 s of this time. For the yacht example, two threads with four restarts each
+//! would save 7 % of a step. Larger steps take as long in lockstep as alone, or longer.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult, maximum};
@@ -41,11 +41,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The maximum number of trainings that run at the same time. Each training has its own machine.
-/// The limit is a constant, because the predicted memory must not depend on the number of threads.
+/// The maximum number of training runs that run at the same time. Each training run has its own
+/// machine. The limit is a constant, because the predicted memory must not depend on the number of
+/// threads.
 pub const AT_ONCE: usize = 8;
 
-/// The seed and the final loss of one of several trainings.
+/// The seed and the final loss of one of several training runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
     /// The seed of the start and of the shuffles.
@@ -54,9 +55,9 @@ pub struct Restart {
     pub settled: LossEstimate,
 }
 
-/// Returns the seed of training `number` of several trainings. The first training has the seed of
-/// the run, so that its result is the same as without restarts. The other seeds are below 2^53,
-/// which every JSON reader can represent.
+/// Returns the seed of training `number` of several training runs. The first training run has the
+/// seed of the run, so that its result is the same as without restarts. The other seeds are below
+/// 2^53. Every JSON reader can represent such numbers.
 pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     match number {
         0 => seed,
@@ -64,9 +65,9 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training. The result is the mean loss over the last twentieth
-/// of the training. If the parameters of the best window are kept, it is the mean loss of this
-/// window.
+/// Returns the loss at the end of a training run. The result is the mean loss over the last
+/// twentieth of the training. If the parameters of the best window are kept, it is the mean loss of
+/// this window.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -76,28 +77,28 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     LossEstimate::of(&means[means.len() - last..])
 }
 
-/// A function that runs one training of a task. The function may also return another result.
+/// A function that runs one training run of a task. The function may also return another result.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that may be called on any thread.
 pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + Sync + 'a;
 
-/// Returns the largest number of trainings that [`best`] runs at the same time.
+/// Returns the largest number of training runs that [`best`] runs at the same time.
 pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the maximum number of results of ended trainings that are in memory. If there are
-/// several trainings, two results are in memory: the best result so far, and the result of a
-/// training that has just ended.
+/// Returns the maximum number of results of ended training runs that are in memory. If there are
+/// several training runs, two results are in memory: the best result so far, and the result of a
+/// training run that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
 
-/// Runs the trainings of a task with `one`, on the threads of the machine. Each training has its
-/// own seed. Returns the training with the lowest final loss, including a descent from its
+/// Runs the training runs of a task with `one`, on the threads of the machine. Each training run
+/// has its own seed. Returns the training with the lowest final loss, including a descent from its
 /// parameters, and the other result of `one`. If the task is interrupted, the checkpoint keeps the
-/// finished trainings.
+/// finished training runs.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -138,7 +139,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
     });
 }
 
-/// Runs the trainings of a task as [`best`] does, but one after the other.
+/// Runs the training runs of a task as [`best`] does, but one after the other.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -156,8 +157,8 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
 }
 
 /// Makes a descent from the parameters of the training that is kept, and adds its result. The other
-/// trainings are compared by their losses alone, because a descent may take longer than a short
-/// training.
+/// training runs are compared by their losses alone, because a descent may take longer than a short
+/// training run.
 fn descended<T>(
     task: &Task<'_>,
     (mut fitted, rest): (TrainingResult, T),
@@ -166,7 +167,7 @@ fn descended<T>(
     Ok((fitted, rest))
 }
 
-/// The state of a task whose trainings are running.
+/// The state of a task whose training runs are running.
 struct Runs<'a, T, F: ?Sized> {
     task: &'a Task<'a>,
     one: &'a F,
@@ -191,7 +192,7 @@ where
         }
     }
 
-    /// Runs trainings on a pool, one after the other, until all have been started.
+    /// Runs training runs on a pool, one after the other, until all have been started.
     fn work(&self, pool: &Arc<Pool>, progress: bool) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -208,8 +209,8 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // Further trainings are not started. Trainings with lower indices still finish,
-                    // so that the reported failure does not depend on thread scheduling.
+                    // Further training runs are not started. Training runs with lower indices still
+                    // finish, so that the reported failure does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }
@@ -227,7 +228,7 @@ where
         self.compared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one training, or returns its result from an earlier run. Returns `None` if the user
+    /// Runs one training run, or returns its result from an earlier run. Returns `None` if the user
     /// interrupts the run before the training begins.
     fn run(&self, number: usize, context: &Context) -> Result<Option<(TrainingResult, T)>, Stop> {
         let task = self.task;
@@ -252,17 +253,17 @@ where
     }
 }
 
-/// The index of a training, and its result.
+/// The index of a training run, and its result.
 type Numbered<T> = (usize, (TrainingResult, T));
 
-/// The results of the trainings that have ended so far.
+/// The results of the training runs that have ended so far.
 struct Compared<T> {
-    /// The index, the final loss and the number of steps of each complete training.
+    /// The index, the final loss and the number of steps of each complete training run.
     all: Vec<(usize, Restart, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The interrupted training with the lowest index. This training is only used if no training is
-    /// complete.
+    /// The interrupted training run with the lowest index. This training run is only used if no
+    /// training is complete.
     stopped: Option<(Restart, Numbered<T>)>,
     interrupted: bool,
     /// The failed training with the lowest index, and its error.

@@ -1,6 +1,6 @@
 //! A test of whether a point without a slope is a minimum or a saddle.
 //!
-//! If the loss is symmetric in a parameter, a training may start where the slope along this
+//! If the loss is symmetric in a parameter, a training run may start where the slope along this
 //! parameter is zero, such as `b = 0` for `b * b`. The parameter then never changes, and a descent
 //! from the point does not change it either. If the point is a saddle, a descent from a nearby
 //! point ends far below it.

@@ -33,9 +33,10 @@ pub struct Breadth {
     pub narrowest: Option<(String, f64)>,
 }
 
-/// Estimates the breadth of draws around a point. The estimate is the mean rise of the loss from the point to the draws, divided by the mean rise for
-/// draws of a Gaussian posterior, which is half the number of parameters. Each draw is paired with its mirror image, so that the slope at the point
-/// cancels. The estimate is infinite if the loss is not finite at a draw. Returns `None` if the objective has noise or the budget is too small.
+/// Estimates the breadth of draws around a point. The estimate is a ratio. The numerator is the mean rise of the loss from the point to the draws.
+/// The denominator is the mean rise for draws of a Gaussian posterior: half the number of parameters. Each draw is paired with its mirror image, so
+/// that the slope at the point cancels. The estimate is infinite if the loss is not finite at a draw. Returns `None` if the objective has noise or
+/// the budget is too small.
 ///
 /// # Errors
 /// Fails if the training fails.

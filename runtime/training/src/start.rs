@@ -45,7 +45,7 @@ pub struct Starts<'a> {
     /// The given values of each member. If there are more members than values, the values are used
     /// repeatedly. Empty if the states have their default starts.
     given: Vec<Arc<StateValues>>,
-    /// The iterates of an earlier inference block, if they are used instead of a training.
+    /// The iterates of an earlier inference block, if they are used instead of a training run.
     iterates: Option<EarlierIterates>,
 }
 
@@ -88,7 +88,8 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// Returns the iterates of an earlier inference block, if they are used instead of a training.
+    /// Returns the iterates of an earlier inference block, if they are used instead of a training
+    /// run.
     pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }

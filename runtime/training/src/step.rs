@@ -41,20 +41,20 @@ pub struct Stepper<'a> {
     /// The number of steps that have been taken.
     pub count: u64,
     /// A number that is added to the index of a step. The sum selects the random numbers of the
-    /// step, so trainings with different numbers have different noise.
+    /// step, so training runs with different numbers have different noise.
     pub noise: i32,
 }
 
 /// Returns the training program and the training options of an inference block.
 ///
 /// # Errors
-/// Fails if the inference block samples instead of training, which is a bug.
+/// Fails if the inference block samples instead of training. This would be a bug.
 pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
 }
 
-/// Returns the diagnostic of a step in which parameters selected a position outside its axis. The
+/// Returns the diagnostic of a step whose parameters selected a position outside its axis. The
 /// diagnostic does not name a row, because the row is not known.
 pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     let first = infer.reached.first();
@@ -154,7 +154,7 @@ impl<'a> Stepper<'a> {
     /// Returns the parameters.
     ///
     /// # Errors
-    /// Fails if the program does not have a parameter, which is a bug.
+    /// Fails if the machine does not hold one of the parameters. This would be a bug in bnnc.
     pub fn parameters(&self) -> Result<StateValues, Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         parameters
@@ -169,7 +169,8 @@ pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
         // The formula is 2^(M - i) / (2^M - 1), where M is the number of batches and i = at + 1.
-        // Numerator and denominator are divided by 2^M, which would overflow from M = 1024 on.
+        // Numerator and denominator are divided by 2^M, because 2^M would overflow from M = 1024
+        // on.
         KlWeight::Blundell => (-(at as f64 + 1.0)).exp2() / (1.0 - (-(batches as f64)).exp2()),
     }
 }

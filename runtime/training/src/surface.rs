@@ -34,7 +34,7 @@ pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A trained state, whose elements are a range of the arguments.
+/// A trained state. Its elements are a range of the arguments.
 pub struct Argument {
     /// The name of the state.
     pub name: String,
@@ -44,7 +44,7 @@ pub struct Argument {
     pub range: Range<usize>,
 }
 
-/// The loss as a function of its arguments, which are the elements of the trained states.
+/// The loss as a function of its arguments. The arguments are the elements of the trained states.
 pub struct Surface {
     machine: Machine,
     feed: Feed,
@@ -118,11 +118,11 @@ impl Surface {
         self.rows.len()
     }
 
-    /// Returns the arguments at the parameters of a training. Writes the other states to the
+    /// Returns the arguments at the parameters of a training run. Writes the other states to the
     /// machine.
     ///
     /// # Errors
-    /// Fails if the parameters have a wrong size, which is a bug.
+    /// Fails if the parameters have a wrong size. This would be a bug.
     pub fn take(&mut self, values: &StateValues) -> Result<Vec<f64>, Fault> {
         let mut point = vec![0.0; self.part.len()];
         for (name, values) in values {
@@ -246,7 +246,7 @@ impl Surface {
                 .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
             self.feed.write(&mut self.machine, rows)?;
         }
-        // The steps of a training have indices from 0. Negative indices give noise that no step
+        // The steps of a training run have indices from 0. Negative indices give noise that no step
         // used.
         let step = -1 - noise as i64;
         ports::put(&mut self.machine, self.step, f64::from(step as i32))?;

@@ -1,4 +1,4 @@
-//! One training, with its steps, epochs, validation and checkpoints.
+//! One training run, with its steps, epochs, validation and checkpoints.
 
 use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
@@ -51,14 +51,14 @@ impl Sum {
     }
 }
 
-/// The progress of a training, without the states in the machine.
+/// The progress of a training run, without the states in the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
     /// The number of epochs that are complete.
     epoch: usize,
     /// The number of steps that have been taken in the current epoch.
     batch: usize,
-    /// The order in which the current epoch visits the rows.
+    /// The order of the rows in the current epoch.
     order: Vec<u32>,
     /// The sum of losses over the current epoch. `of_piece` is the sum over the current part of the
     /// epoch.
@@ -85,17 +85,17 @@ struct Validated {
     kept: Option<StateValues>,
 }
 
-/// The state of a training as the checkpoint stores it.
+/// The state of a training run as the checkpoint stores it.
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// The states in the machine, in the order in which the inference block lists them.
+    /// The states in the machine, in the order of the inference block's list.
     states: Vec<Vec<f64>>,
     steps: u64,
     position: Position,
     watch: Vec<u8>,
 }
 
-/// A training that is running.
+/// A training run that is running.
 pub(super) struct Trainer<'a, 'w> {
     task: &'a Task<'a>,
     train: &'a Train,
@@ -116,7 +116,8 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// Prepares a training. The training begins at `start`, or at the state of an interrupted run.
+    /// Prepares a training run. The training begins at `start`, or at the state of an interrupted
+    /// run.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: StateValues,
@@ -371,8 +372,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Returns the diagnostic of a step in which parameters selected a position outside its axis.
-    /// If the parameters after the step also select such a position, the diagnostic names the row.
+    /// Returns the diagnostic of a step whose parameters selected a position outside its axis. If
+    /// the parameters after the step also select such a position, the diagnostic names the row.
     fn outside(&self) -> Stop {
         let Task {
             infer,

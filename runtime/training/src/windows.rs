@@ -1,5 +1,5 @@
-//! Keeps the best parameters of a training. The best parameters are selected by the mean loss in
-//! windows of equal length.
+//! Keeps the best parameters of a training run. The best parameters are selected by the mean loss
+//! in windows of equal length.
 //!
 //! The loss of one step or one epoch depends on the chosen rows and on draws. The lowest of such
 //! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
@@ -10,7 +10,7 @@ use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 
-/// The number of windows into which a training is divided.
+/// The number of windows into which a training run is divided.
 const WINDOWS: usize = 20;
 
 /// The minimum number of losses in a window. With fewer losses, the window does not have a standard
@@ -47,7 +47,7 @@ impl LossEstimate {
     }
 }
 
-/// The windows of a training up to now.
+/// The windows of a training run up to now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LossWindows {
     /// The number of losses in the whole training. `added` is the number of losses up to now.
@@ -71,14 +71,14 @@ pub struct LossWindows {
 pub struct Best {
     /// The mean loss of the window, with its standard error.
     pub estimate: LossEstimate,
-    /// The epoch in which the best window ended, counted from 1.
+    /// The epoch when the best window ended, counted from 1.
     pub epoch: usize,
 }
 
-/// A training whose final loss is higher than an earlier loss.
+/// A training run whose final loss is higher than an earlier loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worsened {
-    /// The best window, whose parameters were kept.
+    /// The best window. Its parameters were kept.
     pub best: Best,
     /// The last window of the training.
     pub last: LossEstimate,
@@ -104,7 +104,7 @@ impl LossWindows {
     /// from the machine.
     ///
     /// # Errors
-    /// Fails if the machine does not have a parameter, which is a bug.
+    /// Fails if the machine does not have a parameter. This would be a bug.
     pub fn push(&mut self, loss: f64, epoch: usize, machine: &Machine) -> Result<(), Stop> {
         self.added += 1;
         self.count += 1;
@@ -139,7 +139,7 @@ impl LossWindows {
     }
 
     /// Returns the parameters at the end of the best window so far. Before the first window has
-    /// ended, returns the parameters with which the windows were created.
+    /// ended, returns the initial parameters of the windows.
     pub fn values(&self) -> &StateValues {
         &self.values
     }

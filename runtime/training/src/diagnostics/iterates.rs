@@ -1,4 +1,4 @@
-//! Diagnostics of the iterates from which a posterior is built.
+//! Diagnostics of the iterates that make up a posterior.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
@@ -14,8 +14,8 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
               Right: a shorter `warmup`, or a longer `patience` or no `patience`.",
 };
 
-/// The loss at the end of a training was far above the loss at its start, so the iterates are not
-/// near an optimum.
+/// The loss at the end of a training run was far above the loss at its start, so the iterates are
+/// not near an optimum.
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
@@ -29,7 +29,7 @@ pub(super) static ITERATES_ASTRAY: Code = Code {
 pub(super) static STILL_ITERATES: Code = Code {
     id: "E0569",
     title: "iterates without noise",
-    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). Iterates scatter \
+    explain: "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). Iterates scatter \
               because every step uses a different batch of rows. If each batch holds all rows, this noise is missing: the \
               iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
               learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the \
@@ -54,7 +54,7 @@ pub(super) static AGREEING_MEMBERS: Code = Code {
               Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
 };
 
-/// An error: a training has too few iterates for a posterior.
+/// An error: a training run has too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` stopped after {found} iterates, but needs {least}");
     error(&TOO_FEW_ITERATES, FaultyInput::Program, text)
@@ -114,7 +114,7 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
 pub(super) static OTHER_BREADTH: Code = Code {
     id: "E0573",
     title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). The amount of scatter depends on \
+    explain: "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). The amount of scatter depends on \
               the learning rate, the size of the batches and the optimiser. Only one learning rate gives the scatter of the posterior \
               (Mandt, Hoffman and Blei 2017). For draws of a Gaussian posterior, the loss (the negative log posterior) exceeds its minimum \
               on average by half the number of parameters. Here the mean rise differs from this value by a factor of more than 25, so \

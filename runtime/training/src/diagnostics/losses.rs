@@ -1,4 +1,4 @@
-//! Diagnostics of trainings and of their losses.
+//! Diagnostics of training runs and of their losses.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
@@ -9,8 +9,8 @@ pub(super) static NOT_CONVERGED: Code = Code {
     title: "the training has not converged",
     explain: "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all rows) still falls \
               by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
-              come from parameters that were still moving. The reported fall is an extrapolation: from the fall in the last fifth of the \
-              training, bnnc estimates the fall in another training of the same length. Each step counts in proportion to its learning rate. \
+              come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
+              expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
               Falls below one nat, or below 0.02 per row, are not reported. A training whose loss per row rises by more than 10 nats, or \
               ends above 1e8, has diverged. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
               end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
@@ -57,7 +57,8 @@ pub(super) static SINGLE_ROW: Code = Code {
               Right: a batch size that leaves no single row, for example `batch = 33`; or `batch = 0`, which uses all rows in each step.",
 };
 
-/// A training whose steps include one of a single row, in a model that normalises rows together.
+/// A training run whose steps include one of a single row, in a model that normalises rows
+/// together.
 pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` normalises the rows of a step together, but {rows} rows in steps of {batch} leave a step of one row"
@@ -73,8 +74,8 @@ pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
 pub(super) static NO_STREAM: Code = Code {
     id: "E0590",
     title: "an inference that cannot learn from arriving rows",
-    explain: "Learning from rows as they arrive needs a model without columns that all examples share, because such columns \
-              would have to arrive first. It also needs `kl_weight = exact`, because arriving rows do not have epochs over \
+    explain: "Inference can learn from rows that arrive one by one only if no columns of the model are shared by all examples, because shared \
+              columns would have to arrive before all rows. The option must be `kl_weight = exact`, because arriving rows do not have epochs over \
               which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.",
 };
 
@@ -83,7 +84,7 @@ pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
     error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
 }
 
-/// Returns whether a warning is about a training that has not converged.
+/// Returns whether a warning is about a training run that has not converged.
 pub fn is_not_converged(warning: &Diagnostic) -> bool {
     std::ptr::eq(warning.code, &NOT_CONVERGED)
 }
@@ -123,7 +124,7 @@ impl WarnedTraining<'_> {
     }
 }
 
-/// A warning: the loss of a training was still falling at its end.
+/// A warning: the loss of a training run was still falling at its end.
 pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -237,8 +238,8 @@ pub(super) static AT_SADDLE: Code = Code {
               such as `slope: positive` and `a + slope * x`.",
 };
 
-/// A warning: a training ended at a saddle. A descent from a nearby point ends `fall` nats below
-/// it.
+/// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
+/// below it.
 pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
@@ -251,7 +252,7 @@ pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
         .help("or write the model without the symmetry")
 }
 
-/// A warning: the loss of a training has so much noise that a fall would not be visible.
+/// A warning: the loss of a training run has so much noise that a fall would not be visible.
 pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
     let WarnedTraining { infer, longer, .. } = trained;
     let text = format!(
@@ -313,7 +314,7 @@ pub struct RestartLosses {
     pub worst: f64,
 }
 
-/// A warning: several restarts of a training end at different losses.
+/// A warning: several restarts of a training run end at different losses.
 pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagnostic {
     let RestartLosses {
         count,

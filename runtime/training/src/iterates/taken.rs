@@ -1,4 +1,4 @@
-//! Collects the iterates of a training: either the moments of all iterates, or the iterates
+//! Collects the iterates of a training run: either the moments of all iterates, or the iterates
 //! themselves.
 
 use super::gaussian::IterateMoments;
@@ -6,7 +6,7 @@ use bnnc_abi::iterates::{Covariance, Swag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A collection of iterates that grows during a training.
+/// A collection of iterates that grows during a training run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
     /// The number of last iterates that are kept, or 0 to keep all iterates.
@@ -17,7 +17,7 @@ pub struct Taken {
     moments: IterateMoments,
 }
 
-/// The collected iterates of a training.
+/// The collected iterates of a training run.
 #[derive(Clone, Debug)]
 pub struct Iterated {
     /// The moments of the iterates.
