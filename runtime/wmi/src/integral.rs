@@ -8,7 +8,7 @@ use std::time::Instant;
 /// A computed number, with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The computed number, which may be rounded.
+    /// The computed number. It may be rounded.
     pub value: f64,
     /// A bound on the difference between `value` and the exact number, including the rounding error of `value`.
     pub error_bound: f64,
@@ -58,7 +58,7 @@ pub struct IntegrationLimits {
     /// The maximum number of bytes for the search and the current region together. The count includes rays, moments of faces, solved cases and
     /// terms. The allocator uses somewhat more memory.
     pub memory: u64,
-    /// The time at which unfinished work is abandoned. The clock is checked before each case, and during the work on a region.
+    /// At this time, unfinished work is abandoned. The clock is checked before each case, and during the work on a region.
     pub deadline: Option<Instant>,
 }
 

@@ -93,7 +93,7 @@ impl HalfSpace {
 }
 
 impl Polytope {
-    /// Creates a polytope without rows, which is all of space.
+    /// Creates a polytope without rows. It is all of space.
     pub fn whole(dimension: usize) -> Polytope {
         Polytope {
             dimension,

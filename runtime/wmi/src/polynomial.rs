@@ -89,7 +89,7 @@ impl Polynomial {
         Some((coefficients, constant))
     }
 
-    /// Evaluates the polynomial at `point`, which has one number per variable.
+    /// Evaluates the polynomial at `point`. The point has one number per variable.
     pub fn evaluate(&self, point: &[Rational]) -> Rational {
         debug_assert_eq!(point.len(), self.variables);
         let value_of = |(exponents, coefficient): (&Vec<u32>, &Rational)| {
@@ -131,7 +131,7 @@ impl Polynomial {
         result
     }
 
-    /// Replaces one variable by `value`, which is a polynomial in the same variables.
+    /// Replaces one variable by `value`. The value is a polynomial in the same variables.
     pub fn substitute(&self, variable: usize, value: &Polynomial) -> Polynomial {
         debug_assert_eq!(value.variables, self.variables);
         let mut by_exponent: BTreeMap<u32, Polynomial> = BTreeMap::new();

@@ -10,7 +10,7 @@
 //!   (definitions, which are substituted), `given` (values of reals that are not integrated), `formula` and `weight`. The formula and the
 //!   weight are in prefix form. A JSON object with a list of instances under `instances` is accepted too.
 //! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`. All of these except `domain` are
-//!   S-expressions. Each query is a separate problem, in which both the formula and the query hold.
+//!   S-expressions. Each query is a separate problem: both the formula and the query must hold.
 //! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without parameters, `assert`. The weight is the
 //!   definition of sort `Real` with the name `weight`, or an asserted term, as pywmi writes it. Without such a definition or term, the
 //!   weight is 1.
@@ -41,9 +41,9 @@ use store::{FormulaId, TermId, TermStore};
 pub struct Problem {
     /// The name of the problem in its file; empty if it does not have a name.
     pub name: String,
-    /// The line and column at which the problem begins, counted from 1. Line and column are 0 if the problem is the whole file.
+    /// The line and column of the start of the problem, counted from 1. Line and column are 0 if the problem is the whole file.
     pub at: (usize, usize),
-    /// The real variables, over which the weight is integrated.
+    /// The real variables that the weight is integrated over.
     pub reals: Vec<String>,
     /// The Boolean variables, over whose values the integral is summed.
     pub bools: Vec<String>,

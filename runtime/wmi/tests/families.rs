@@ -1,5 +1,5 @@
-//! Families of problems on the unit cube, for which closed forms are known for every size. The families are from Kolb et al. (IJCAI 2019) and from
-//! Zeng et al. (ICML 2020).
+//! Families of problems on the unit cube. Closed forms are known for every size. The families are from Kolb et al. (IJCAI 2019) and from Zeng et
+//! al. (ICML 2020).
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Returns an instance with the reals `x0`, `x1`, .., all of which have the same bounds.
+/// Returns an instance with the reals `x0`, `x1`, .. All of them have the same bounds.
 fn instance(reals: usize, bounds: (&str, &str), bools: &str, formula: &str, weight: &str) -> String {
     let (lower, upper) = bounds;
     let reals: Vec<String> = (0..reals)
@@ -90,7 +90,7 @@ fn mutex() {
     }
 }
 
-/// Each variable has its own triangular weight, which is cut off at 1/2.
+/// Each variable has its own triangular weight. The weight is cut off at 1/2.
 #[test]
 fn uni() {
     for size in [1, 2, 4, 12] {

@@ -331,7 +331,7 @@ fn squares_of_sums_are_integrated_pair_by_pair() {
             parts.push(r#""1/2""#.to_owned());
         }
     }
-    // The integral is the mean of (1/2 + a . x)^2, which is 1/4 + |a|^2 / 3.
+    // The integral is the mean of (1/2 + a . x)^2. This mean is 1/4 + |a|^2 / 3.
     let weight = format!(r#"["^", ["+", {}], "2"]"#, parts.join(", "));
     let squares = slopes
         .iter()
@@ -430,9 +430,9 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
 
-/// Products of high powers are not expanded when the origin of the coordinates moves. The test integrates `x^n y^m` over the square from 1 to 2,
-/// from which the line `x + y = s` cuts off a corner, for two values of `s`. The integral over the corner is
-/// `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, which is computed by the binomial theorem.
+/// Products of high powers are not expanded when the origin of the coordinates moves. The test integrates `x^n y^m` over the square from 1 to 2
+/// without the corner beyond the line `x + y = s`, for two values of `s`. The integral over the corner is
+/// `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`. It is computed by the binomial theorem.
 #[test]
 fn products_of_powers_far_from_the_origin() {
     let (low, high) = (number("5/2"), number("7/2"));

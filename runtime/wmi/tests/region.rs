@@ -102,7 +102,7 @@ fn simplex(dimension: usize) -> Polytope {
     cube(dimension, "0", "1").cut(row(&vec!["1"; dimension], "1"))
 }
 
-/// Returns the cross polytope, which satisfies `+-x0 +- .. <= 1` for all signs.
+/// Returns the cross polytope. It satisfies `+-x0 +- .. <= 1` for all signs.
 fn cross(dimension: usize) -> Polytope {
     let mut polytope = cube(dimension, "-1", "1");
     for signs in 0..1usize << dimension {
@@ -349,7 +349,7 @@ fn unbounded_regions_name_their_direction() {
     }
 }
 
-/// A linear congruential generator (Knuth, MMIX), which returns integers from -bound to bound.
+/// A linear congruential generator (Knuth, MMIX). It returns integers from -bound to bound.
 struct Draws(u64);
 
 impl Draws {
@@ -532,7 +532,7 @@ fn two_sides_of_a_cut_add_up() {
     }
 }
 
-/// Returns the corners of a polygon in order. The polygon begins as a square, from which the half-spaces of the polytope cut off parts.
+/// Returns the corners of a polygon in order. The polygon begins as a square. The half-spaces of the polytope cut off parts of it.
 fn polygon(polytope: &Polytope) -> Vec<[Rational; 2]> {
     let square = [("-9", "-9"), ("9", "-9"), ("9", "9"), ("-9", "9")];
     let mut corners: Vec<[Rational; 2]> = square.map(|(x, y)| [number(x), number(y)]).into();

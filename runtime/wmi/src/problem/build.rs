@@ -30,7 +30,7 @@ pub(super) enum Meaning {
 /// Builds terms and formulas from trees, and adds them to a store.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// The store to which the terms and formulas are added.
+    /// The store that the terms and formulas are added to.
     pub store: TermStore,
     /// The defined names. The names are in alphabetical order, so that the suggestion for a misspelt name is always the same.
     names: BTreeMap<String, Meaning>,

@@ -1,4 +1,4 @@
-//! The errors in problems, whose codes can be passed to `bnnc explain`.
+//! The errors in problems. Their codes can be passed to `bnnc explain`.
 
 use super::Problem;
 use super::tree::Position;
@@ -72,7 +72,7 @@ pub static GAVE_UP: Code = Code {
     explain: "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
               number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
               nested too deep. Or one region has too many faces, or its weight has too many monomials, for an exact \
-              integral. A power of a linear form counts as one monomial. The value covers the regions that were integrated. \
+              integral. A power of a linear form counts as one monomial. The printed value is the integral over the regions that bnnc finished. \
               Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
               box times the largest weight there.\n\n\
               Wrong: `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\n\
@@ -92,14 +92,15 @@ pub static OVERFLOW: Code = Code {
               Right: the same with `--exact`, or variables in larger units.",
 };
 
-/// An error in a text. The error does not include the name of the file, which the readers do not know.
+/// An error in a text. The error does not include the name of the file, because the readers do not
+/// know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// The code of the error.
     pub code: &'static Code,
     /// The position of the error in the text.
     pub at: Position,
-    /// The message, which describes the mistake and, where possible, what is expected.
+    /// The message. It describes the mistake and, where possible, what is expected.
     pub message: String,
     /// Advice on how to correct the error, if there is any.
     pub help: Option<String>,
@@ -143,8 +144,8 @@ impl Flaw {
     }
 }
 
-/// Creates the diagnostic for an integral that is infinite or does not exist. `direction` is the direction in which the region is
-/// unbounded: the name of each variable, and its step.
+/// Creates the diagnostic for an integral that is infinite or does not exist. The region is unbounded in the direction
+/// `direction`: the name of each variable, and its step.
 pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
     let steps: Vec<String> = direction
         .iter()

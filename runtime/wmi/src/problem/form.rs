@@ -108,7 +108,7 @@ impl LinearForm {
     }
 }
 
-/// A linear form without a constant, which represents all of its multiples. The coefficients are integers without a common factor, and
+/// A linear form without a constant. It represents all of its multiples. The coefficients are integers without a common factor, and
 /// the first coefficient is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinearDirection(Vec<(usize, Rational)>);

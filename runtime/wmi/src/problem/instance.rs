@@ -117,8 +117,8 @@ fn declared(tree: &Tree) -> Result<Vec<Declared<'_>>, Flaw> {
     Ok(declared)
 }
 
-/// Reads the values of the reals that are not integrated. Each value comes with its tree, which
-/// error messages need.
+/// Reads the values of the reals that are not integrated. Each value comes with its tree, because
+/// error messages need the tree.
 fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     let Some(given) = tree.key("given") else {
         return Ok(Vec::new());

@@ -418,7 +418,7 @@ impl TermStore {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation share a boundary, which has volume zero but is not empty. The conjunction of the two is therefore
+        // A comparison and its negation share a boundary. It has volume zero but is not empty. The conjunction of the two is therefore
         // not replaced by false.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {

@@ -5,8 +5,8 @@ use dashu_base::{Abs, Gcd};
 use dashu_int::IBig;
 use std::rc::Rc;
 
-/// Linearly independent rows in echelon form. The first non-zero entry of each row is in a column in which all later rows have zeros.
-/// Clones share the memory of the rows.
+/// Linearly independent rows in echelon form. Where a row has its first non-zero entry, all later rows have zeros. Clones share the
+/// memory of the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echelon(Vec<Rc<Row>>);
 

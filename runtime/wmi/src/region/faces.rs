@@ -13,7 +13,7 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A type of numbers in which moments are computed.
+/// A type of numbers for computing moments.
 pub(crate) trait Number: Clone + PartialEq {
     /// Returns the cost of one product and one sum, in steps of a budget. `bits` is the length of the numbers if they are exact.
     fn steps(bits: u64) -> u64;

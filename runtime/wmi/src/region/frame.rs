@@ -1,4 +1,4 @@
-//! Coordinates in which a polytope is near the origin and about one unit wide.
+//! Coordinates that put a polytope near the origin and make it about one unit wide.
 
 use super::budget::Spent;
 use super::skeleton::Skeleton;
@@ -93,7 +93,7 @@ impl Frame {
     }
 }
 
-/// The entry to which a translation adds: the coordinate of a point, or the constant of a row.
+/// The entry that a translation changes: the coordinate of a point, or the constant of a row.
 enum Moves {
     Entry,
     First,

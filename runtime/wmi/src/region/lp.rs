@@ -80,8 +80,8 @@ impl Field for Rational {
 /// A point with the largest margin to all rows of a polytope.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
-    /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, the margin may be any positive `t` for
-    /// which these inequalities hold.
+    /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, the margin may be any positive `t`
+    /// that satisfies these inequalities.
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
@@ -128,14 +128,14 @@ struct Dictionary<T> {
     margin: usize,
     /// The basic variables, one per row. Each basic variable is expressed as a linear form in the nonbasic variables.
     basic: Vec<usize>,
-    /// The nonbasic variables, one per column, which are zero in the current solution.
+    /// The nonbasic variables, one per column. They are zero in the current solution.
     free: Vec<usize>,
     /// The entries of each row: one coefficient per column, then the constant.
     entries: Vec<Vec<T>>,
 }
 
 impl<T: Field> Dictionary<T> {
-    /// Creates a dictionary in which the slacks are expressed by the coordinates and the margin.
+    /// Creates a dictionary that expresses the slacks by the coordinates and the margin.
     fn new(rows: &[(Vec<T>, T)], dimension: usize) -> Dictionary<T> {
         let margin = dimension + rows.len() + 1;
         let less_one = || T::ZERO.minus(&T::ONE);

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// four times as many monomials as the integrand.
 const LARGEST_ELIMINATED: usize = 2_000;
 
-/// A state from which one variable was integrated out.
+/// A state after one variable was integrated out.
 pub(super) struct Smaller {
     pub state: State,
     pub of: Eliminated,
@@ -30,8 +30,8 @@ pub(super) struct Eliminated {
 }
 
 impl Eliminated {
-    /// Extends a direction in which the smaller state is unbounded. The step of the eliminated variable is chosen such that the variable stays
-    /// between its bounds.
+    /// Extends a direction. The smaller state is unbounded in this direction. The step of the eliminated variable is chosen such that the
+    /// variable stays between its bounds.
     pub(super) fn lifted(&self, part: Part) -> Part {
         let Part::Unbounded(mut direction) = part else {
             return part;

@@ -78,7 +78,7 @@ impl Ranges {
         self.0.iter().map(|(id, range)| (*id, range))
     }
 
-    /// Returns the constraints on those rows for which `fits` returns true.
+    /// Returns the constraints on the rows that `fits` accepts.
     pub(super) fn only(&self, fits: impl Fn(RowId) -> bool) -> Ranges {
         let entries = self.0.iter().filter(|(id, _)| fits(**id));
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())

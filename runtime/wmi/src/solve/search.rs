@@ -1,8 +1,8 @@
-//! The search for a solution, which distinguishes cases until the remaining problem can be integrated.
+//! The search for a solution. It distinguishes cases until the remaining problem can be integrated.
 //!
 //! A state is simplified with the known constraints, and is split into states without common variables. Then one of three steps follows. If
 //! possible, a variable is integrated out. If all conditions are decided, the weight is integrated over the polytope. Otherwise, both cases of a
-//! comparison or of a Boolean are solved. Conditions that do not affect the result are never decided, which keeps the number of regions small. Equal
+//! comparison or of a Boolean are solved. Conditions that do not affect the result are never decided. This keeps the number of regions small. Equal
 //! states are solved only once.
 
 use super::amount::{Part, product, scaled, sum};
@@ -99,8 +99,8 @@ impl Search {
         }
     }
 
-    /// Computes the integral of a state. `inside` is a point in a larger region, from which this state was derived by case distinctions. The point
-    /// has one coordinate per real of the problem. The point may be outside the region of this state.
+    /// Computes the integral of a state. `inside` is a point in a larger region. This state was derived from that region by case distinctions. The
+    /// point has one coordinate per real of the problem. The point may be outside the region of this state.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {

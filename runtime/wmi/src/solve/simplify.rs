@@ -37,7 +37,7 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// Returns a simplified formula, which is equivalent to the original under the constraints,
+    /// Returns a simplified formula. Under the constraints, it is equivalent to the original,
     /// except on a set of measure zero.
     pub(super) fn formula(&mut self, id: FormulaId) -> FormulaId {
         if let Some(known) = self.formulas.get(&id) {
@@ -95,7 +95,7 @@ impl<'a> Simplifier<'a> {
         simple
     }
 
-    /// Returns a simplified term, which is equal to the original under the constraints, except on a
+    /// Returns a simplified term. Under the constraints, it is equal to the original, except on a
     /// set of measure zero.
     pub(super) fn term(&mut self, id: TermId) -> TermId {
         if !self.store.has_choice(id) {

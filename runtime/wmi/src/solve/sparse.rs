@@ -97,7 +97,7 @@ impl Sparse {
 
     /// Converts a term without conditions to a polynomial. The variables of the polynomial are the `reals`, and linear forms in the `reals`.
     /// Returns `None` if the polynomial has too many monomials. The polynomial will be integrated over a polytope. Each row of this polytope
-    /// mentions variables of only one of the `blocks`, which hold indices into `reals`.
+    /// mentions variables of only one of the `blocks`. A block holds indices into `reals`.
     ///
     /// If a form mentions variables of two blocks, keeping it would join the two blocks. The number of faces of the joined block is the
     /// product of the numbers of faces of the two blocks. Such forms are therefore expanded if possible. Other forms are kept if the
@@ -244,8 +244,8 @@ impl Sparse {
         self.by_power(variable).into_iter().map(constant).collect()
     }
 
-    /// Integrates over a variable from `lower` to `upper`, which are linear forms in the other variables. Returns `None` if the result has
-    /// too many monomials.
+    /// Integrates over a variable from `lower` to `upper`. Both limits are linear forms in the other variables. Returns `None` if the
+    /// result has too many monomials.
     pub(super) fn integral(&self, variable: usize, lower: &LinearForm, upper: &LinearForm) -> Option<Sparse> {
         let mut antiderivative = vec![Sparse::default()];
         for (power, part) in self.by_power(variable).into_iter().enumerate() {
@@ -320,7 +320,7 @@ fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
     raised.filter(|(_, power)| *power > 0).collect()
 }
 
-/// Returns a power of a sum of two terms, which have different monomials.
+/// Returns a power of a sum of two terms. The two terms have different monomials.
 fn binomial(
     (one, a): (&Monomial, &Rational),
     (other, b): (&Monomial, &Rational),

@@ -17,7 +17,7 @@ pub(super) struct State {
     pub conjuncts: Vec<FormulaId>,
     /// The integrand, a piecewise polynomial.
     pub weight: TermId,
-    /// The real variables, over which the weight is integrated, in increasing order.
+    /// The real variables that the weight is integrated over, in increasing order.
     pub reals: Vec<usize>,
     /// The Boolean variables, over whose values the integral is summed, in increasing order.
     pub bools: Vec<usize>,
@@ -60,7 +60,7 @@ pub(super) enum Variable {
     Bool(usize),
 }
 
-/// The variables that occur in each term and formula, which are computed once and stored.
+/// The variables that occur in each term and formula. They are computed once and stored.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     formulas: HashMap<FormulaId, Rc<[Variable]>>,

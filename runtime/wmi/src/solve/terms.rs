@@ -1,6 +1,6 @@
 //! Splits a weight that is a sum into terms that are integrated one by one. The weight is split only if this leads to fewer regions.
 //!
-//! A choice is a comparison or a Boolean on which a piecewise term depends. If a sum is integrated as a whole, the choices of all terms together
+//! A choice is a comparison or a Boolean that a piecewise term depends on. If a sum is integrated as a whole, the choices of all terms together
 //! cut the region into cells. If a term is integrated alone, only its own choices cut the region. For example, `relu(a) + relu(b) + ..` with n
 //! terms may have `2^n` cells as a whole. Integrated one by one, the terms have only `2 n` cells in total.
 
@@ -122,7 +122,7 @@ fn summands(store: &mut TermStore, id: TermId) -> Vec<(Rational, TermId)> {
     all
 }
 
-/// Returns the comparisons and Booleans on which a term depends.
+/// Returns the comparisons and Booleans that a term depends on.
 fn choices(store: &TermStore, id: TermId) -> Choices {
     let mut found = Choices::new();
     let (mut seen, mut seen_formulas) = (HashSet::new(), HashSet::new());

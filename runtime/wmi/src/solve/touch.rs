@@ -178,7 +178,7 @@ fn condition_of(store: &TermStore, id: TermId, decided: &HashMap<FormulaId, bool
     }
 }
 
-/// Returns a term in which every condition is replaced by its decided value.
+/// Returns a term after every condition was replaced by its decided value.
 fn resolved(store: &mut TermStore, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
     match store.term(id).clone() {
         RealTerm::Linear(_) => id,

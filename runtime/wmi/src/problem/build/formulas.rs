@@ -75,8 +75,8 @@ impl Builder {
         self.store.not(reversed)
     }
 
-    /// Builds the formula that states that all arguments differ from each other. For terms, the formula fails where two terms are equal,
-    /// which may be a region with a volume.
+    /// Builds the formula that states that all arguments differ from each other. For terms, the formula fails where two terms are equal.
+    /// This set may be a region with a volume.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
@@ -110,7 +110,7 @@ impl Builder {
     }
 
     /// Builds an equation. An equation of formulas holds if both formulas are true or both are false. An equation of terms holds where the terms
-    /// are equal, which may be a region with a volume.
+    /// are equal. This set may be a region with a volume.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));
