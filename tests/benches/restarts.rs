@@ -129,7 +129,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Advances every restart by one step. The inputs are the same as in a training.
+    /// Advances every restart by one step. The inputs are the same as in a training run.
     fn step(&mut self, at: usize) {
         let machine = &mut self.machine;
         machine.set_sizes(&self.sizes).unwrap();

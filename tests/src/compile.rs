@@ -30,7 +30,7 @@ pub struct Compiled {
     pub manifest: Manifest,
     /// The schemas of the data items, by name.
     pub schemas: HashMap<String, Schema>,
-    /// The time, in seconds, in which backends generated code.
+    /// The time, in seconds, that backends took to generate code.
     pub code_seconds: f64,
 }
 

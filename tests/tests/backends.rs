@@ -257,8 +257,8 @@ mod mlir {
         faults
     }
 
-    /// Returns the inference blocks of a program that train. A block is left out if a block from
-    /// which it starts does not train.
+    /// Returns the inference blocks of a program that train. A block is left out if it starts from
+    /// a block that does not train.
     fn trained(path: &Path) -> Vec<String> {
         let infers_of = |only: &[String]| {
             let mut options = options("cranelift", None);

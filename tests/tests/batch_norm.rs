@@ -1,5 +1,5 @@
-//! Compares batch normalisation with a training that the test computes by itself. The comparison covers the normalisation of rows together, the
-//! slopes of the loss through it by finite differences, and the running averages.
+//! Compares batch normalisation with a training run that the test computes by itself. The comparison covers the normalisation of rows together,
+//! the slopes of the loss through it by finite differences, and the running averages.
 
 #![allow(clippy::unwrap_used)]
 

@@ -122,8 +122,8 @@ fn steps_follow_the_formulas() {
     }
 }
 
-/// The expected numbers are those for `w = 0.4 + softplus(-1) 0.7`. The test uses the step at which
-/// the noise is closest to 0.7.
+/// The expected numbers are those for `w = 0.4 + softplus(-1) 0.7`. The test uses the step whose
+/// noise is closest to 0.7.
 #[test]
 fn a_step_at_known_noise_gives_the_known_numbers() {
     let compiled = compiled("known", &ROWS, SPIKE_AND_SLAB, Precision::F64);

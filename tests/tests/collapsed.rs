@@ -62,7 +62,7 @@ const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
 }
 ";
 
-/// The options of a training whose iterates differ a lot from each other.
+/// The options of a training run whose iterates differ a lot from each other.
 const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
 
 fn folder(name: &str) -> PathBuf {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The number of rows of every table.
 const ROWS: usize = 30;
 
-/// Options with which the search finds the maximum of a linear model with many correct digits.
+/// Options that let the search find the maximum of a linear model with many correct digits.
 const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
 
 fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {

@@ -34,9 +34,9 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// A group that has a member of every kind. The order of the members is that in which the posterior
-/// lists them. Inside the group, `tau` is the scale of `w`. Outside the group, `m` depends on the
-/// group, and `v` depends on `m`.
+/// A group that has a member of every kind. The members are in the order of the posterior's list.
+/// Inside the group, `tau` is the scale of `w`. Outside the group, `m` depends on the group, and
+/// `v` depends on `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)

@@ -924,7 +924,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert!(refusal.help[0].contains("no subnetwork is possible"));
 }
 
-/// Returns a network with 1761 weights, 41 of which are in its last layer. The network is
+/// Returns a network with 1761 weights. Of these, 41 are in its last layer. The network is
 /// approximated with these options.
 fn wide(options: &str) -> String {
     format!(

@@ -1,6 +1,6 @@
-//! Tests of the option `non_centered` with the distributions of the library. The tests check for
-//! which distributions a non-centred parameterisation exists. For every location and scale, the
-//! density of its noise is the standard density of the distribution.
+//! Tests of the option `non_centered` with the distributions of the library. The tests check which
+//! distributions have a non-centred parameterisation. For every location and scale, the density of
+//! its noise is the standard density of the distribution.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};

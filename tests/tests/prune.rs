@@ -70,8 +70,8 @@ infer fit = vi(Q, rows) {
 }
 ";
 
-/// The weights in the order in which they are removed. The signal-to-noise ratios of the weights
-/// are 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
+/// The weights in the order of removal. The signal-to-noise ratios of the weights are 7.5e7,
+/// 1.25e8, 2.5e8 and 1.5e9.
 const GOING: [(usize, f64, f64); 4] = [
     (2, -0.75, 7.5e7),
     (3, 0.125, 1.25e8),

@@ -17,11 +17,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
-/// The GPUs for which the default PTX text is assembled.
+/// The GPUs that the default PTX text is assembled for.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// A GPU for which the compiler generates a separate PTX text. The PTX text of this GPU differs
-/// from the default text only in the PTX version, in the header, and in the notation for the unused
-/// half of a register. For this GPU, it is therefore enough to assemble the largest program of each
+/// A GPU that gets a separate PTX text from the compiler. The PTX text of this GPU differs from the
+/// default text only in the PTX version, in the header, and in the notation for the unused half of
+/// a register. For this GPU, it is therefore enough to assemble the largest program of each
 /// example.
 const OWN: &str = "sm_90";
 

@@ -21,8 +21,7 @@ fn ops_are_sorted_and_match_their_folder() {
     assert_eq!(names, modules("compiler/graph/src/ops"));
 }
 
-/// Returns the names of the modules in a folder in which each module is one file. The names are
-/// sorted.
+/// Returns the names of the modules in a folder. Each module is one file. The names are sorted.
 fn modules(folder: &str) -> Vec<String> {
     let files = under(folder, &["rs"]).into_iter().map(|file| file.path);
     let mut stems: Vec<String> = files

@@ -130,7 +130,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     ] {
         let compiled = restarted(method, options);
         let one = result(&compiled, 1);
-        // Each training has 36 steps: six epochs with 277 rows in batches of 50.
+        // Each training run has 36 steps: six epochs with 277 rows in batches of 50.
         let steps = format!("\"steps\":{}", trainings * 36);
         assert!(one.contains(&steps), "{method}: {one}");
         for threads in [2, 3, 7] {
@@ -139,8 +139,8 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     }
 }
 
-/// The restart that is kept gives the same result as a separate training with its seed. The same
-/// holds for the descent that starts from its parameters.
+/// The restart that is kept gives the same result as a separate training run with its seed. The
+/// same holds for the descent that starts from its parameters.
 #[test]
 fn only_the_best_restart_is_followed_by_a_descent() {
     for method in ["map(Net, yacht)", "vi(Q, yacht)", "swag(Net, yacht)"] {
@@ -188,7 +188,7 @@ fn only_the_best_restart_is_followed_by_a_descent() {
     }
 }
 
-/// Runs three restarts that call a function instead of a training. Returns the result.
+/// Runs three restarts that call a function instead of a training run. Returns the result.
 fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(TrainingResult, usize), Stop> {
     let compiled = restarted("map(Net, yacht)", "restarts = 3");
     let infer = &compiled.manifest.infers[0];

@@ -50,7 +50,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// Returns each line of Rust for which `is_fault` holds, as `path:line` and its text.
+/// Returns, as `path:line` and text, each line of Rust that `is_fault` accepts.
 fn faulty_lines(is_fault: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     for file in rust() {

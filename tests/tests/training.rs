@@ -1,4 +1,5 @@
-//! Trainings with known closed forms: schedules of the learning rate, Nesterov's momentum, gradients of limited norm.
+//! Training runs with known closed forms: schedules of the learning rate, Nesterov's momentum, gradients of limited
+//! norm.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;

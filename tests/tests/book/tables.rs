@@ -27,8 +27,8 @@ fn tables() -> BTreeMap<String, String> {
     tables
 }
 
-/// Returns a page in which the tables have been replaced by the generated tables. Also returns the
-/// names of these tables.
+/// Returns a page after the tables were replaced by the generated tables. Also returns the names of
+/// these tables.
 fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<String>) {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = page.text.as_str();

@@ -121,7 +121,7 @@ fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     constant + p.iter().zip(logs).map(|(a, log)| a * log).sum::<f64>()
 }
 
-/// Returns the expectation of `f(x, log density at x)`. Points at which the density is zero or not
+/// Returns the expectation of `f(x, log density at x)`. Points where the density is zero or not
 /// finite are left out.
 fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f64) -> f64) -> f64 {
     rule.sum(|_, x| {

@@ -165,7 +165,7 @@ pub static ALL: &[Law] = &[
 ];
 
 impl Law {
-    /// Returns the points at which a density on the reals may have a peak or a kink.
+    /// Returns the points where a density on the reals may have a peak or a kink.
     pub fn locations(&self, values: &[f64]) -> Vec<f64> {
         let is_location = |name: &&str| name.starts_with("loc");
         let named = self.params.iter().zip(values);

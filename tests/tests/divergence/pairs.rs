@@ -6,7 +6,7 @@ use super::laws::law;
 use bnnc_core::states::StateValues;
 use bnnc_math::special::softplus;
 
-/// The methods by which a KL divergence can be computed. The best method comes first.
+/// The methods of computing a KL divergence. The best method comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     Exact,

@@ -1,5 +1,5 @@
-//! The reference evaluation of a function, in which sums over draws are pairwise. The evaluation
-//! also returns the magnitude of the summed terms.
+//! The reference evaluation of a function. Its sums over draws are pairwise. The evaluation also
+//! returns the magnitude of the summed terms.
 
 use bnnc_base::arena::Id;
 use bnnc_base::shape::{Dim, Sizes, Symbol};

@@ -91,7 +91,7 @@ fn distance(first: &[f64], second: &[f64]) -> f64 {
     largest * (n * m / (n + m)).sqrt()
 }
 
-/// Returns the statistics in which two samples differ too much.
+/// Returns the statistics that differ too much between two samples.
 fn differences(first: &[f64], second: &[f64]) -> Vec<String> {
     let mut faults = Vec::new();
     let both = moments(first).into_iter().zip(moments(second));

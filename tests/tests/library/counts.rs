@@ -34,7 +34,7 @@ fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     (statistic, bins)
 }
 
-/// The tested means are on both sides of the point at which the sampler changes its algorithm. One
+/// The tested means are on both sides of the point where the sampler changes its algorithm. One
 /// mean has counts in the thousands. A correct sampler exceeds the bound of this test with a
 /// probability below 1e-6.
 #[test]
@@ -99,7 +99,7 @@ fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
 }
 
 /// The test covers every parameterisation. The rates range from close to zero to a million, on both
-/// sides of the points at which the samplers change their algorithms.
+/// sides of the points where the samplers change their algorithms.
 #[test]
 fn draws_of_counts_have_their_cumulative_functions() {
     let module = module("");

@@ -16,7 +16,7 @@ const DRAWS: usize = 500;
 /// The number of batches.
 const BATCHES: usize = 40;
 
-/// Parameters with respect to which draws do not have a pathwise derivative.
+/// Parameters that do not have a pathwise derivative of the draws.
 const CHOICES: &[(&str, &str)] = &[
     // The choice of the component is not a continuous function of the weight.
     ("Mixture", "weight"),

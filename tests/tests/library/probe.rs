@@ -20,7 +20,7 @@ use bnnc_hir::types::{Elem, Ty};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The number of settings: sets of parameter values at which each distribution is tested.
+/// The number of settings: sets of parameter values for testing each distribution.
 pub const SETTINGS: usize = 3;
 
 /// The number of elements of a joint distribution in these tests.

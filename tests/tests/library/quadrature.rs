@@ -1,5 +1,5 @@
-//! Integrals by double-exponential quadrature. The range is divided at the points at which a
-//! density may have a break.
+//! Integrals by double-exponential quadrature. The range is divided at the points where a density
+//! may have a break.
 
 use std::f64::consts::FRAC_PI_2;
 

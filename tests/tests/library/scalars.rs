@@ -62,7 +62,7 @@ pub fn ends(probe: &Probe<'_>) -> Support {
     }
 }
 
-/// Returns points and weights with which a function is integrated (or summed) over the support.
+/// Returns points and weights for integrating (or summing) a function over the support.
 fn rule(probe: &Probe<'_>) -> Rule {
     match ends(probe) {
         Support::Real => Rule::new((f64::NEG_INFINITY, f64::INFINITY), &probe.breaks()),

@@ -80,7 +80,7 @@ fn truncated_means_are_the_known_ones() {
     }
 }
 
-/// Families and intervals in which quantiles are hard to find. Peaks may be narrow or far from both
+/// Families and intervals that make quantiles hard to find. Peaks may be narrow or far from both
 /// bounds, and densities may be infinite at a bound. Some tails do not have moments, and some
 /// intervals lie far in a tail.
 const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
