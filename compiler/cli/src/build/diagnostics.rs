@@ -71,7 +71,7 @@ static NO_OBJECTS: Code = Code {
 static NO_GPU: Code = Code {
     id: "E0639",
     title: "no code for a GPU",
-    explain: "`--gpu` names the oldest GPU on which an executable must run. Only the backend `cuda` makes code for GPUs.\n\n\
+    explain: "`--gpu` names the oldest GPU that must be able to run the executable. Only the backend `cuda` makes code for GPUs.\n\n\
               Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\n\
               Right: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };

@@ -31,7 +31,7 @@ static TOO_FEW: Code = Code {
     id: "E0662",
     title: "too few rows for a model",
     explain: "`bnnc new` guesses the type of a column from its values, and a model learns from the differences between rows. \
-              The guess and the model each need at least two rows. Rows in which a value is missing do not count.",
+              The guess and the model each need at least two rows. Rows with a missing value do not count.",
 };
 
 /// A program that already exists.
