@@ -160,8 +160,8 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
-    explain: "`outliers` are rows on which a classifier should be uncertain: they are compared with the test rows by the entropy of the \
-              class probabilities. A real or a count does not have class probabilities, so the option does not have an effect.\
+    explain: "`outliers` are rows for which a classifier should be uncertain. They are compared with the test rows by the entropy of the class \
+              probabilities. A real or a count does not have class probabilities, so the option does not have an effect.\
               \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
@@ -173,9 +173,9 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
               `fisher` the first. If this derivative is zero wherever it exists, like the second derivative of `abs(x)`, the data do not \
               influence the precision. The approximation would then be the prior around the maximum.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients, because the \
-              gradients are not zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, \
-              out(x)[0], 1)`; or `vi` and `nuts`, which need no second derivative.",
+              Right: use one of these. `laplace(Model, data) { curvature = fisher }` uses outer products of gradients, because the gradients are \
+              not zero. A likelihood such as `StudentT(4, out(x)[0], 1)` has heavy tails but is curved at its centre. `vi` and `nuts` need no \
+              second derivative.",
 };
 
 static OWN: &[&Code] = &[

@@ -9,8 +9,8 @@ pub static NO_DRAWS: Code = Code {
     title: "not a posterior value",
     explain: "In the REPL, `fit.beta` is the posterior of the parameter `beta` after the inference block `fit` has run. \
               `fit.beta` has one value for each posterior draw, and an expression with `fit.beta` is computed at each draw. \
-              `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are single numbers, which can be used \
-              where one number is needed.\n\n\
+              `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are single numbers. They can be used where one number is \
+              needed.\n\n\
               ```\n\
               :run fit\n\
               exp(fit.beta)\n\

@@ -14,8 +14,8 @@ pub static NO_RUNNING_MEANS: Code = Code {
               that is a sum over independent rows. `swag`, `ensemble`, `dropout` and `collapsed` would need separate means for each vector \
               of weights. The gradient estimators `local`, `flipout` and `integrate` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
-              Right: `norm = GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`, which normalise each example by itself; \
-              or `map` or `vi`.",
+              Right: use `map` or `vi`, or a layer that normalises each example by itself: `norm = GroupNorm(4)`, `FilterResponseNorm()` or \
+              `LayerNorm()`.",
 };
 
 /// Reports a running mean in a method that does not update it.

@@ -10,7 +10,7 @@ use bnnc_hir::tree::InferItem;
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",
-    explain: "`iterates = NAME` uses the iterates of an earlier inference instead of a training. The earlier inference must \
+    explain: "`iterates = NAME` uses the iterates of an earlier inference. The method then does not train. The earlier inference must \
               keep its iterates: chains, an ensemble, `collapsed`, and `swag` with `covariance = snapshots` do so. It must \
               have every free parameter in the same size, and its data must have the same number of splits.\n\n\
               Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\n\
