@@ -14,7 +14,8 @@ pub static LIMIT: Code = Code {
 pub static NO_PART: Code = Code {
     id: "E0293",
     title: "a part of a distribution is missing",
-    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define, for example the mean of a `Cauchy`, which does not exist.",
+    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define. \
+              For example, a `Cauchy` does not have a mean.",
 };
 
 /// Creates the error for a part that a distribution does not declare.
