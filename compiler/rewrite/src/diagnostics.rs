@@ -111,7 +111,7 @@ weights. That is impossible for a parameter whose values are integers or increas
 Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
               `dist Own(k: count) on real` and a weight `w`.
 
-Right: a parameter of the type `real`; or `nuts` or `vi`, which do not linearise the model.",
+Right: use a parameter of the type `real`, or use `nuts` or `vi`, which do not linearise the model.",
 };
 
 /// Reports a family whose KL divergence cannot be estimated, because the family has neither an
@@ -162,8 +162,8 @@ pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
     explain: "If the KL divergence of a parameter does not have a closed form and does not factorise, `taylor = K` replaces the log density \
-              of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its \
-              radius of convergence, which should cover two standard deviations of the approximation around its mean.\n\n\
+              of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its radius \
+              of convergence. The radius should cover two standard deviations of the approximation around its mean.\n\n\
               Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
               choose another prior.",
 };
@@ -188,7 +188,7 @@ pub static NO_FACTORS: Code = Code {
     explain: "`structure = kronecker` approximates the curvature of a weight matrix by the Kronecker product of two small \
               matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that, for \
               one row, the gradient with respect to the weights is the outer product of the inputs and the gradient with \
-              respect to the outputs. Any other parameter gets one full block, which may have at most 4096 elements.\n\n\
+              respect to the outputs. Any other parameter gets one full block. A block may have at most 4096 elements.\n\n\
               Wrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose gradient passes through the \
               logarithm of `w`.\n\n\
               Right: `structure = diagonal`, or `over` without this parameter.",
