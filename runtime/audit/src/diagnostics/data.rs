@@ -8,7 +8,7 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
     title: "a target without variation",
     explain: "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
               model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
-              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows; a file that was filtered to one class.\n\nRight: declare only \
+              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows, or a file that was filtered to one class.\n\nRight: declare only \
               the classes that occur, with `-> y: index(3)`, or add training rows of the missing classes.",
 };
 
@@ -26,7 +26,7 @@ pub(super) static LEAK: Code = Code {
               in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 % of its standard deviation. \
               Third, the levels of an input correspond one to one to the classes, with at least 10 rows for each class: the input is a code \
               of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the \
-              target. A model with this input learns only this relation. It cannot predict the target of a row in which the column is not \
+              target. A model with this input learns only this relation. It cannot predict the target of a row if the column of this row is not \
               known yet.\n\n\
               Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
               Right: `inputs` without the columns that are made from the target.",
@@ -37,14 +37,16 @@ pub(super) static REPEATED_ROWS: Code = Code {
     title: "test rows that are training rows",
     explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although inputs and target are continuous. \
               Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
-              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
+              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; or rows that were copied before the split.\n\nRight: one copy of every row, \
+              and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
     id: "E0557",
     title: "rows outside the range of the training rows",
-    explain: "In at least a fifth of the test rows, or in a new row of `bnnc predict`, an input lies outside the range of the training rows by more than half of \
-              that range. Predictions there are extrapolations, which depend on the form of the model and on its prior; often the column is in another unit.\n\n\
+    explain: "An input is far outside the range of the training rows: it exceeds the range by more than half of the range's width. This is the case \
+              in at least a fifth of the test rows, or in a new row of `bnnc predict`. Predictions there are extrapolations: they depend on the \
+              form of the model and on its prior. Often the column is in another unit.\n\n\
               Wrong: heights in centimetres in the training file and in metres in the test file.\n\n\
               Right: the same units in both, or training rows that cover the range to be predicted.",
 };
@@ -52,10 +54,11 @@ pub(super) static EXTRAPOLATION: Code = Code {
 pub(super) static ORDERED_ROWS: Code = Code {
     id: "E0558",
     title: "a random split of ordered rows",
-    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts test rows between \
-              training rows, where interpolation predicts them. The metrics then do not measure predictions of the future. A row number is not a property of an \
+    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts \
+              test rows between training rows, so interpolation predicts them. The metrics then do not measure predictions of the future. A row \
+              number is not a property of an \
               example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
-              Right: the last rows as a test file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
+              Right: write the last rows to a test file, `test = csv(\"last.csv\")`, or leave the row number out of `inputs = [..]`.",
 };
 
 pub(super) static MISSING_AS_NUMBER: Code = Code {
@@ -71,8 +74,8 @@ pub(super) static MISSING_AS_NUMBER: Code = Code {
 pub(super) static UNORDERED_SERIES: Code = Code {
     id: "E0583",
     title: "a series that is not in time order",
-    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the \
-              order of the file. Here a column that is not an input holds dates or the values of a regular grid. Each value \
+    explain: "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here a \
+              column that is not an input holds dates or the values of a regular grid. Each value \
               occurs once, but the values are not in order: the rows were shuffled, and the model sees a different \
               series.\n\n\
               Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
@@ -113,7 +116,7 @@ pub(super) static REDUNDANT: Code = Code {
               enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients. \
               `d1 * x` and `d2 * x` without `x` are not reported either.\n\n\
               Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
-              Right: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
+              Right: use only one of them: `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
 pub(super) static IDENTIFIER: Code = Code {
@@ -121,7 +124,8 @@ pub(super) static IDENTIFIER: Code = Code {
     title: "a row number as an input",
     explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A \
               row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
-              interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; if it is a time, sort the rows by it and test on the last ones.",
+              interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
+              it, and test on the last rows.",
 };
 
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
@@ -135,8 +139,9 @@ pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
 pub(super) static OUT_OF_REACH: Code = Code {
     id: "E0655",
     title: "targets outside the range of an output's mean",
-    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the \
-              bound, by more than the noise of rows with similar inputs. The model cannot fit these rows with any parameters, and the \
+    explain: "The last function of the model bounds the mean of an output, but at least a fifth of the training rows have targets beyond this \
+              bound. The distance from the bound is larger than the noise of rows with similar inputs. The model cannot fit these rows with any \
+              parameters, and the \
               estimated noise includes the misfit.\n\n\
               Wrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\n\
               Right: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and \
@@ -148,8 +153,8 @@ pub(super) static CUT_OFF: Code = Code {
     title: "a target that seems to be censored",
     explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
               target, although its other values hardly repeat. One cause is censoring: for example, the scale of an \
-              instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is zeros that arise \
-              in another way than the other values. A normal likelihood treats these values as exact measurements.\n\n\
+              instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is that zeros and other values arise for \
+              different reasons. A normal likelihood treats these values as exact measurements.\n\n\
               Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
               Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
               scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",

@@ -14,15 +14,15 @@ pub(super) static INTERVALS: Code = Code {
               small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
               rows.\n\n\
               Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
-              Right: a scale that is estimated, `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`; `StudentT` \
-              for outliers; `NegativeBinomial` for counts that vary more than `Poisson` allows.",
+              Right: estimate the scale with `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`. Use `StudentT` for outliers, and \
+              `NegativeBinomial` for counts that vary more than `Poisson` allows.",
 };
 
 pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
-    explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always \
-              predicting this class would be as accurate. Such an accuracy is not evidence for the model.\n\n\
+    explain: "At least 80 % of the rows belong to one class, and the accuracy does not exceed the share of this class. Always predicting this class \
+              would be as accurate. Such an accuracy is not evidence for the model.\n\n\
               Wrong: \"95 % accuracy\" for a disease, if 95 % of the rows do not have the disease.\n\n\
               Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
@@ -66,7 +66,7 @@ pub(super) static IGNORED_INPUTS: Code = Code {
     explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
               standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
               hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
-              constant function. Then `map`, `dropout`, `ensemble` and `laplace`, which are built around maxima, have not learned from the \
+              constant function. `map`, `dropout`, `ensemble` and `laplace` are built around maxima, so they have then not learned from the \
               data.\n\nWrong: \
               `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
               because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.",
@@ -80,9 +80,9 @@ pub(super) static COLLAPSED: Code = Code {
               weight, the noise of many hidden units lowers the likelihood more than a dependence on the inputs raises it. \
               The evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant \
               function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
-              Wrong: two layers `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\n\
-              Right: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow start, \
-              `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
+              Wrong: two layers `Dense(40)` and `vi` for 160 rows, or `Normal(scale = 1)` as the start of the posterior.\n\n\
+              Right: use `nuts`, or `laplace` around a `map`. Alternatively, use fewer units, such as `Dense(10)`, and a narrow start, \
+              `Normal(scale = 0.05)`. Add `restarts = 4`, because narrow networks have several optima.",
 };
 
 /// The facts about a variational posterior that has collapsed to the prior.
@@ -322,16 +322,16 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
     explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than 0.05 per row and by \
               more than four standard errors of the paired differences. (On training rows, a further half a nat per parameter is allowed, \
               because even a correct posterior may lose this much there.) The Gaussian is wider than the posterior. With a wide prior and \
-              probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, which \
-              gives probabilities that are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
+              probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, so the \
+              probabilities are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
               With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
               likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
               curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
               centre is left.\n\n\
               Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
               0.19.\n\n\
-              Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \
-              rows)` for other likelihoods; or `best` itself.",
+              Right: for classes, use `laplace(Net, images) { start = best, over = last_layer, link = bridge }`. For other likelihoods, use \
+              `nuts(Net, rows)`. You can also use `best` itself.",
 };
 
 /// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this

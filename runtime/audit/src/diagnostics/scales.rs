@@ -27,9 +27,10 @@ pub(super) static INPUT_SCALES: Code = Code {
 pub(super) static FAR_FROM_ZERO: Code = Code {
     id: "E0650",
     title: "a factorised family ignores the correlation of an intercept and a weight",
-    explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A variational family with \
-              independent elements cannot represent that: the standard deviations of both come out too small, by the ratio of the \
-              input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \
+    explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A \
+              variational family with independent elements cannot represent this correlation. The standard deviations of both come out too small, \
+              by a factor: the ratio of the input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and \
+              `a, b ~ \
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
@@ -56,7 +57,7 @@ pub(super) static CORRELATED: Code = Code {
               too small. The number in the message is the square root of the variance inflation factor of the column. It holds \
               for a Normal likelihood and wide priors; narrow priors reduce it. The means are not affected.\n\n\
               Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
-              Right: one family for the coefficients, `p, q ~ FullRankNormal()`; or `nuts`.",
+              Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
 };
 
 /// Returns the warning that the column of a coefficient is correlated with another column, and that the variational family makes the standard
