@@ -36,8 +36,8 @@ static OTHER_DATA: Code = Code {
 static OTHER_PROCESSOR: Code = Code {
     id: "E0632",
     title: "another processor",
-    explain: "`bnnc build` makes code for the processor on which it runs, and uses every extension of this processor, such \
-              as AVX2 and FMA. An executable runs only on processors with all these extensions; the message names the \
+    explain: "`bnnc build` makes code for the processor of this machine, and uses every extension of this processor, such as AVX2 and FMA. An \
+              executable runs only on processors with all these extensions; the message names the \
               missing ones.\n\n\
               Build on the oldest machine that the executable has to run on.",
 };
@@ -48,9 +48,8 @@ static DECIDED: Code = Code {
     title: "an option that is fixed at build time",
     explain: "A built executable has the options of `bnnc run` that do not need a compiler: data files, seed, output, resumption, threads, \
               memory and the choice of inferences. `--set` can change an option of an inference if the value is a number and does not affect \
-              the compiled code, as for `epochs`, `batch`, `draws` and `chains`. All other options are fixed by `bnnc build`: those that \
-              change the compiled code, the options of data, and values that only the compiler reads (words, names of inferences, \
-              optimisers, schedules).\n\n\
+              the compiled code, as for `epochs`, `batch`, `draws` and `chains`. `bnnc build` fixes all other options: options that change the \
+              compiled code, the options of data, and values that only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
               Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
               Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \
               fit.epochs=10`.",
