@@ -60,9 +60,9 @@ pub static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
     explain: "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more \
-              than the limit given by `--max-memory`. Reduce `batch`, `samples` or `predictive_draws`, or use `--only`, \
-              which does not keep the results of other inferences. The prediction does not include the process itself and \
-              the compiler, which take about 20 MiB. For `bnnc predict` with `--joint` or `--slopes` the limit is the free \
+              than the limit given by `--max-memory`. Reduce `batch`, `samples` or `predictive_draws`. Alternatively, use `--only`: the results of \
+              other inferences are then not kept. The process itself and the compiler take about 20 MiB. The prediction does not include them. For \
+              `bnnc predict` with `--joint` or `--slopes` the limit is the free \
               memory: predict fewer rows at once.",
 };
 
@@ -90,10 +90,10 @@ static WHOLE_ARRAYS: Code = Code {
     id: "E0553",
     title: "no predictions for new rows: the model takes whole arrays",
     explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an \
-              array that all examples share. Examples are an input `x: real[n]` of a model without inputs per example, and \
-              an output on which another output depends. The run does not store such arrays.\n\n\
-              Right: inputs per example (`model M()(x: real) -> y: real`); or a new run on the new arrays, which writes \
-              their predictions to `predictions.csv`.",
+              array that all examples share. Examples are an input `x: real[n]` of a model without inputs per example, and an output that another \
+              output depends on. The run does not store such arrays.\n\n\
+              Right: use inputs per example (`model M()(x: real) -> y: real`), or start a new run on the new arrays. The new run writes their \
+              predictions to `predictions.csv`.",
 };
 
 /// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and
@@ -142,7 +142,7 @@ static NOTHING_TO_RESUME: Code = Code {
 static NO_START: Code = Code {
     id: "E0506",
     title: "no starting point with a finite density",
-    explain: "A chain needs a starting point at which the log density and its gradient are finite. Random starts lie within `jitter` of zero \
+    explain: "A chain needs a starting point where the log density and its gradient are finite. Random starts lie within `jitter` of zero \
               (or of `start`) on the unconstrained scale. In every attempt, the density was not finite. The usual causes are a likelihood \
               that is zero (data outside its support), a scale that overflows, and inputs that are not standardised.\
               \n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an \

@@ -13,7 +13,7 @@ pub(super) static AT_BOUND: Code = Code {
               these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 standard \
               deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
               end, the density does not have a maximum inside the interval, and standard deviations are meaningless. \
-              `laplace` adds the Jacobian of the interval, under which a maximum exists. With `curvature = ggn` or `fisher`, \
+              `laplace` adds the Jacobian of the interval. With this Jacobian, a maximum exists. With `curvature = ggn` or `fisher`, \
               though, the Gaussian leaves out the slope of the density towards the end, although this slope determines \
               nearly all of the spread there. The Gaussian is rejected if a standard deviation would be more than twice its \
               correct value. `curvature = hessian` contains the slope, but a posterior that falls exponentially from the end \

@@ -38,14 +38,14 @@ pub(super) static DAMAGED_PART: Code = Code {
               changed, cut off, or copied from another run; or a run was killed at the moment when its results replaced \
               earlier ones.\n\n\
               Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
-              Right: copy the whole folder; to finish a run that was killed, use `bnnc run PROGRAM --resume run`.",
+              Right: copy the whole folder. To finish a run that was killed, use `bnnc run PROGRAM --resume run`.",
 };
 
 /// The run was made with another version of bnnc or of its library.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
     title: "the run was made by another version of bnnc",
-    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of distributions and layers, or \
+    explain: "A run's folder holds the text of its program. `bnnc predict` compiles this text again. The library of distributions and layers, or \
               the compiler, has changed since the run, so predictions may differ from the predictions of the run.\n\n\
               Wrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\n\
               Right: predict with the version of bnnc that made the run, or run again with this version.",
@@ -57,8 +57,8 @@ pub(super) static NO_PREDICTIONS: Code = Code {
     title: "the outputs have no predictions",
     explain: "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a sampler. This \
               inference cannot have a table, for one of three reasons. The distributions of the model may lack both `mean` and `draw`, so \
-              that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`, which do \
-              not fit a column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
+              that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`. Several values do \
+              not fit into one column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
               on, not new rows.\n\n\
               Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
               Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
