@@ -11,8 +11,8 @@ pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE, &DEVICE_LI
 static NO_DRIVER: Code = Code {
     id: "E0801",
     title: "no CUDA driver",
-    explain: "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`), which is \
-              loaded when such a program runs. The CUDA toolkit is not needed.\n\n\
+    explain: "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`). The driver is loaded when such a \
+              program runs. The CUDA toolkit is not needed.\n\n\
               Wrong: `bnnc run model.bnn --backend cuda` on a machine without an NVIDIA GPU, or in a container without \
               access to the driver.\n\n\
               Right: install the driver, give the container access to it, or leave `--backend cuda` out. `bnnc build` and \
