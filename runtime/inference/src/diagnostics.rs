@@ -49,8 +49,8 @@ pub static OTHER_ROWS: Code = Code {
               and the log probability of a count or a class cannot be compared either, even if the column holds \
               integers.\n\n\
               Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
-              Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: \
-              real, city: index(J))`); or `test = splits(\"splits.json\")` in both.",
+              Right: use one data item. Each model chooses its inputs by their names (`model A(age: real)`, `model B(age: real, city: index(J))`). \
+              Alternatively, write `test = splits(\"splits.json\")` in both data items.",
 };
 
 /// The code for leave-one-out estimates of an inference block that has point estimates of some parameters.
@@ -58,27 +58,26 @@ pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
     explain: "`elpd_loo` needs the posterior without each row. To estimate it, bnnc weights the draws of the posterior that was fitted to all rows. \
-              A parameter that has the same value in all draws, such as the noise level of a \
-              `laplace` inference, keeps the value that fits all rows best, including the row that is left out. Weighting \
+              Some parameters, such as the noise level of a `laplace` inference, have the same value in all draws. They keep the value that fits \
+              all rows best, including the row that is left out. Weighting \
               the draws cannot remove the influence of that row. The estimate is too high by about one nat for each such \
               number that the data determine.\n\n\
               Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
-              Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = \
-              fraction(0.2)`).",
+              Right: use `nuts` or `vi`, whose posterior includes `sigma`, or compare the `log_likelihood` of test rows (`test = fraction(0.2)`).",
 };
 
 /// The code for draws that differ so little that the likelihood of each row is nearly the same under all draws.
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
-    explain: "The effective number of parameters, `p_loo`, is the amount by which the log likelihood of the rows falls when \
-              each row is left out. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
+    explain: "If each row is left out in turn, the log likelihood of the rows falls. The amount of this fall is the effective number of parameters, \
+              `p_loo`. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
               a twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of \
               each row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
               `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
               Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
               falls to zero.\n\n\
-              Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
+              Right: `nuts`, `laplace` or `vi`, or `swag` with small batches at a constant rate.",
 };
 
 /// Returns the warning that in an inference block with leave-one-out estimates, some parameters are fixed at values that were fitted to all
