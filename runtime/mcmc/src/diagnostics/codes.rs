@@ -123,8 +123,8 @@ pub(super) static NOT_FINITE: Code = Code {
     title: "quantities that are not finite",
     explain: "Some draws of a quantity are infinite or not a number, so its mean, R-hat and effective sample size do not exist. If the sampler \
               accepts or rejects proposals, the usual cause is an improper posterior: neither the prior nor the data determine some parameter, and \
-              the integral of the density is infinite. With `sgld` and `sghmc`, which accept every step, the steps may be \
-              too long. The draws of other quantities may be right, but the diagnostics cannot confirm this.\n\n\
+              the integral of the density is infinite. `sgld` and `sghmc` accept every step, so their steps may be too long. The draws of other \
+              quantities may be right, but the diagnostics cannot confirm this.\n\n\
               Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\n\
               Right: `b ~ HalfNormal(1)`.",
 };
