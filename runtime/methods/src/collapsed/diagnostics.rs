@@ -17,15 +17,15 @@ static SHARED_OUTPUTS: Code = Code {
     title: "several outputs depend on a weight that is integrated over",
     explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product \
               of their densities. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
-              density.\n\nWrong: `over = [hidden]` of a network with two \
-              outputs.\n\nRight: `over = last_layer`, where each output has its own weights.",
+              density.\n\nWrong: `over = [hidden]` if the network has two outputs.\n\nRight: `over = last_layer`, where each output has its own \
+              weights.",
 };
 
 static TOO_MANY_PIECES: Code = Code {
     id: "E0562",
     title: "integrals over too many pieces",
-    explain: "If units depend on each other or share weights, the box of weights is divided into pieces on which the outputs \
-              are affine. The number of pieces can grow as a power of the number of weights. In these rows there are too \
+    explain: "If units depend on each other or share weights, the box of weights is divided into pieces such that the outputs are affine on each \
+              piece. The number of pieces can grow as a power of the number of weights. In these rows there are too \
               many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, `draws` \
               times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the \
               table of predictions is the standard error due to the draws.\n\n\

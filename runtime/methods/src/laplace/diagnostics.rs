@@ -65,7 +65,8 @@ static NOT_AT_MAXIMUM: Code = Code {
 static DEPENDENT_PRIOR: Code = Code {
     id: "E0547",
     title: "a prior whose elements depend on each other",
-    explain: "Only `structure = full` can represent a prior under which weights are correlated, for example because one weight is the mean of others. The other \
+    explain: "Only `structure = full` can represent a prior with correlated weights. Weights are correlated, for example, if one weight is the mean \
+              of others. The other \
               structures need a prior whose precision is diagonal.\n\nRight: `structure = full`, or a posterior that fixes the parameter on which several weights depend: \
               `posterior Fixed of Model { mean = map.mean }`.",
 };
@@ -77,7 +78,7 @@ static PRIOR_NOT_NORMAL: Code = Code {
               the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc \
               checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
               constrained weights, have other normalising constants.\
-              \n\nRight: leave the option out, to use the prior of the model unchanged; or a `Normal` prior.",
+              \n\nRight: use a `Normal` prior, or leave the option out, to use the prior of the model unchanged.",
 };
 
 static FACTOR_AT_END: Code = Code {
