@@ -30,19 +30,18 @@ pub(super) static STILL_ITERATES: Code = Code {
     id: "E0569",
     title: "iterates without noise",
     explain: "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). Iterates scatter \
-              because every step uses a different batch of rows. If each batch holds all rows, this noise is missing: the \
-              iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
-              learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the \
-              rate, so that late iterates lie closer and closer together.\n\n\
-              Wrong: `swag(M, d)` with 40 rows, all of which are in one batch by default; `schedule = cosine`.\n\n\
-              Right: `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not \
-              depend on the optimiser.",
+              because every step uses a different batch of rows. If each batch holds all rows, this noise is missing. The iterates then converge to \
+              one point, and the intervals are too narrow by a factor of a thousand or more. A learning rate that falls while iterates are taken \
+              has the same effect: the scatter is proportional to the rate, so late iterates lie closer and closer together.\n\n\
+              Wrong: `schedule = cosine`, or `swag(M, d)` with 40 rows: by default, all rows are then in one batch.\n\n\
+              Right: use `swag(M, d) { batch = 4, schedule = constant }`. You can also use `laplace`, `vi` or `nuts`: their intervals do not depend \
+              on the optimiser.",
 };
 
 pub(super) static AGREEING_MEMBERS: Code = Code {
     id: "E0672",
     title: "members of an ensemble that agree",
-    explain: "The members of an ensemble are trainings from different random starts. Their spread represents uncertainty \
+    explain: "The members of an ensemble are training runs with different random starts. Their spread represents uncertainty \
               only if the objective has several optima, as the objective of a network does (Lakshminarayanan, Pritzel and \
               Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
               computes a standard deviation of each element, given all other parameters, from the curvature of the log \
@@ -123,8 +122,8 @@ pub(super) static OTHER_BREADTH: Code = Code {
               is below a 25th of its conditional variance given all other parameters. The conditional variance is a lower bound for the \
               posterior variance.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
-              Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` \
-              or `nuts`.",
+              Right: use one of these: `swag(M, d) { scale = 170 }` with the number that the warning names, another rate, or `laplace`, `vi` or \
+              `nuts`.",
 };
 
 /// A warning: the Gaussian over iterates is too broad or too narrow. The variances of the Gaussian,

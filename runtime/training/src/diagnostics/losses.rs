@@ -11,8 +11,8 @@ pub(super) static NOT_CONVERGED: Code = Code {
               by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
               come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
               expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
-              Falls below one nat, or below 0.02 per row, are not reported. A training whose loss per row rises by more than 10 nats, or \
-              ends above 1e8, has diverged. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
+              Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its loss per row rises by more than 10 \
+              nats or ends above 1e8. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
               end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
               that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The loss of `vi` \
               and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, and its gain is \
@@ -21,16 +21,16 @@ pub(super) static NOT_CONVERGED: Code = Code {
               zero. These steps recover only a part of the remaining fall, so a fifth of the threshold applies.\n\n\
               Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
               than 0.2.\n\n\
-              Right: `infer fit = vi(Q, data)` with its default length; more `steps` or `epochs`; a larger rate such as \
-              `optimiser = Adam(1e-2)`; standardised inputs and a standardised target, for which good parameters are of size \
-              1.",
+              Right: use one of these: the default length, as in `infer fit = vi(Q, data)`, more `steps` or `epochs`, or a larger rate, such as \
+              `optimiser = Adam(1e-2)`. It also helps to standardise the inputs and the target, because good parameters then have a size of about 1.",
 };
 
 pub(super) static WORSENED: Code = Code {
     id: "E0534",
     title: "the training ended with a higher loss than before",
     explain: "The mean loss of the last twentieth of the training was above the mean loss of an earlier twentieth, by more than three \
-              standard errors and by more than 0.02 per row. bnnc returns the parameters at the end of the best twentieth. The usual cause \
+              standard errors and by more than 0.02 per row. bnnc then returns the parameters from the end of the twentieth with the lowest mean \
+              loss. The usual cause \
               is a learning rate that is still too large at the end of the training.\n\n\
               Wrong: `optimiser = Adam(0.1), schedule = constant`.\n\n\
               Right: a smaller rate, or a schedule that lets the rate fall to zero: `schedule = cooldown` or `cosine`.",
@@ -40,12 +40,12 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
     id: "E0535",
     title: "restarts end at different losses",
     explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the \
-              losses of the best and the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there \
-              are several optima, and a training from one start may end in a bad one. The message counts the restarts that end near the \
+              losses of the best and the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are \
+              several optima, and a training run from one start may end in a bad one. The message counts the restarts that end near the \
               lowest loss. If only one restart ends there, further restarts may find a still lower loss. If all restarts end in the same \
               optimum, they cannot show whether a better optimum exists.\n\n\
               Wrong: `restarts = 1` for such a model.\n\n\
-              Right: more restarts, until several of them end near the best loss; or `ensemble`, whose members are combined.",
+              Right: use more restarts, until several of them end near the best loss, or use `ensemble`, which combines its members.",
 };
 
 pub(super) static SINGLE_ROW: Code = Code {
@@ -54,7 +54,7 @@ pub(super) static SINGLE_ROW: Code = Code {
     explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
               single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch.\n\n\
               Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
-              Right: a batch size that leaves no single row, for example `batch = 33`; or `batch = 0`, which uses all rows in each step.",
+              Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.",
 };
 
 /// A training run whose steps include one of a single row, in a model that normalises rows
@@ -169,8 +169,8 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
 pub(super) static UNBOUNDED_DENSITY: Code = Code {
     id: "E0537",
     title: "the posterior density has no maximum",
-    explain: "A method that maximises the posterior density moved a parameter towards an end of its range, where the density \
-              keeps rising. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
+    explain: "A method that maximises the posterior density moved a parameter towards an end of its range. The density keeps rising towards this \
+              end. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
               `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
               posterior probability is there. The estimates are meaningless: the effects of all groups are equal.\n\n\
               Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
@@ -229,12 +229,12 @@ pub(super) static AT_SADDLE: Code = Code {
     id: "E0673",
     title: "the training ended at a saddle",
     explain: "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point at a \
-              distance of about 0.001 ends at a much lower loss. A training ends at a saddle if the model is symmetric in a parameter and \
-              the training starts at the centre of the symmetry, such as `b = 0` for `b * b`, or `b = c = 0` for `b * c`. Every step then \
+              distance of about 0.001 ends at a much lower loss. A training run ends at a saddle if the model is symmetric in a parameter and \
+              training starts at the centre of the symmetry. Examples are `b = 0` for `b * b`, and `b = c = 0` for `b * c`. Every step then \
               leaves the parameter where it is. Its estimate is merely the start, and the standard deviation of `laplace` is the standard \
               deviation of the prior.\n\n\
               Wrong: `b ~ Normal(0, 5)`, `y ~ Normal(a + b * b * x, sigma)` and `map(M, d)`.\n\n\
-              Right: `map(M, d) { restarts = 4 }`, whose further trainings have random starts; a model without the symmetry, \
+              Right: use `map(M, d) { restarts = 4 }`: the further training runs have random starts. You can also use a model without the symmetry, \
               such as `slope: positive` and `a + slope * x`.",
 };
 
