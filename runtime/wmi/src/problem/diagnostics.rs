@@ -86,8 +86,8 @@ pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
     explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
-              of the magnitude is in the note and under `log_value` of `--json`. An integral that is too small for double precision is not \
-              an error: the value is 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
+              of the magnitude is in the note and under `log_value` of `--json`. If an integral is too small for double precision, this is not an \
+              error. The value is then 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
               Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
               Right: the same with `--exact`, or variables in larger units.",
 };
