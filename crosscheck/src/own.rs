@@ -4,7 +4,8 @@ use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::registry::sampler;
+use bnnc_mcmc::setup::Setup;
 use bnnc_mcmc::seam::{Answers, Target, next};
 
 struct Counted<'a> {

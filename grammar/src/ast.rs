@@ -331,6 +331,16 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// Returns the expression inside all enclosing parentheses.
+    pub fn without_parentheses(&self) -> &Expr {
+        match &*self.kind {
+            ExprKind::Paren(inner) => inner.without_parentheses(),
+            _ => self,
+        }
+    }
+}
+
 /// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {

@@ -16,33 +16,35 @@ pub struct Import {
 
 /// Returns every path that begins with `crate` or `super` in the source files of a folder.
 pub fn imports(folder: &str) -> Vec<Import> {
-    let of_file = |file: files::File| {
-        let code: Vec<&str> = file
-            .text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default())
-            .collect();
-        let from = module(file.path.strip_prefix(folder).unwrap_or(&file.path));
-        let paths = paths(&code.join("\n"));
-        paths
-            .into_iter()
-            .filter_map(|path| absolute(&from, path))
-            .map(|to| Import {
-                file: file.path.clone(),
-                from: from.clone(),
-                to,
-            })
-            .collect::<Vec<Import>>()
-    };
-    files::under(folder, &["rs"])
+    let files = files::under(folder, &["rs"]);
+    files
+        .iter()
+        .flat_map(|file| of_file(folder, &file.path, &file.text))
+        .collect()
+}
+
+/// Returns every path that begins with `crate` or `super` in a text of the file `path`. The folder
+/// contains the sources of the crate.
+pub(crate) fn of_file(folder: &str, path: &str, text: &str) -> Vec<Import> {
+    let code: Vec<&str> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect();
+    let from = module(path.strip_prefix(folder).unwrap_or(path));
+    paths(&code.join("\n"))
         .into_iter()
-        .flat_map(of_file)
+        .filter_map(|imported| absolute(&from, imported))
+        .map(|to| Import {
+            file: path.to_owned(),
+            from: from.clone(),
+            to,
+        })
         .collect()
 }
 
 /// Returns the module of a source file: `a::b` for `/a/b.rs` and `/a/b/mod.rs`, and the root of the
 /// crate for `/lib.rs`.
-fn module(path: &str) -> Vec<String> {
+pub(crate) fn module(path: &str) -> Vec<String> {
     let stem = path.trim_start_matches('/').trim_end_matches(".rs");
     let parts = stem.split('/').map(str::to_owned);
     parts.filter(|part| part != "mod" && part != "lib").collect()

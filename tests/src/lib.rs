@@ -6,6 +6,7 @@
 pub mod book;
 pub mod compile;
 pub mod crates;
+pub mod cycles;
 pub mod emulated;
 pub mod files;
 pub mod imports;

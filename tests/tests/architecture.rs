@@ -2,6 +2,7 @@
 //! it may use, and the crates that must not access files.
 
 use bnnc_tests::crates::{self, ArchitectureRow, Crate, architecture, members};
+use bnnc_tests::cycles::cycles;
 use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,5 +271,28 @@ fn no_method_imports_another() {
     let imports = imports(METHODS);
     assert!(imports.len() > 100, "{} imports were found", imports.len());
     let faults = between_modules(&imports);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The largest number of imports inside a crate that may point upwards, from a file to a file that
+/// needs it. The files of most crates are in layers. The few cycles are between types that refer to
+/// each other, such as the record of an op and the function that contains the op.
+const MOST_UPWARD: usize = 5;
+
+#[test]
+fn the_files_of_a_crate_are_in_layers() {
+    let mut faults = Vec::new();
+    for member in members() {
+        let cycles = cycles(&format!("{}/src", member.folder));
+        let upward: usize = cycles.iter().map(|cycle| cycle.upward).sum();
+        if upward > MOST_UPWARD {
+            let cycles: Vec<String> = cycles.iter().map(|cycle| cycle.files.join(" ")).collect();
+            let name = &member.name;
+            faults.push(format!(
+                "{upward} imports point upwards in {name}, in the cycles\n{}",
+                cycles.join("\n")
+            ));
+        }
+    }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

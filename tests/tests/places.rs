@@ -126,8 +126,13 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "vi",
-        "compiler/driver/src/infer.rs",
+        "compiler/driver/src/compilation.rs",
         "the result of elaboration has its options",
+    ),
+    (
+        "vi",
+        "compiler/driver/src/infer.rs",
+        "elaboration reads its options",
     ),
     (
         "vi",
@@ -141,7 +146,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "vi",
-        "runtime/abi/src/manifest/training.rs",
+        "runtime/abi/src/training.rs",
         "the part of a training has its options",
     ),
 ];
@@ -195,10 +200,7 @@ const METHODS: &[(&str, &[&str])] = &[
     ),
     (
         "map",
-        &[
-            "runtime/abi/src/manifest/training",
-            "compiler/driver/src/methods/train",
-        ],
+        &["runtime/abi/src/training", "compiler/driver/src/methods/train"],
     ),
     (
         "swag",

@@ -40,7 +40,7 @@ pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     if name == DEVICE {
         return Err(diagnostics::no_cuda());
     }
-    let backend = lookup(name).ok_or_else(|| diagnostics::no_backend(name))?;
+    let backend = lookup(name).ok_or_else(|| diagnostics::no_backend(name, &names()))?;
     match backend.is_available() {
         true => Ok(backend),
         false => Err(diagnostics::no_worker(name)),

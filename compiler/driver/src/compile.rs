@@ -2,7 +2,8 @@
 //! steps in order.
 
 use crate::compare::{compares, inapplicable};
-use crate::infer::{Compilation, CompileFailure, Timings};
+use crate::compilation::{Compilation, Timings};
+use crate::failure::CompileFailure;
 use crate::methods::iterates::taken::wrong_iterates;
 use crate::methods::laplace::beforehand;
 use crate::observed::unused_transforms;

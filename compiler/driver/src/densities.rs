@@ -1,6 +1,7 @@
 //! Derives the densities of a model, and merges sites that share one joint family in the posterior.
 
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::compilation::{Compilation, ElaboratedInference};
+use crate::failure::CompileFailure;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_rewrite::density::Densities;

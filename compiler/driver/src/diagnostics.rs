@@ -17,8 +17,7 @@ use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
-use bnnc_base::source::Span;
-use bnnc_hir::tree::{CheckedSetting, DataItem, InferItem};
+use bnnc_hir::tree::{DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
@@ -226,11 +225,12 @@ pub fn all() -> Vec<&'static Code> {
     codes
 }
 
-/// Reports a backend name that does not exist.
-pub fn no_backend(name: &str) -> Diagnostic {
+/// Reports a backend name that does not exist. `available` are the names of the backends that work in
+/// this build.
+pub fn no_backend(name: &str, available: &[&str]) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
-        .suggest(name, super::backends::names())
-        .note(format!("this build has {}", super::backends::names().join(", ")))
+        .suggest(name, available.iter().copied())
+        .note(format!("this build has {}", available.join(", ")))
 }
 
 /// Reports a backend that needs MLIR, in a build without its worker.
@@ -264,21 +264,6 @@ pub fn absent_method(infer: &InferItem) -> Diagnostic {
     found
 }
 
-/// Returns the span of an option, or the span of the inference block if the option is not set.
-pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
-    span_of_one(infer, &[option])
-}
-
-/// Returns the span of an option if exactly one of `options` is set. Otherwise, returns the span of the inference block.
-pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
-    let set = |setting: &&CheckedSetting| options.iter().any(|option| option.as_str() == &*setting.name);
-    let mut settings = infer.options.iter().filter(set);
-    match (settings.next(), settings.next()) {
-        (Some(setting), None) => setting.span,
-        _ => infer.span,
-    }
-}
-
 /// Reports an inference without free sites. If `no_sites` is true, the model does not have any sites. Otherwise, all sites are fixed.
 pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     let (why, help) = match no_sites {
@@ -298,7 +283,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
 /// Warns that `start` is useless: `from` has no parameter with the name and shape of a parameter of
 /// `infer`.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
-    let span = span_of(infer, Training::start());
+    let span = infer.span_of(&[Training::start()]);
     let text = format!(
         "`{}` starts from `{from}`, which has no parameter of the same name and shape",
         infer.name
@@ -310,7 +295,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 
 /// Reports an unknown name in `report`. `of_rows` is true if the name belongs to a variable that has a value for each row.
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
-    let span = span_of(infer, ChainOptions::report());
+    let span = infer.span_of(&[ChainOptions::report()]);
     let text = format!("`{name}` is neither a parameter nor computed from parameters only");
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_QUANTITY, span, text);
@@ -325,7 +310,7 @@ pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&s
 
 /// Reports options that cannot be used together. The diagnostic points at `option`.
 pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str) -> Diagnostic {
-    let span = span_of(infer, option);
+    let span = infer.span_of(&[option]);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
@@ -349,7 +334,7 @@ pub fn no_second_derivative(
     );
     Diagnostic::error(
         &NO_SECOND_DERIVATIVE,
-        span_of(infer, laplace::GaussianOptions::curvature()),
+        infer.span_of(&[laplace::GaussianOptions::curvature()]),
         text,
     )
     .label("the precision would be that of the prior")
@@ -397,7 +382,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     };
     Diagnostic::error(
         &NO_SUBNETWORK,
-        span_of(infer, laplace::GaussianOptions::over()),
+        infer.span_of(&[laplace::GaussianOptions::over()]),
         text,
     )
     .help(help)
@@ -427,13 +412,13 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
             ),
         ),
     };
-    Diagnostic::error(&NO_MAXIMUM, span_of(infer, option), text)
+    Diagnostic::error(&NO_MAXIMUM, infer.span_of(&[option]), text)
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
 /// Warns that a `collapsed` inference draws its weights from their box instead of integrating over them. `reason` is a clause with the reason.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
-    let span = span_of(infer, CollapsedOptions::over());
+    let span = infer.span_of(&[CollapsedOptions::over()]);
     let text = format!(
         "`{}` samples its weights from the box instead of integrating exactly: {reason}",
         infer.name
@@ -454,7 +439,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
 /// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, and the reason why this site cannot be
 /// pruned.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
-    let span = span_of(infer, ViOptions::prune());
+    let span = infer.span_of(&[ViOptions::prune()]);
     let text = format!("no parameter of `{}` can be pruned", infer.name);
     let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("`prune` is set here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
@@ -464,7 +449,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
 
 /// Reports a site whose state is not the value of the site. `why` is a sentence with the reason.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
-    let span = span_of(infer, Training::start());
+    let span = infer.span_of(&[Training::start()]);
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
         .help("start a `map` of the same model from the file, then start this inference from that `map`")
 }

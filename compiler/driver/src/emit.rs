@@ -4,7 +4,8 @@ mod files;
 
 pub use files::{Text, load};
 
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::compilation::{Compilation, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
 use crate::stage::Stage;

@@ -10,9 +10,10 @@ pub(crate) mod laplace;
 mod sample;
 pub(crate) mod train;
 
+use crate::compilation::{Compilation, ElaboratedInference};
 #[cfg(not(feature = "collapsed"))]
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, State, Work};

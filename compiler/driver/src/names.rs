@@ -2,7 +2,7 @@
 
 mod axes;
 
-use crate::infer::ElaboratedInference;
+use crate::compilation::ElaboratedInference;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};

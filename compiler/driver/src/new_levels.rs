@@ -2,9 +2,10 @@
 //! levels than the programs of the run.
 
 use crate::backends;
+use crate::compilation::Compilation;
 use crate::compile::chosen;
 use crate::diagnostics::new_levels::no_new_levels;
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use crate::methods;
 use crate::names::name;
 use crate::options::CompileOptions;

@@ -1,7 +1,8 @@
 //! Checks the outputs of a model against its inputs and against the options of its data item.
 
+use crate::compilation::Compilation;
 use crate::diagnostics::observed::{OBSERVED_INPUT, UNUSED_TRANSFORM};
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use crate::program::CheckedProgram;
 use bnnc_abi::data::{DataSpec, Elements, Field, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};

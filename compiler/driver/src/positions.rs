@@ -1,7 +1,7 @@
 //! Compiles the program that computes the positions that rows select along axes. A position is left
 //! out if the bounds of the data prove that it lies inside its axis.
 
-use crate::infer::Compilation;
+use crate::compilation::Compilation;
 use bnnc_abi::manifest::{PositionCheck, Positions};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;

@@ -1,6 +1,6 @@
 //! Compiles the predictions of a model from its prior, before any row is observed.
 
-use crate::infer::Compilation;
+use crate::compilation::Compilation;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::NoPrior;
 use bnnc_base::fault::Fault;

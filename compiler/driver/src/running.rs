@@ -1,7 +1,8 @@
 //! Checks that a method supports the running means of its model.
 
+use crate::compilation::Compilation;
 use crate::diagnostics::running::{no_running_means, rows_apart};
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use crate::methods;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_graph::model::Model;

@@ -1,7 +1,8 @@
 //! Resolves the option `start` of inferences.
 
+use crate::compilation::Compilation;
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_graph::model::{ApproximatePosterior, Model};

@@ -8,10 +8,9 @@ pub use structure::{Operation, Window};
 use crate::attr::{Attr, Attrs};
 use crate::diagnostics::CallError;
 use crate::function::{Function, Node, NodeKind, Value};
-use crate::map::NodeImages;
+use crate::node_images::NodeImages;
 use crate::op::{Op, OpDef};
 use crate::types::Type;
-use crate::verify::check_call;
 use hashbrown::HashTable;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -81,7 +80,7 @@ impl Builder {
             return Ok(*value);
         }
         let types: Vec<&Type> = args.iter().map(|value| self.function.ty(*value)).collect();
-        let ty = check_call(op, &types, &attrs)?;
+        let ty = op.check_call(&types, &attrs)?;
         let kind = NodeKind::Apply {
             op: Op(op),
             args: args.to_vec(),

@@ -16,6 +16,7 @@ pub mod interval;
 pub mod labels;
 pub mod map;
 pub mod model;
+mod node_images;
 pub mod op;
 pub mod ops;
 pub mod parse;

@@ -4,10 +4,9 @@
 use crate::attr::Attr;
 use crate::builder::Builder;
 use crate::function::{Function, NodeKind, Value};
+pub use crate::node_images::NodeImages;
 use crate::op::Op;
-use bnnc_base::arena::Id;
 use std::convert::Infallible;
-use std::ops::Index;
 use std::sync::Arc;
 
 /// An application of an op, passed to the code that maps a function.
@@ -23,25 +22,6 @@ pub struct Application<'a> {
     pub attrs: &'a [Attr],
     /// The site or variable that the node belongs to.
     pub label: Option<&'a Arc<str>>,
-}
-
-/// The images of the nodes of a function, indexed by node.
-#[derive(Clone, Debug)]
-pub struct NodeImages<T>(Vec<Option<T>>);
-
-impl<T> Index<Value> for NodeImages<T> {
-    type Output = T;
-    fn index(&self, value: Value) -> &T {
-        let image = self.0[value.index()].as_ref();
-        image.unwrap_or_else(|| unreachable!("nodes come before their uses"))
-    }
-}
-
-impl<T: Clone> NodeImages<T> {
-    /// Returns the images of several nodes.
-    pub fn of(&self, values: &[Value]) -> Vec<T> {
-        values.iter().map(|value| self[*value].clone()).collect()
-    }
 }
 
 impl Function {
@@ -66,9 +46,9 @@ impl Function {
         params: impl IntoIterator<Item = T>,
         mut map: impl FnMut(Application<'_>, &NodeImages<T>) -> Result<T, E>,
     ) -> Result<NodeImages<T>, E> {
-        let mut images = NodeImages(self.nodes.ids().map(|_| None).collect());
+        let mut images = NodeImages::unknown(self.nodes.len());
         for (param, image) in self.params.iter().zip(params) {
-            images.0[param.index()] = Some(image);
+            images.set(*param, image);
         }
         for value in self.nodes.ids() {
             let node = &self.nodes[value];
@@ -80,7 +60,8 @@ impl Function {
                     attrs,
                     label: node.label.as_ref(),
                 };
-                images.0[value.index()] = Some(map(call, &images)?);
+                let image = map(call, &images)?;
+                images.set(value, image);
             }
         }
         Ok(images)

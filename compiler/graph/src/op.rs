@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, AttrKind, AttrSpec};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::elementwise;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -109,6 +110,32 @@ impl OpDef {
     /// Returns whether the op has functions as attributes.
     pub fn is_higher_order(&self) -> bool {
         self.attrs.iter().any(|spec| spec.kind == AttrKind::Function)
+    }
+
+    /// Checks the number of operands of a call, the kinds of its attributes, and the rule of the op.
+    /// Returns the type of the result.
+    pub fn check_call(&self, types: &[&Type], attrs: &[Attr]) -> Inferred {
+        if !self.arity.admits(types.len()) {
+            return Err(CallError::Count {
+                expected: self.arity.to_string(),
+                found: types.len(),
+            });
+        }
+        if attrs.len() != self.attrs.len() {
+            return Err(CallError::Count {
+                expected: format!("{} attributes", self.attrs.len()),
+                found: attrs.len(),
+            });
+        }
+        for (spec, attr) in self.attrs.iter().zip(attrs) {
+            if spec.kind != attr.kind() {
+                let (name, wanted, found) = (spec.name, spec.kind, attr.kind());
+                return Err(CallError::Rule(format!(
+                    "`{name}` to be {wanted:?}, found {found:?}"
+                )));
+            }
+        }
+        (self.infer)(types, attrs)
     }
 }
 
@@ -263,6 +290,16 @@ impl Interval {
     /// Returns the closed interval from `lo` to `hi`.
     pub fn new(lo: f64, hi: f64) -> Interval {
         Interval { lo, hi }
+    }
+
+    /// Returns a number inside the interval.
+    pub fn inside(self) -> f64 {
+        match (self.lo.is_finite(), self.hi.is_finite()) {
+            (true, true) => 0.5 * (self.lo + self.hi),
+            (true, false) => self.lo + 1.0,
+            (false, true) => self.hi - 1.0,
+            (false, false) => 0.0,
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use crate::function::{Function, Node, NodeKind, Value};
 use crate::op::Op;
 use crate::ops;
 use crate::types::Type;
-use crate::verify::check_call;
 use bnnc_base::dtype::DType;
 use bnnc_base::nearest::nearest;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -142,7 +141,7 @@ impl Parser<'_> {
         }
         let attrs = self.attrs(op)?;
         let types: Vec<&Type> = args.iter().map(|arg| function.ty(*arg)).collect();
-        let ty = check_call(&op, &types, &attrs).map_err(|why| TextError {
+        let ty = op.check_call(&types, &attrs).map_err(|why| TextError {
             line,
             message: format!("operands of `{}`: {why}", op.name),
         })?;

@@ -1,39 +1,10 @@
 //! Verifies the invariants of functions. If a check fails, the compiler has a bug.
 
 use crate::attr::{Attr, Attrs};
-use crate::diagnostics::CallError;
 use crate::function::{Function, NodeKind, Value};
-use crate::infer::Inferred;
-use crate::op::OpDef;
 use crate::spec::Spec;
 use crate::types::Type;
 use bnnc_base::fault::{Bug, Fault};
-
-/// Checks the operand count of a call and the kinds of its attributes, and applies the rule of its
-/// op. Returns the type of the result.
-pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
-    if !op.arity.admits(types.len()) {
-        return Err(CallError::Count {
-            expected: op.arity.to_string(),
-            found: types.len(),
-        });
-    }
-    if attrs.len() != op.attrs.len() {
-        return Err(CallError::Count {
-            expected: format!("{} attributes", op.attrs.len()),
-            found: attrs.len(),
-        });
-    }
-    for (spec, attr) in op.attrs.iter().zip(attrs) {
-        if spec.kind != attr.kind() {
-            let (name, wanted, found) = (spec.name, spec.kind, attr.kind());
-            return Err(CallError::Rule(format!(
-                "`{name}` to be {wanted:?}, found {found:?}"
-            )));
-        }
-    }
-    (op.infer)(types, attrs)
-}
 
 /// Verifies a function and the functions inside it. The checks cover the order of the nodes, the
 /// parameters, the results, the calls and the types. The checks also ensure that the stage allows
@@ -90,7 +61,9 @@ fn verify_node(function: &Function, value: Value, spec: Spec) -> Result<(), Bug>
         return Err(Bug(format!("`{}` is not admitted here", op.name)));
     }
     let types: Vec<&Type> = args.iter().map(|arg| function.ty(*arg)).collect();
-    let wanted = check_call(op, &types, attrs).map_err(|why| Bug(format!("`{}`: {why}", op.name)))?;
+    let wanted = op
+        .check_call(&types, attrs)
+        .map_err(|why| Bug(format!("`{}`: {why}", op.name)))?;
     match wanted == node.ty {
         true => Ok(()),
         false => Err(Bug(format!("expected type {wanted}, found {}", node.ty))),

@@ -25,9 +25,11 @@ mod operators;
 mod optimiser;
 mod options;
 mod order;
+mod output_uses;
 mod outputs;
 mod parameterisation;
 mod posterior;
+mod program;
 mod sample;
 mod session;
 pub mod solve;
@@ -74,5 +76,5 @@ pub fn check(
     program: &ast::SourceFile,
     context: &CheckContext,
 ) -> (Module, Vec<Diagnostic>) {
-    session::check(library, program, context)
+    program::check(library, program, context)
 }

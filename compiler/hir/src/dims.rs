@@ -1,7 +1,7 @@
 //! Symbolic dimensions: integer polynomials over names. A quotient counts as one opaque atom of the
 //! polynomial.
 
-use crate::tree::LocalId;
+use crate::ids::LocalId;
 use std::collections::BTreeMap;
 use std::fmt;
 

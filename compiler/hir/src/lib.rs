@@ -7,6 +7,7 @@ pub mod constant;
 pub mod diagnostics;
 pub mod dims;
 pub mod elaborate;
+pub mod ids;
 pub mod lift;
 pub mod parts;
 pub mod print;

@@ -1,7 +1,6 @@
 //! The parts of a distribution. The record of a part contains its name, argument and result, its
 //! derivations from other parts, and its values outside the support.
 
-use crate::tree::DistItem;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
 use std::fmt;
@@ -234,34 +233,6 @@ impl DistributionPart {
 impl fmt::Display for DistributionPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl PartOfValue {
-    /// Returns the most accurate derivation of this part from another part that `item` declares.
-    /// Also returns that other part.
-    pub fn source(&self, item: &DistItem) -> Option<(DistributionPart, Derivation)> {
-        self.from.iter().find(|(part, _)| item.declares(*part)).copied()
-    }
-}
-
-impl DistItem {
-    /// Returns whether the distribution declares a part.
-    pub fn declares(&self, part: DistributionPart) -> bool {
-        self.functions.iter().any(|(known, ..)| *known == part)
-            || self.values.iter().any(|(known, _)| *known == part)
-    }
-
-    /// Returns whether the distribution has a part. The part may be declared, or computed from
-    /// another part.
-    pub fn has(&self, part: DistributionPart) -> bool {
-        self.declares(part) || part.of_value().is_some_and(|known| known.source(self).is_some())
-    }
-
-    /// Returns the definition of a part without an argument.
-    pub fn value(&self, part: DistributionPart) -> Option<&crate::tree::TypedExpr> {
-        let mut values = self.values.iter();
-        values.find(|(known, _)| *known == part).map(|(_, value)| value)
     }
 }
 

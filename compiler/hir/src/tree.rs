@@ -3,7 +3,10 @@
 mod infer;
 
 use crate::builtin::Builtin;
-use crate::parts::DistributionPart;
+pub use crate::ids::{
+    ConstId, DataId, DistId, FnId, InferId, LayerId, LocalId, ModelId, OptimiserId, PosteriorId,
+};
+use crate::parts::{Derivation, DistributionPart, PartOfValue};
 use crate::types::{Ty, TypedParam};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
@@ -11,57 +14,6 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::{MeasureKind, TailKind};
 pub use infer::{CheckedSetting, CompareItem, InferItem, InferenceTarget, SettingValue};
 use std::sync::Arc;
-
-bnnc_base::id!(
-    /// A variable of an item: a parameter, a dim name, an assigned name, a site or a loop counter.
-    LocalId,
-    "local"
-);
-bnnc_base::id!(
-    /// A constant.
-    ConstId,
-    "const"
-);
-bnnc_base::id!(
-    /// A function.
-    FnId,
-    "fn"
-);
-bnnc_base::id!(
-    /// A layer.
-    LayerId,
-    "layer"
-);
-bnnc_base::id!(
-    /// A distribution.
-    DistId,
-    "dist"
-);
-bnnc_base::id!(
-    /// An optimiser.
-    OptimiserId,
-    "optimiser"
-);
-bnnc_base::id!(
-    /// A data item.
-    DataId,
-    "data"
-);
-bnnc_base::id!(
-    /// A model.
-    ModelId,
-    "model"
-);
-bnnc_base::id!(
-    /// A posterior.
-    PosteriorId,
-    "posterior"
-);
-bnnc_base::id!(
-    /// An inference block.
-    InferId,
-    "infer"
-);
 
 /// All items that a program can name. Items of the library come first and have the lower ids.
 #[derive(Clone, Debug, Default)]
@@ -247,6 +199,31 @@ pub struct DistItem {
     /// The definitions without an argument, in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
     /// `probabilities`.
     pub values: Vec<(DistributionPart, TypedExpr)>,
+}
+
+impl DistItem {
+    /// Returns whether the distribution declares a part.
+    pub fn declares(&self, part: DistributionPart) -> bool {
+        self.functions.iter().any(|(known, ..)| *known == part)
+            || self.values.iter().any(|(known, _)| *known == part)
+    }
+
+    /// Returns the most accurate derivation of a part from another part that the distribution
+    /// declares. Also returns that other part.
+    pub fn source(&self, part: &PartOfValue) -> Option<(DistributionPart, Derivation)> {
+        part.from.iter().find(|(part, _)| self.declares(*part)).copied()
+    }
+
+    /// Returns whether the distribution has a part, either declared or computed from another one.
+    pub fn has(&self, part: DistributionPart) -> bool {
+        self.declares(part) || part.of_value().is_some_and(|known| self.source(known).is_some())
+    }
+
+    /// Returns the definition of a part without an argument.
+    pub fn value(&self, part: DistributionPart) -> Option<&TypedExpr> {
+        let mut values = self.values.iter();
+        values.find(|(known, _)| *known == part).map(|(_, value)| value)
+    }
 }
 
 /// An optimiser.

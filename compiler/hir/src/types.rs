@@ -1,9 +1,15 @@
 //! The types of the language.
 
 use crate::dims::DimExpr;
-use crate::tree::LayerId;
+use crate::ids::LayerId;
+use bnnc_base::dtype::DType;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
+
+/// The names of the built-in types.
+pub const NAMES: &[&str] = &[
+    "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
+];
 
 /// The type of one array element.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +24,18 @@ pub enum Elem {
     Count,
     /// A non-negative integer below a size.
     Index(DimExpr),
+}
+
+impl Elem {
+    /// Returns the type that represents an element of this type in the graph. Counts become reals, because programs
+    /// compute with counts.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Elem::Real(_) | Elem::Count => DType::Real,
+            Elem::Int | Elem::Index(_) => DType::Int,
+            Elem::Bool => DType::Bool,
+        }
+    }
 }
 
 /// A type.

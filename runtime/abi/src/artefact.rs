@@ -22,7 +22,7 @@ const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle change
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
-pub const LAYOUT: u64 = 14;
+pub const LAYOUT: u64 = 15;
 
 /// The processor that a bundle requires. The head comes first in a bundle, so that it can be read
 /// even if the machine cannot run the bundle.

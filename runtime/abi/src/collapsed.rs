@@ -10,12 +10,12 @@
 use crate::code::Artifact;
 use crate::iterates::{IterateOptions, Swag};
 use crate::laplace::{Likelihood, Over, Weights};
-use crate::manifest::{Train, Training};
-use crate::method::declare::{OptionValue, RawOption, options, words};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{OptionField, OptionValue, RawOption, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::{OptionConflict, OptionField};
-use crate::work::{self, MethodPart};
+use crate::part::{self, MethodPart};
+use crate::training::{Train, Training};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl MethodPart for Collapsed {
         self.iterates.place(option)
     }
 
-    fn check(&self, extent: work::DataExtent<'_>) -> Result<(), OptionConflict> {
+    fn check(&self, extent: part::DataExtent<'_>) -> Result<(), OptionConflict> {
         self.iterates.check(extent)
     }
 

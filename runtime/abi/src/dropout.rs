@@ -1,9 +1,9 @@
 //! The options of dropout.
 
-use crate::manifest::Training;
 use crate::method::declare::options;
 use crate::method::options::listed;
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
+use crate::training::Training;
 use std::sync::Arc;
 
 /// The record of `dropout`.

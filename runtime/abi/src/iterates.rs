@@ -2,12 +2,13 @@
 //! trainings (ensembles).
 
 use crate::code::Artifact;
-use crate::manifest::{SiteReport, Train, Training};
-use crate::method::declare::{OptionGroup, OptionName, forms, options};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{OptionField, OptionGroup, OptionName, forms, options};
 use crate::method::options::{POSITIVE, few, from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::{OptionConflict, OptionField};
-use crate::work::{DataExtent, MethodPart};
+use crate::part::{DataExtent, MethodPart};
+use crate::site_report::SiteReport;
+use crate::training::{Train, Training};
 use serde::{Deserialize, Serialize};
 
 /// The record of `ensemble`.

@@ -8,11 +8,13 @@
 mod options;
 
 use crate::code::Artifact;
-use crate::manifest::{SiteReport, Train, Training};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::OptionField;
 use crate::method::declare::OptionGroup;
+use crate::part::{DataExtent, MethodPart};
 use crate::plan::Plan;
-use crate::steering::{OptionConflict, OptionField};
-use crate::work::{DataExtent, MethodPart};
+use crate::site_report::SiteReport;
+use crate::training::{Train, Training};
 pub(crate) use options::RECORD;
 pub use options::{
     CurvatureKind, GaussianOptions, Link, Over, PriorPrecision, PriorStructure, Score, Structure,

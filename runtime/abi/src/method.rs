@@ -1,5 +1,6 @@
 //! Method records: the option schemas that the checker, the cost report, the driver and the runtime read.
 
+pub mod conflict;
 pub mod declare;
 pub(crate) mod options;
 mod records;
@@ -44,7 +45,7 @@ pub enum OptionKind {
     Weights(&'static [&'static str]),
     /// A value in a form from this list: a word, or a call whose arguments are numbers.
     Call(&'static [CallForm]),
-    /// A schedule of the learning rate, in one of the forms of [`crate::manifest::RateSchedule::FORMS`].
+    /// A schedule of the learning rate, in one of the forms of [`crate::rate_schedule::RateSchedule::FORMS`].
     Schedule,
 }
 

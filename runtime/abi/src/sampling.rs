@@ -6,9 +6,10 @@ pub(crate) mod samplers;
 mod schedule;
 
 use crate::code::Artifact;
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::OptionField;
 use crate::method::declare::OptionGroup;
-use crate::steering::{OptionConflict, OptionField};
-use crate::work::{DataExtent, MethodPart};
+use crate::part::{DataExtent, MethodPart};
 pub use adaptation::{Adaptation, MetricKind};
 pub use options::{ChainOptions, DiagnosedQuantities, DrawStorage, LooPolicy};
 pub use samplers::hmc::HmcOptions;

@@ -5,58 +5,11 @@
 //! the options of each method.
 
 use crate::data::Schema;
-use crate::manifest::{InferenceBlock, Training};
-use crate::method::declare::OptionName;
+use crate::manifest::InferenceBlock;
+pub use crate::method::conflict::OptionConflict;
 use crate::method::{self, Phase};
-use crate::work::DataExtent;
-
-/// An error: some options are incompatible.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionConflict {
-    /// The option at which the diagnostic points.
-    pub option: OptionName,
-    /// A sentence that describes the mistake.
-    pub message: String,
-    /// A sentence that advises how to correct the mistake.
-    pub help: String,
-}
-
-impl OptionConflict {
-    pub(crate) fn new(
-        option: OptionName,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Result<(), OptionConflict> {
-        Err(OptionConflict {
-            option,
-            message: message.into(),
-            help: help.into(),
-        })
-    }
-}
-
-/// A mutable reference to the field of a manifest that stores an option.
-pub enum OptionField<'a> {
-    /// The option is a count.
-    Count(&'a mut usize),
-    /// The option is a count without a default.
-    ChosenCount(&'a mut Option<usize>),
-    /// The option is a real.
-    Real(&'a mut f64),
-    /// The option is a real without a default.
-    Chosen(&'a mut Option<f64>),
-}
-
-impl OptionField<'_> {
-    fn set(self, number: f64) {
-        match self {
-            OptionField::Count(count) => *count = number as usize,
-            OptionField::ChosenCount(count) => *count = Some(number as usize),
-            OptionField::Real(real) => *real = number,
-            OptionField::Chosen(chosen) => *chosen = Some(number),
-        }
-    }
-}
+use crate::part::DataExtent;
+use crate::training::Training;
 
 impl InferenceBlock {
     /// Sets an option to a number, which the record of the option must allow. Returns false,

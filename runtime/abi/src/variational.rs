@@ -1,9 +1,9 @@
 //! The options of variational inference.
 
-use crate::manifest::Training;
 use crate::method::declare::{OptionName, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
+use crate::training::Training;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

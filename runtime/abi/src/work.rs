@@ -1,14 +1,11 @@
-//! The part of an inference block that depends on its method: the trait that all methods implement,
-//! and the list of methods.
+//! The part of an inference block that depends on its method: the list of methods.
 
-use crate::code::Artifact;
 use crate::collapsed::Collapsed;
-use crate::data::Schema;
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
-use crate::manifest::{SiteReport, Train};
+use crate::part::MethodPart;
 use crate::sampling::Sampling;
-use crate::steering::{OptionConflict, OptionField};
+use crate::training::Train;
 use serde::{Deserialize, Serialize};
 
 /// Declares one variant of [`Work`] for each method. The variant has the name of its type.
@@ -51,105 +48,4 @@ works! {
     Ensemble,
     /// A mixture over iterates, in which some weights are integrated over.
     Collapsed,
-}
-
-/// The schema of the data of a run, and the number of training examples.
-#[derive(Clone, Copy, Debug)]
-pub struct DataExtent<'a> {
-    /// The sizes, columns and levels of the data.
-    pub schema: &'a Schema,
-    /// The number of training examples. This number is one if the model takes the whole file as one
-    /// example.
-    pub examples: usize,
-}
-
-/// The interface by which the compiler, the runtime and built executables access the part of an inference block that belongs to its method.
-pub trait MethodPart {
-    /// Returns the programs that only this method has. The order of the programs depends on this
-    /// part alone.
-    fn artifacts(&mut self) -> Vec<&mut Artifact>;
-
-    /// Returns the number of draws over which predictions average.
-    fn predictive_draws(&self) -> usize;
-
-    /// Returns the field that stores the number of an option; `None` if the option cannot be set at
-    /// run time.
-    fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
-
-    /// Updates the fields that depend on an option, after this option was set.
-    fn steered(&mut self, option: &str) {
-        if let Some(train) = self.training_mut() {
-            train.options.steered(option);
-        }
-    }
-
-    /// Checks that the options are compatible with each other and with these data.
-    ///
-    /// # Errors
-    /// Returns the first incompatible options.
-    fn check(&self, _: DataExtent<'_>) -> Result<(), OptionConflict> {
-        Ok(())
-    }
-
-    /// Checks that an option has an effect.
-    ///
-    /// # Errors
-    /// Returns the reason if the option does not have an effect.
-    fn hears(&self, _option: &str) -> Result<(), OptionConflict> {
-        Ok(())
-    }
-
-    /// Returns the part that trains, if an optimiser contributes to the posterior.
-    fn training(&self) -> Option<&Train> {
-        None
-    }
-
-    /// Returns a mutable reference to the part that [`MethodPart::training`] returns.
-    fn training_mut(&mut self) -> Option<&mut Train> {
-        None
-    }
-
-    /// Returns the options that select iterates, if the posterior consists of iterates.
-    fn iterated(&self) -> Option<&Swag> {
-        None
-    }
-
-    /// Returns the states for which a prediction program takes one value per draw.
-    fn per_draw(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// Returns the states of which the method stores several values that another inference block
-    /// can use: iterates, draws of chains, or members.
-    fn held(&self) -> Option<&[String]> {
-        None
-    }
-
-    /// Returns the sites in the non-centred parameterisation. Each site is given by its index in
-    /// the reports of the inference block.
-    fn noncentred(&self) -> &[usize] {
-        &[]
-    }
-
-    /// Returns the earlier inference block that provides the iterates, or whose posterior ranks the
-    /// weights.
-    fn needs(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns the temperature: the divisor of the log likelihood.
-    fn temperature(&self) -> f64 {
-        1.0
-    }
-
-    /// Returns whether the posterior includes variances of weights. Another inference block can
-    /// then rank the weights by these variances.
-    fn has_spread(&self, _sites: &[SiteReport]) -> bool {
-        true
-    }
-
-    /// Returns whether predictions are integrals over some weights instead of means over draws of all weights.
-    fn integrates(&self) -> bool {
-        false
-    }
 }

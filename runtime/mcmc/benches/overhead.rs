@@ -3,8 +3,9 @@
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::registry::sampler;
 use bnnc_mcmc::seam::{Answers, Target, next};
+use bnnc_mcmc::setup::Setup;
 use std::time::{Duration, Instant};
 
 /// A standard normal distribution, chosen because its gradient is cheap. The struct records the time that evaluations of the

@@ -10,7 +10,7 @@ use crate::hamiltonian::{
     Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome, acceptance, diverges, larger,
 };
 use crate::noise::Purpose;
-use crate::registry::Setup;
+use crate::setup::Setup;
 use bnnc_abi::sampling::HmcOptions;
 
 /// The sampler of static Hamiltonian Monte Carlo.

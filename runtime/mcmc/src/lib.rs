@@ -18,5 +18,6 @@ pub mod rows;
 pub mod saved;
 pub mod schedule;
 pub mod seam;
+pub mod setup;
 pub mod stochastic_gradient;
 pub mod vector;

@@ -9,9 +9,9 @@ pub mod step_size;
 
 use crate::adapt::{Change, Warmup};
 use crate::noise::{ChainNoise, Purpose};
-use crate::registry::Setup;
 use crate::saved;
 use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
+use crate::setup::Setup;
 use crate::vector::dot;
 use bnnc_abi::sampling::{Adaptation, MalaOptions, RandomWalkOptions};
 use serde::{Deserialize, Serialize};

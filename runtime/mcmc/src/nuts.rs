@@ -13,7 +13,7 @@ use crate::hamiltonian::{
     Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome, acceptance, diverges, larger,
 };
 use crate::noise::Purpose;
-use crate::registry::Setup;
+use crate::setup::Setup;
 use crate::vector::log_sum;
 use bnnc_abi::sampling::NutsOptions;
 use tree::{Ends, Trees, turns};

@@ -11,10 +11,10 @@ pub mod estimate;
 pub mod report;
 
 use crate::noise::{ChainNoise, Purpose};
-use crate::registry::Setup;
 use crate::rows::{Batches, Chooser, split};
 use crate::saved;
 use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
+use crate::setup::Setup;
 use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 

@@ -11,11 +11,11 @@
 //! chain stays at its previous position. The density can therefore be computed at every draw.
 
 use crate::noise::{ChainNoise, Purpose};
-use crate::registry::Setup;
 use crate::rows::GradientRows;
 use crate::saved;
 use crate::schedule::{ScheduledStep, StepSizeSchedule};
 use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
+use crate::setup::Setup;
 use bnnc_abi::sampling::{SghmcOptions, SgldOptions};
 use serde::{Deserialize, Serialize};
 

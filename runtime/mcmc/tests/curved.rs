@@ -7,7 +7,8 @@ mod targets;
 use bnnc_abi::sampling::{Adaptation, MetricKind};
 use bnnc_mcmc::diagnostics::Summariser;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry::{self, Setup};
+use bnnc_mcmc::registry;
+use bnnc_mcmc::setup::Setup;
 use chains::{Density, Drawn, draws, stat};
 use targets::{adapted, nuts};
 

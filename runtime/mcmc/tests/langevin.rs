@@ -5,8 +5,9 @@ mod chains;
 
 use bnnc_abi::sampling::{Adaptation, MalaOptions, MetricKind, Transition};
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry::{self, Setup};
+use bnnc_mcmc::registry;
 use bnnc_mcmc::seam::{Answer, SamplerRequest, Target};
+use bnnc_mcmc::setup::Setup;
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::TAU;
 

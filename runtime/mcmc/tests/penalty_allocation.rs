@@ -2,8 +2,9 @@
 
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::registry::sampler;
 use bnnc_mcmc::seam::{Answers, Target, next};
+use bnnc_mcmc::setup::Setup;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

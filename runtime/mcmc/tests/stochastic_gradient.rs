@@ -5,8 +5,9 @@ mod chains;
 
 use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Steps, Transition};
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry::{self, Setup};
+use bnnc_mcmc::registry;
 use bnnc_mcmc::seam::{Answer, SamplerRequest};
+use bnnc_mcmc::setup::Setup;
 use chains::{Density, Length, Mean, draws, mean, sampler, stat};
 
 type Matrix = [[f64; 2]; 2];

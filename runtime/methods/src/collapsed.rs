@@ -6,6 +6,7 @@
 //! iterate. The integrals are exact if the location of an observation is an affine or piecewise
 //! affine function of the chosen weights.
 
+pub mod around;
 pub mod boxes;
 pub mod choice;
 pub mod classes;

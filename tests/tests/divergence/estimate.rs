@@ -19,7 +19,7 @@ use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::kl::{Estimator, Statistics};
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
-use bnnc_rewrite::methods::train::{Refusal, TrainingSettings};
+use bnnc_rewrite::methods::task::{Refusal, TrainingSettings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,7 +9,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::diagnostics;
 use bnnc_rewrite::methods::laplace::{Approximation, OptionalPrograms};
-use bnnc_rewrite::methods::train::Refusal;
+use bnnc_rewrite::methods::task::Refusal;
 use std::collections::HashMap;
 
 const ROWS: usize = 3;

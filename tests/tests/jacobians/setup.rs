@@ -15,7 +15,7 @@ use bnnc_loops::backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
-use bnnc_rewrite::methods::train::Refusal;
+use bnnc_rewrite::methods::task::Refusal;
 use bnnc_rewrite::pass::PassContext;
 use std::collections::HashMap;
 use std::path::Path;

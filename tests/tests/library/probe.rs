@@ -12,7 +12,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{CalledWith, NamedArguments, dtype};
+use bnnc_hir::elaborate::dist::{CalledWith, NamedArguments};
 use bnnc_hir::elaborate::frame::Elaborator;
 use bnnc_hir::parts::DistributionPart;
 use bnnc_hir::tree::{DistId, DistItem, Module};
@@ -215,7 +215,7 @@ impl<'a> Probe<'a> {
         let Ty::Tensor(elem, _) = &self.item().on else {
             panic!("{} is on no numbers", self.item().name)
         };
-        let ty = Type::new(dtype(elem), Shape::fixed(shape));
+        let ty = Type::new(elem.dtype(), Shape::fixed(shape));
         let instance = elaborator.instance(&arguments, ty, declared, values, Self::span());
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }

@@ -1,6 +1,5 @@
 //! The diagnostic of running means in methods that do not update them.
 
-use super::span_of_one;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
@@ -35,6 +34,6 @@ pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diag
     let text = format!(
         "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`"
     );
-    Diagnostic::error(&NO_RUNNING_MEANS, span_of_one(infer, options), text)
+    Diagnostic::error(&NO_RUNNING_MEANS, infer.span_of(options), text)
         .help("leave `local`, `flipout` and `integrate` out")
 }

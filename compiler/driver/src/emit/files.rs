@@ -3,7 +3,7 @@
 
 use super::{backend, of_loops, reads_views};
 use crate::diagnostics;
-use crate::infer::CompileFailure;
+use crate::failure::CompileFailure;
 use crate::options::CompileOptions;
 use crate::stage::Stage;
 use bnnc_base::diagnostic::Diagnostic;

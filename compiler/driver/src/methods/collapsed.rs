@@ -3,8 +3,9 @@
 
 mod treated;
 
+use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,

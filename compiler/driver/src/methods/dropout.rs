@@ -1,7 +1,8 @@
 //! Builds the programs of the method `dropout`, which trains under random masks. Predictions draw
 //! random masks, too.
 
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::compilation::{Compilation, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts};
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::method::MethodDef;

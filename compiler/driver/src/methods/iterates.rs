@@ -5,8 +5,9 @@
 pub(crate) mod diagnostics;
 pub(crate) mod taken;
 
+use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics::nothing_to_sample;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};

@@ -3,8 +3,9 @@
 
 pub mod beforehand;
 
+use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;

@@ -2,8 +2,9 @@
 
 mod abreast;
 
+use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Work};

@@ -1,8 +1,9 @@
 //! Builds the programs of methods that train with an optimiser, and the programs of the pruning
 //! table. Also reads the options of the training run.
 
+use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::{self, BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Pruning, Train, Training, Work};

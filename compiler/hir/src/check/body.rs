@@ -1,9 +1,8 @@
 //! The state of checking one item: the item's variables, scopes, layers and diagnostics.
 
 use super::names::{Def, ItemNames};
-use super::outputs::{Needs, Use};
+use super::output_uses::{Needs, Use};
 use super::solve::Solver;
-use super::statements::strip;
 use crate::builtin::{self, BuiltinRule};
 use crate::constant::constant;
 use crate::diagnostics::names as report;
@@ -289,7 +288,7 @@ impl<'a> Checker<'a> {
     /// Returns the name of a module of another language if an expression refers to one, such as
     /// `np` in `np.exp` or `np.random.normal`. A name that the program declares does not count.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
-        match &*strip(base).kind {
+        match &*base.without_parentheses().kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
             ast::ExprKind::Name(name) => {
                 let is_declared = self.peek_local(name).is_some()

@@ -3,7 +3,6 @@
 use super::names::Def;
 use super::options::{called, number};
 use super::session::CheckSession;
-use super::statements::strip;
 use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId, InferenceTarget};
 use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
@@ -46,11 +45,11 @@ pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
 
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
 fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (callee, args) = called(written);
     let (output, name) = match &*callee.kind {
         ast::ExprKind::Name(name) => (None, name),
-        ast::ExprKind::Field(base, part) => match &*strip(base).kind {
+        ast::ExprKind::Field(base, part) => match &*base.without_parentheses().kind {
             ast::ExprKind::Name(output) => (Some(output), &part.name),
             _ => return unknown(session, written.span),
         },

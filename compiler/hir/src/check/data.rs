@@ -5,7 +5,6 @@ mod unlike;
 
 use super::options::number;
 use super::session::CheckSession;
-use super::statements::strip;
 use crate::diagnostics::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
@@ -193,7 +192,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DataId, item: &ast::DataDecl) {
 
 /// Checks the source of the data, such as `csv("a.csv", "b.csv")`.
 fn source(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<(Format, Vec<PathBuf>)> {
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args),
         ast::ExprKind::Error => return None,
@@ -238,7 +237,7 @@ fn files(session: &mut CheckSession<'_>, args: &[ast::Arg], span: Span) -> Optio
 }
 
 fn file(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PathBuf> {
-    match &*strip(written).kind {
+    match &*written.without_parentheses().kind {
         ast::ExprKind::Text(text) => Some(resolved(&session.context.folder, text)),
         ast::ExprKind::Error => None,
         _ => {
@@ -299,7 +298,7 @@ impl Reading<'_, '_> {
 }
 
 fn inputs(to: &mut Reading<'_, '_>, written: &ast::Expr) {
-    match &*strip(written).kind {
+    match &*written.without_parentheses().kind {
         ast::ExprKind::List(columns) if !columns.is_empty() => {
             let columns = columns.iter().filter_map(|one| entry(to.session, one));
             to.spec.inputs = columns.collect();
@@ -330,7 +329,7 @@ fn integer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr, leas
 }
 
 fn split(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Split> {
-    match &*strip(written).kind {
+    match &*written.without_parentheses().kind {
         ast::ExprKind::Name(word) if &**word == "all" => Some(Split::All),
         ast::ExprKind::Name(word) => {
             session.diagnostics.push(report::option_value(
@@ -349,7 +348,7 @@ fn split(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Split> {
 fn test(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
     let own = format.word();
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
-    let stripped = strip(written);
+    let stripped = written.without_parentheses();
     if let ast::ExprKind::Call(callee, args) = &*stripped.kind
         && let ast::ExprKind::Name(word) = &*callee.kind
     {
@@ -380,7 +379,7 @@ fn test(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> 
 
 fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut DataSpec) {
     let single;
-    let words: &[ast::Expr] = match &*strip(written).kind {
+    let words: &[ast::Expr] = match &*written.without_parentheses().kind {
         ast::ExprKind::List(words) => words,
         _ => {
             single = [written.clone()];
@@ -389,7 +388,7 @@ fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut D
     };
     (spec.standardise_inputs, spec.standardise_target) = (false, false);
     for word in words {
-        match &*strip(word).kind {
+        match &*word.without_parentheses().kind {
             ast::ExprKind::Name(name) if &**name == "inputs" => spec.standardise_inputs = true,
             ast::ExprKind::Name(name) if &**name == "target" => spec.standardise_target = true,
             ast::ExprKind::Name(name) => {
@@ -411,7 +410,7 @@ fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut D
 
 /// Reads an option whose value is one of some words.
 fn word<T: Copy>(to: &mut Reading<'_, '_>, written: &ast::Expr, words: &[(&str, T)]) -> Option<T> {
-    let word = match &*strip(written).kind {
+    let word = match &*written.without_parentheses().kind {
         ast::ExprKind::Name(word) => &**word,
         _ => "",
     };

@@ -3,7 +3,6 @@
 use super::names::Def;
 use super::options;
 use super::session::CheckSession;
-use super::statements::strip;
 use crate::diagnostics::{infer as report, names as report_names};
 use crate::sites;
 use crate::tree::{
@@ -97,7 +96,7 @@ fn named(
     expected: &str,
     kind: fn(Def) -> bool,
 ) -> Option<(Def, Option<Span>)> {
-    let written = strip(written);
+    let written = written.without_parentheses();
     let ast::ExprKind::Name(name) = &*written.kind else {
         if *written.kind != ast::ExprKind::Error {
             let message = format!("expected the name of {expected}");

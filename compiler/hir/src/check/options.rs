@@ -7,7 +7,6 @@ use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::posterior::path_text;
 use super::session::CheckSession;
-use super::statements::strip;
 use crate::constant::constant;
 use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CheckedSetting, SettingValue, TypedExpr};
@@ -99,11 +98,11 @@ fn value(
         OptionKind::Real(..) | OptionKind::AtLeast(_) => {
             limited(session, def, written).map(SettingValue::Real)
         }
-        OptionKind::Bool => match &*strip(written).kind {
+        OptionKind::Bool => match &*written.without_parentheses().kind {
             ast::ExprKind::Bool(value) => Some(SettingValue::Bool(*value)),
             _ => wrong(session, "`true` or `false`"),
         },
-        OptionKind::Word(words) => match &*strip(written).kind {
+        OptionKind::Word(words) => match &*written.without_parentheses().kind {
             ast::ExprKind::Name(word) if words.contains(&spellings::word(word)) => {
                 Some(SettingValue::Word(spellings::word(word).into()))
             }
@@ -120,7 +119,7 @@ fn value(
         },
         OptionKind::Optimiser => optimiser(session, def.name, written),
         OptionKind::Infer => infer(session, def.name, written),
-        OptionKind::Fractions => match &*strip(written).kind {
+        OptionKind::Fractions => match &*written.without_parentheses().kind {
             ast::ExprKind::List(elements) if !elements.is_empty() => {
                 let values = elements.iter().map(|element| fraction(session, def, element));
                 // All elements are read first, so that every erroneous element is reported.
@@ -131,7 +130,7 @@ fn value(
             _ => wrong(session, "fractions in brackets, such as `[0.5, 0.9]`"),
         },
         OptionKind::Names => {
-            let names = match &*strip(written).kind {
+            let names = match &*written.without_parentheses().kind {
                 ast::ExprKind::List(elements) => elements
                     .iter()
                     .map(|element| path_text(session, element).map(Arc::from))
@@ -190,7 +189,7 @@ fn number_or(
     words: &'static [&'static str],
     written: &ast::Expr,
 ) -> Option<SettingValue> {
-    if let ast::ExprKind::Name(word) = &*strip(written).kind
+    if let ast::ExprKind::Name(word) = &*written.without_parentheses().kind
         && words.contains(&&**word)
     {
         return Some(SettingValue::Word(word.clone()));
@@ -208,11 +207,12 @@ fn number_or(
 
 /// Reads the name of an inference block, or `safetensors("FILE")`.
 fn start(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
-    let ast::ExprKind::Call(callee, args) = &*strip(written).kind else {
+    let ast::ExprKind::Call(callee, args) = &*written.without_parentheses().kind else {
         return infer(session, name, written);
     };
     let file = match (word(callee).as_deref(), args.as_slice()) {
-        (Some("safetensors"), [only]) if only.name.is_none() => match &*strip(&only.value).kind {
+        (Some("safetensors"), [only]) if only.name.is_none() => match &*only.value.without_parentheses().kind
+        {
             ast::ExprKind::Text(path) => Some(path.clone()),
             _ => None,
         },
@@ -237,7 +237,7 @@ pub fn called(written: &ast::Expr) -> (&ast::Expr, &[ast::Arg]) {
 }
 
 fn word(written: &ast::Expr) -> Option<Arc<str>> {
-    match &*strip(written).kind {
+    match &*written.without_parentheses().kind {
         ast::ExprKind::Name(name) => Some(name.clone()),
         _ => None,
     }
@@ -261,7 +261,7 @@ pub fn number(
         // If a name is not the name of a constant, the error calls the name a misplaced word, not
         // an unknown variable.
         let word = matches!(
-            &*strip(written).kind,
+            &*written.without_parentheses().kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)
         );
         if word && number.is_none() {
@@ -313,7 +313,7 @@ fn infer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Opt
 
 /// Reads an optimiser such as `Adam(1e-3)`.
 fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (callee, args) = called(written);
     let Some(word) = word(callee) else {
         session.diagnostics.push(report::option_value(
@@ -375,7 +375,7 @@ fn call(
 ) -> Option<SettingValue> {
     let mut names: Vec<&str> = forms.iter().map(|form| form.word).collect();
     names.dedup();
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (callee, args) = called(written);
     let Some(word) = word(callee) else {
         let expected = format!("one of {}", crate::diagnostics::quoted(names));

@@ -3,34 +3,13 @@
 //! sizes are checked by `elaborate::joint_density`. This check runs when the sizes are known.
 
 use super::body::Checker;
+use super::output_uses::Use;
 use crate::diagnostics::model as report;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use crate::walk;
 use bnnc_base::source::Span;
-use std::collections::HashMap;
-
-/// The elements of an output that an expression reads.
-#[derive(Clone, Debug)]
-pub struct Use {
-    /// The output.
-    output: LocalId,
-    /// The first element and one past the last element that the expression reads. `None` if data or
-    /// a function determine these elements.
-    elements: Option<[DimExpr; 2]>,
-    span: Span,
-}
-
-impl Use {
-    /// Returns a use of the same output at unknown elements.
-    fn somewhere(self) -> Use {
-        Use {
-            elements: None,
-            ..self
-        }
-    }
-}
 
 /// The distribution of an output, or of one element of an output whose index is a counter.
 #[derive(Clone, Copy)]
@@ -43,9 +22,6 @@ pub struct OutputDist<'e> {
     /// The distribution.
     pub dist: &'e TypedExpr,
 }
-
-/// Maps each output to the outputs that its distribution reads, with the positions of the reads in the program.
-pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;
 
 impl Checker<'_> {
     /// Returns the elements of outputs that an expression reads, directly or through variables.

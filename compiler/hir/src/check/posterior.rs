@@ -4,7 +4,6 @@ use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::parameterisation;
 use super::session::CheckSession;
-use super::statements::strip;
 use crate::constant::constant;
 use crate::diagnostics::{infer as report, names as report_names, statements, types};
 use crate::sites;
@@ -256,7 +255,7 @@ fn same_sites(
 
 /// Reads the right-hand side `~ Family(start values)`.
 fn family(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (name, span, args) = match &*written.kind {
         ast::ExprKind::Name(name) => (name, written.span, &[] as &[ast::Arg]),
         ast::ExprKind::Call(callee, args) => match &*callee.kind {
@@ -335,7 +334,7 @@ fn start(
     param: (&str, Signature<'_>),
 ) -> Option<StartValue> {
     let (name, signature) = param;
-    let written = strip(&arg.value);
+    let written = arg.value.without_parentheses();
     let inner = match &*written.kind {
         ast::ExprKind::Call(callee, args) if matches!(&*callee.kind, ast::ExprKind::Name(word) if &**word == "fixed") => {
             match args.as_slice() {

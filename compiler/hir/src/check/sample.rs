@@ -6,7 +6,6 @@ use super::names::Def;
 use super::operators::column_hint;
 use super::outputs::OutputDist;
 use super::solve::{Solver, equal};
-use super::statements::strip;
 use crate::diagnostics::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
@@ -44,7 +43,7 @@ impl Checker<'_> {
             self.report(report::wrong_place(tilde.span, "`~`", self.place.name(), help));
             self.expr(tilde.dist, Want::Any);
             if let [target] = targets
-                && let ast::ExprKind::Name(name) = &*strip(target).kind
+                && let ast::ExprKind::Name(name) = &*target.without_parentheses().kind
             {
                 self.declare(name, target.span, Ty::Error, LocalKind::Site);
             }
@@ -53,7 +52,7 @@ impl Checker<'_> {
         let [target] = targets else {
             return self.bad_target(tilde.span, "one name");
         };
-        let target = strip(target);
+        let target = target.without_parentheses();
         match &*target.kind {
             ast::ExprKind::Name(name) if self.outputs.contains_key(&**name) => {
                 self.observe((name, target.span), None, tilde)
@@ -67,12 +66,16 @@ impl Checker<'_> {
                 }
                 Some(self.site((name, target.span), tilde))
             }
-            ast::ExprKind::Index(base, indices) => match (&*strip(base).kind, indices.as_slice()) {
-                (ast::ExprKind::Name(name), [ast::Index::At(at)]) if self.outputs.contains_key(&**name) => {
-                    self.observe((name, base.span), Some(at), tilde)
+            ast::ExprKind::Index(base, indices) => {
+                match (&*base.without_parentheses().kind, indices.as_slice()) {
+                    (ast::ExprKind::Name(name), [ast::Index::At(at)])
+                        if self.outputs.contains_key(&**name) =>
+                    {
+                        self.observe((name, base.span), Some(at), tilde)
+                    }
+                    _ => self.bad_target(target.span, "a name, or one element of an output,"),
                 }
-                _ => self.bad_target(target.span, "a name, or one element of an output,"),
-            },
+            }
             _ => self.bad_target(target.span, "a name, or one element of an output,"),
         }
     }
@@ -146,7 +149,7 @@ impl Checker<'_> {
 
     /// Checks the distribution on the right of `~`.
     pub fn dist_expr(&mut self, written: &ast::Expr) -> TypedExpr {
-        let dist = match &*strip(written).kind {
+        let dist = match &*written.without_parentheses().kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => match self.find_item(name) {
                 Some((Some(def), at)) if !matches!(def, Def::Dist(_)) => {
                     let diagnostic =

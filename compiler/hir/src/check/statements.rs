@@ -110,7 +110,7 @@ impl Checker<'_> {
         in_for: bool,
     ) -> Option<TypedStmt> {
         let name = match targets {
-            [target] => match &*strip(target).kind {
+            [target] => match &*target.without_parentheses().kind {
                 ast::ExprKind::Name(name) => Some((name.clone(), target.span)),
                 _ => None,
             },
@@ -122,7 +122,7 @@ impl Checker<'_> {
             self.report(report_model::site_in_for(value.span, "a layer"));
         }
         let is_once = matches!(self.place, BodyKind::Layer | BodyKind::Model) && !in_for;
-        self.named_call = is_once.then(|| strip(value).span);
+        self.named_call = is_once.then(|| value.without_parentheses().span);
         let (value, made) = match makes {
             true => self.layers(value),
             false => (self.expr(value, Want::Any), None),
@@ -202,14 +202,6 @@ impl Checker<'_> {
         }
         self.leave();
         None
-    }
-}
-
-/// Removes the parentheses around an expression.
-pub fn strip(written: &ast::Expr) -> &ast::Expr {
-    match &*written.kind {
-        ast::ExprKind::Paren(inner) => strip(inner),
-        _ => written,
     }
 }
 

@@ -8,15 +8,10 @@ use crate::constant::constant;
 use crate::diagnostics::{names as report, types as report_types};
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ParamBinding, TypedExpr, TypedExprKind};
-use crate::types::{Elem, Ty, TypedParam};
+use crate::types::{Elem, NAMES, Ty, TypedParam};
 use crate::walk;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
-
-/// The names of the built-in types.
-pub const NAMES: &[&str] = &[
-    "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
-];
 
 impl Checker<'_> {
     /// Declares the parameters of several lists. The function declares all names before it reads

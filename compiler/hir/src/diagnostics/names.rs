@@ -218,7 +218,7 @@ pub fn unused_input(name: &str, span: Span) -> Diagnostic {
 
 /// A type that does not exist.
 pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
-    let names = crate::check::types::NAMES;
+    let names = crate::types::NAMES;
     Diagnostic::error(&UNKNOWN_TYPE, span, format!("unknown type `{name}`"))
         .suggest(name, names.iter().copied())
         .note(format!("the types are {}", quoted(names.iter().copied())))

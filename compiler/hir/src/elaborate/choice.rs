@@ -120,7 +120,7 @@ impl<'a> Elaborator<'a> {
                 ConstValue::Integer(number) => Some(AffineExpr::number(number)),
                 ConstValue::Real(_) => None,
             },
-            TypedExprKind::Local(local) => self.linear(frame.values.get(local)?),
+            TypedExprKind::Local(local) => self.forms.linear(frame.values.get(local)?),
             TypedExprKind::Unary(UnaryOp::Neg, operand) => {
                 AffineExpr::number(0).plus(&self.form(operand, frame)?, -1)
             }

@@ -45,15 +45,6 @@ pub fn support(elem: &Elem) -> Support {
     }
 }
 
-/// Returns the type that represents an element type in the graph. Counts become reals, because programs compute with counts.
-pub fn dtype(elem: &Elem) -> DType {
-    match elem {
-        Elem::Real(_) | Elem::Count => DType::Real,
-        Elem::Int | Elem::Index(_) => DType::Int,
-        Elem::Bool => DType::Bool,
-    }
-}
-
 /// The kind of values that the functions of an instance receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledWith {

@@ -1,7 +1,6 @@
 //! Elaborates expressions.
 
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
-use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::diagnostics::elaborate::limit;
 use crate::tree::{ConstId, ConstValue, TypedExpr, TypedExprKind};
@@ -108,7 +107,7 @@ impl<'a> Elaborator<'a> {
         match (item.number, &item.value.ty) {
             (Some(ConstValue::Integer(number)), _) => Ok(Datum::Static(number)),
             (Some(ConstValue::Real(number)), Ty::Tensor(elem, _)) => {
-                Ok(Datum::Tensor(self.constant(number, dtype(elem))))
+                Ok(Datum::Tensor(self.constant(number, elem.dtype())))
             }
             _ => Err(limit(span, format!("`{}` has no value", item.name))),
         }
@@ -177,7 +176,7 @@ impl<'a> Elaborator<'a> {
         }
         let range = self.range_of_integer(&operand);
         let extent = self.extent_of(&operand);
-        let form = self.linear_of(BinaryOp::Sub, &Datum::Static(0), &operand);
+        let form = self.forms.linear_of(BinaryOp::Sub, &Datum::Static(0), &operand);
         let value = self.apply(Operation::new(&ops::neg::NEG, [value]), span)?;
         if let Some((low, high)) = range {
             self.ranges
@@ -216,7 +215,7 @@ impl<'a> Elaborator<'a> {
             BinaryOp::MatMul => unreachable!("handled above"),
         };
         let (mut a, mut b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
-        let form = self.linear_of(op, &left, &right);
+        let form = self.forms.linear_of(op, &left, &right);
         let within = form.as_ref().and_then(|form| self.forms.ends(form));
         let range = match (self.range_of(op, &left, &right), within) {
             (Some((a, b)), Some((c, d))) => Some((a.max(c), b.min(d))),

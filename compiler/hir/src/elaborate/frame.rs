@@ -2,6 +2,7 @@
 
 use super::datum::Datum;
 use super::linear::Forms;
+use super::observed_range::ObservedRange;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, Locals, Module};
 use bnnc_base::diagnostic::Diagnostic;
@@ -106,7 +107,7 @@ pub struct Elaborator<'a> {
     /// The observations so far.
     pub observed: Vec<Value>,
     /// The ranges of output elements that already have a distribution.
-    pub observed_ranges: Vec<super::repeat::ObservedRange>,
+    pub observed_ranges: Vec<ObservedRange>,
     /// The current depth of calls. The depth is limited so that recursion ends with a diagnostic.
     pub depth: usize,
     /// The number of expanded calls so far. The number is limited because it can grow exponentially

@@ -5,7 +5,6 @@
 //! are wide.
 
 use super::datum::Datum;
-use super::frame::Elaborator;
 use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -177,6 +176,26 @@ impl Forms {
         self.facts.truncate(self.facts.len().saturating_sub(count));
     }
 
+    /// Returns the linear form of an integer, or `None` if the integer is not linear in counters.
+    pub fn linear(&self, datum: &Datum) -> Option<AffineExpr> {
+        match datum {
+            Datum::Static(number) => Some(AffineExpr::number(*number)),
+            Datum::Tensor(value) => self.values.get(value).cloned(),
+            _ => None,
+        }
+    }
+
+    /// Returns the linear form of a sum, difference or product.
+    pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<AffineExpr> {
+        let (left, right) = (self.linear(left)?, self.linear(right)?);
+        match op {
+            BinaryOp::Add => left.plus(&right, 1),
+            BinaryOp::Sub => left.plus(&right, -1),
+            BinaryOp::Mul => left.times(&right),
+            _ => None,
+        }
+    }
+
     /// Returns the smallest and the largest value of a graph value that is linear in counters.
     pub fn ends_of(&self, value: Value) -> Option<(i64, i64)> {
         self.ends(self.values.get(&value)?)
@@ -214,28 +233,6 @@ impl Forms {
             form = form.plus(end, factor)?;
         }
         Some(form.constant)
-    }
-}
-
-impl Elaborator<'_> {
-    /// Returns the linear form of an integer, or `None` if the integer is not linear in counters.
-    pub fn linear(&self, datum: &Datum) -> Option<AffineExpr> {
-        match datum {
-            Datum::Static(number) => Some(AffineExpr::number(*number)),
-            Datum::Tensor(value) => self.forms.values.get(value).cloned(),
-            _ => None,
-        }
-    }
-
-    /// Returns the linear form of a sum, difference or product.
-    pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<AffineExpr> {
-        let (left, right) = (self.linear(left)?, self.linear(right)?);
-        match op {
-            BinaryOp::Add => left.plus(&right, 1),
-            BinaryOp::Sub => left.plus(&right, -1),
-            BinaryOp::Mul => left.times(&right),
-            _ => None,
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod joint;
 pub mod joint_density;
 mod linear;
 pub mod model;
+mod observed_range;
 pub mod open;
 pub mod optimiser;
 pub mod posterior;

@@ -1,7 +1,7 @@
 //! Elaborates models: inputs become parameters, and `~` becomes `sample` or `observe`.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{CalledWith, dtype, support};
+use super::dist::{CalledWith, support};
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::diagnostics::elaborate::limit;
 use crate::tree::{LocalId, ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
@@ -103,7 +103,7 @@ impl<'a> Elaborator<'a> {
             ));
         };
         let ty = Type::new(
-            dtype(elem),
+            elem.dtype(),
             self.shape_of(&binding.param.name, dims, frame, span)?,
         );
         let value = self.builder.param(&binding.param.name, ty.clone());
@@ -193,7 +193,7 @@ impl<'a> Elaborator<'a> {
         let Ty::Tensor(elem, dims) = &sample.ty else {
             return Err(limit(sample.span, "a site is a number or an array".to_owned()));
         };
-        let ty = Type::new(dtype(elem), self.shape_of(path, dims, frame, sample.span)?);
+        let ty = Type::new(elem.dtype(), self.shape_of(path, dims, frame, sample.span)?);
         let arguments = self.arguments(dist, sample.span)?;
         let instance = self.instance(
             &arguments,

@@ -113,7 +113,7 @@ impl<'a> Elaborator<'a> {
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
-        let length = self.linear(from).zip(self.linear(to));
+        let length = self.forms.linear(from).zip(self.forms.linear(to));
         let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
         match is_apart || length.is_some_and(|(_, longest)| longest < 0) {
             true => {
@@ -137,7 +137,7 @@ impl<'a> Elaborator<'a> {
             Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
             Some(Reduction::Sum | Reduction::Prod) | None => false,
         };
-        let length = self.linear(from).zip(self.linear(to));
+        let length = self.forms.linear(from).zip(self.forms.linear(to));
         let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
         match needs_one && length.is_some_and(|(shortest, _)| shortest <= 0) {
             true => Err(Box::new(empty_range(span, builtin.name))),
@@ -204,7 +204,7 @@ impl<'a> Elaborator<'a> {
         if first >= last {
             return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
         }
-        let within = self.linear(&from).zip(self.linear(&to));
+        let within = self.forms.linear(&from).zip(self.forms.linear(&to));
         let within = within.and_then(|(first, after)| Some([first, after.plus(&AffineExpr::number(1), -1)?]));
         let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
             if let (Some(within), Some(Datum::Tensor(position))) = (within, frame.values.get(&c.counter)) {
@@ -269,7 +269,9 @@ impl<'a> Elaborator<'a> {
         let mapped = self.map(c.counter, [0, width as i64], frame, span, |this, frame| {
             let from = this.expr(&c.from, frame)?;
             let range = this.range_of_integer(&from);
-            let form = this.linear_of(BinaryOp::Add, &from, &frame.values[&c.counter]);
+            let form = this
+                .forms
+                .linear_of(BinaryOp::Add, &from, &frame.values[&c.counter]);
             let from = this.tensor(&from, span)?;
             let step = this.tensor(&frame.values[&c.counter], span)?;
             let position = this.apply(Operation::new(&ops::add::ADD, [from, step]), span)?;

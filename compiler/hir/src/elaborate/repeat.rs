@@ -8,6 +8,7 @@ use super::dist::Each;
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::linear::AffineExpr;
 use super::model::declared;
+use super::observed_range::ObservedRange;
 use crate::builtin::{Builtin, Reduction};
 use crate::diagnostics::elaborate::limit;
 use crate::diagnostics::model as report;
@@ -343,11 +344,11 @@ impl<'a> Elaborator<'a> {
         inner: &mut Frame<'a>,
     ) -> Elaborated<(i64, i64)> {
         let datum = self.expr(index, inner)?;
-        let form = self.linear(&datum);
+        let form = self.forms.linear(&datum);
         let own = inner
             .values
             .get(&counter)
-            .and_then(|counter| self.linear(counter));
+            .and_then(|counter| self.forms.linear(counter));
         let place = form.zip(own).and_then(|(form, own)| form.in_counter(&own));
         place.ok_or_else(|| {
             let text =
@@ -400,35 +401,6 @@ struct Elements<'s> {
     lets: &'s [&'s TypedStmt],
     /// The span of the range.
     span: Span,
-}
-
-/// The elements of an output that have a distribution.
-#[derive(Clone, Copy, Debug)]
-pub struct ObservedRange {
-    output: Value,
-    /// The first element, the distance between consecutive elements, and the number of elements.
-    first: i64,
-    step: i64,
-    count: i64,
-    /// The statement that assigns the distribution.
-    span: Span,
-}
-
-impl ObservedRange {
-    /// Returns whether two ranges have an element in common.
-    fn overlaps(&self, other: &ObservedRange) -> bool {
-        let [short, long] = if self.count < other.count {
-            [self, other]
-        } else {
-            [other, self]
-        };
-        let holds = |position: i64| match position.saturating_sub(long.first) {
-            distance if long.step == 0 => distance == 0,
-            distance => distance % long.step == 0 && (0..long.count).contains(&(distance / long.step)),
-        };
-        self.output == other.output
-            && (0..short.count).any(|at| holds(short.first.saturating_add(short.step.saturating_mul(at))))
-    }
 }
 
 /// Returns the number of positions of a range. Fails if the range is empty or too long.

@@ -33,6 +33,16 @@ impl InferItem {
             .iter()
             .find(|setting| *setting.name == *option.as_str())
     }
+
+    /// Returns the span of an option if the program sets exactly one of `options`. Otherwise,
+    /// returns the span of the inference block.
+    pub fn span_of(&self, options: &[OptionName]) -> Span {
+        let mut set = options.iter().filter_map(|option| self.setting(*option));
+        match (set.next(), set.next()) {
+            (Some(setting), None) => setting.span,
+            _ => self.span,
+        }
+    }
 }
 
 impl Module {

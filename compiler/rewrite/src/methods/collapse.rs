@@ -13,7 +13,7 @@ use super::laplace::choice::{self, OverWeights};
 use super::laplace::outputs::LaplaceParts;
 use super::laplace::{elements, known, state, weights};
 use super::plan::{self, SitePlan};
-use super::train::Refusal;
+use super::task::Refusal;
 use super::{sample, states};
 use crate::density::{Densities, dependences};
 use crate::diagnostics::NoExactIntegral;

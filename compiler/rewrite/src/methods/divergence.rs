@@ -4,7 +4,7 @@ mod parts;
 
 use super::plan::{self, SitePlan};
 use super::states;
-use super::train::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
+use super::task::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, SeparatedForm};

@@ -8,7 +8,7 @@
 //! therefore use the same mask for a given draw and example.
 
 use super::likelihood::choice::covers;
-use super::train::Refusal;
+use super::task::Refusal;
 use crate::density::{Densities, coordinates};
 use crate::nodes;
 use crate::pass::PassContext;

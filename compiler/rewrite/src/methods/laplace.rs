@@ -23,7 +23,7 @@ mod turned;
 
 use super::plan::{self, SitePlan, state_name, state_type};
 use super::sample;
-use super::train::Refusal;
+use super::task::Refusal;
 use crate::density::Densities;
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};

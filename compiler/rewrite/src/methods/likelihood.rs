@@ -8,7 +8,7 @@ pub mod symmetry;
 mod usage;
 
 use super::plan::SitePlan;
-use super::train::{Refusal, Task, bind_data, is_of_row};
+use super::task::{Refusal, Task, bind_data, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, prefix_noise};
 use crate::nodes::{self, Scope};

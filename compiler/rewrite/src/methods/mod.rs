@@ -14,4 +14,5 @@ pub mod predict;
 pub mod prior;
 pub mod sample;
 pub mod states;
+pub mod task;
 pub mod train;

@@ -8,7 +8,7 @@
 
 mod find;
 
-use super::train::{bind_data, is_of_row};
+use super::task::{bind_data, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, coordinates};
 use crate::nodes::{self, Scope};

@@ -2,7 +2,7 @@
 
 use super::plan::{self, SitePlan};
 use super::positions;
-use super::train::{bind_data, bind_scalars, is_of_row};
+use super::task::{bind_data, bind_scalars, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, coordinates};
 use crate::group;

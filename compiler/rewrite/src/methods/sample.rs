@@ -10,7 +10,7 @@ mod jumps;
 pub mod noncentre;
 
 use super::plan::{self, SitePlan, state_name, state_type};
-use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
+use super::task::{Refusal, bind_data, gradient_nodes, is_of_row};
 use super::{plausible, predict, states};
 use crate::batch::batch;
 use crate::constrain;
@@ -401,7 +401,7 @@ impl Task<'_> {
         let mut builder = Builder::new("site_draws");
         let mut scope = Scope::default();
         plan::bind_states(&mut builder, self.plans, &mut scope);
-        super::train::bind_shared(&mut builder, self.model, &mut scope);
+        super::task::bind_shared(&mut builder, self.model, &mut scope);
         self.bind_sites(&mut builder, &mut scope);
         let sites = self.plans.iter().map(|plan| &plan.site.name);
         let mut results: Vec<_> = sites.map(|site| (site.clone(), scope.get(site))).collect();

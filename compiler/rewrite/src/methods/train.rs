@@ -8,60 +8,29 @@ pub mod prune;
 mod update;
 
 use super::divergence::PerDraw;
-use super::likelihood::choice::Layers;
 use super::likelihood::{Likelihood, likelihood};
 use super::plan::{self, SitePlan};
 use super::positions;
 use super::predict;
 use super::states;
+use super::task::{Refusal, Task, TrainingSettings, bind_data, bind_scalars, gradient_nodes};
 use crate::batch::inline_batched;
 use crate::density::Densities;
-pub use crate::diagnostics::Refusal;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{constrain, kl, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_abi::ports::PortName;
-use bnnc_base::arena::Id;
-use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
-use bnnc_graph::op::Vjp;
+use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 use update::{clip, update};
-
-/// The user's training options that affect the compiled program.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainingSettings<'a> {
-    /// The optimiser of the parameters.
-    pub optimiser: &'a ElaboratedOptimiser,
-    /// The number of draws of the sites per step.
-    pub samples: usize,
-    /// The number of draws for KL divergences that need draws. If this number is 0, these divergences use the draws of the likelihood.
-    pub kl_draws: usize,
-    /// The options for the computation of KL divergences.
-    pub kl: kl::KlOptions,
-    /// The layers with a requested gradient estimator.
-    pub layers: Layers<'a>,
-    /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
-    /// scale.
-    pub jacobians: bool,
-    /// True if an evidence tunes the prior during training; see [`states::tuned`].
-    pub online: bool,
-    /// True if the gradient is shortened to a norm. This norm is an input of the step.
-    pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and its factor in the loss.
-    pub scaled: Option<&'a (Function, f64)>,
-    /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
-    /// is never built.
-    pub gradient: Option<usize>,
-}
 
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
@@ -168,81 +137,6 @@ fn has_noise(loss: &Function) -> bool {
     let step = loss.param(PortName::Step.text()).into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
     loss.results.iter().any(|(_, value)| noisy.contains(value))
-}
-
-/// Returns the number of nodes in the loss that a gradient flows through on its way to an optimised
-/// parameter.
-pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
-    let moved: Vec<Value> = states::optimised(plans)
-        .iter()
-        .filter_map(|(name, _)| loss.param(name))
-        .collect();
-    let flows = |value: Value| {
-        let passes = |op: bnnc_graph::op::Op| !matches!(op.vjp, Vjp::Zero(_));
-        loss.ty(value).dtype == DType::Real && loss.op(value).is_some_and(passes)
-    };
-    let mut reached = vec![false; loss.nodes.len()];
-    for value in loss.nodes.ids() {
-        let from_args = || loss.args(value).iter().any(|arg| reached[arg.index()]);
-        reached[value.index()] = moved.contains(&value) || (flows(value) && from_args());
-    }
-    let mut needed = vec![false; loss.nodes.len()];
-    loss.results
-        .iter()
-        .for_each(|(_, value)| needed[value.index()] = true);
-    for value in loss.nodes.ids().rev() {
-        if needed[value.index()] && flows(value) {
-            loss.args(value).iter().for_each(|arg| needed[arg.index()] = true);
-        }
-    }
-    let counts = |value: &Value| reached[value.index()] && needed[value.index()] && loss.op(*value).is_some();
-    loss.nodes.ids().filter(counts).count()
-}
-
-/// Returns whether a parameter of a row function has a separate value for each example.
-pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
-    model
-        .inputs
-        .iter()
-        .chain(&model.outputs)
-        .any(|input| &*input.name == name)
-}
-
-/// Adds the shared inputs and the stored running means as parameters.
-pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scope) {
-    for mean in &model.running {
-        let value = builder.param(&mean.name, mean.ty.clone());
-        scope.set(&mean.name, value);
-    }
-    for input in &model.shared {
-        let value = builder.param(&input.name, input.ty.clone());
-        scope.set(&input.name, value);
-    }
-}
-
-/// Adds the data as parameters. Shared inputs keep their shapes; inputs and outputs get an axis of examples.
-pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope) {
-    bind_shared(builder, model, scope);
-    for input in model.inputs.iter().chain(&model.outputs) {
-        let shape = input.ty.shape.prepend(Dim::Symbol(Symbol::Batch));
-        let value = builder.param(&input.name, input.ty.with_shape(shape));
-        scope.set(&input.name, value);
-    }
-}
-
-/// Adds scalar parameters.
-pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, ports: &[PortName]) {
-    for port in ports {
-        let value = builder.param(port.text(), ty.clone());
-        scope.set(port.text(), value);
-    }
-}
-
-/// The data for building the parts of an objective.
-pub(super) struct Task<'a> {
-    pub(super) model: &'a Model,
-    pub(super) plans: &'a [SitePlan<'a>],
-    pub(super) settings: TrainingSettings<'a>,
 }
 
 impl Task<'_> {

@@ -6,7 +6,8 @@ use super::library::{
 };
 use crate::density::{Densities, density};
 use crate::diagnostics;
-use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
+use crate::methods::task::{Refusal, TrainingSettings};
+use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::fault::Fault;

@@ -6,7 +6,8 @@ use super::library::{
     spike_and_slab,
 };
 use crate::density::density;
-use crate::methods::train::{Objective, TrainingSettings, objective};
+use crate::methods::task::TrainingSettings;
+use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
 use bnnc_abi::ports::PortName;

@@ -8,7 +8,7 @@ use crate::density::density;
 use crate::diagnostics;
 use crate::kl::{Estimator, KlOptions, Statistics};
 use crate::methods::divergence::{Divergence, divergence};
-use crate::methods::train::TrainingSettings;
+use crate::methods::task::TrainingSettings;
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};

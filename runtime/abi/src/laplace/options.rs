@@ -1,10 +1,10 @@
 //! The options of the Laplace approximation.
 
-use crate::manifest::Training;
+use crate::method::conflict::OptionConflict;
 use crate::method::declare::{OptionGroup, OptionValue, Ranking, RawOption, forms, join, options, words};
 use crate::method::options::{POSITIVE, from, listed, with_record};
 use crate::method::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
-use crate::steering::OptionConflict;
+use crate::training::Training;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -25,8 +25,7 @@
 
 use super::OptionDef;
 pub(crate) use super::value::PRECISIONS;
-pub use super::value::{Mismatch, OptionName, OptionSource, OptionValue, Ranking, RawOption};
-use crate::steering::OptionField;
+pub use super::value::{Mismatch, OptionField, OptionName, OptionSource, OptionValue, Ranking, RawOption};
 
 /// Options that one struct declares together.
 pub trait OptionGroup: Sized {
@@ -174,7 +173,7 @@ macro_rules! options {
                 })
             }
 
-            fn place(&mut self, option: &str) -> Option<$crate::steering::OptionField<'_>> {
+            fn place(&mut self, option: &str) -> Option<$crate::method::declare::OptionField<'_>> {
                 $( if let Some(place) = $crate::method::declare::OptionGroup::place(&mut self.$before, option) {
                     return Some(place);
                 } )*

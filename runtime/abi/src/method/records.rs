@@ -2,7 +2,7 @@
 
 use super::MethodDef;
 use crate::sampling::samplers;
-use crate::{collapsed, dropout, iterates, laplace, manifest, variational};
+use crate::{collapsed, dropout, iterates, laplace, training, variational};
 
 /// All methods, sorted by name.
 pub static ALL: &[MethodDef] = &[
@@ -12,7 +12,7 @@ pub static ALL: &[MethodDef] = &[
     samplers::hmc::RECORD,
     laplace::RECORD,
     samplers::mala::RECORD,
-    manifest::MAP,
+    training::MAP,
     samplers::nuts::RECORD,
     samplers::penalty::RECORD,
     samplers::random_walk::RECORD,

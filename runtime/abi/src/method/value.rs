@@ -2,8 +2,7 @@
 //! records, and as typed fields.
 
 use super::OptionDef;
-use crate::manifest::RateSchedule;
-use crate::steering::OptionField;
+use crate::rate_schedule::RateSchedule;
 use bnnc_base::dtype::Precision;
 use std::fmt;
 use std::sync::Arc;
@@ -80,6 +79,30 @@ pub enum Ranking<'a> {
     Infer(&'a str),
 }
 
+/// A mutable reference to the field of a manifest that stores an option.
+pub enum OptionField<'a> {
+    /// The option is a count.
+    Count(&'a mut usize),
+    /// The option is a count without a default.
+    ChosenCount(&'a mut Option<usize>),
+    /// The option is a real.
+    Real(&'a mut f64),
+    /// The option is a real without a default.
+    Chosen(&'a mut Option<f64>),
+}
+
+impl OptionField<'_> {
+    /// Stores a number in the field. Counts are rounded towards zero.
+    pub(crate) fn set(self, number: f64) {
+        match self {
+            OptionField::Count(count) => *count = number as usize,
+            OptionField::ChosenCount(count) => *count = Some(number as usize),
+            OptionField::Real(real) => *real = number,
+            OptionField::Chosen(chosen) => *chosen = Some(number),
+        }
+    }
+}
+
 /// A type of option values.
 pub trait OptionValue: Sized {
     /// Converts a value that the checker passed on; returns `None` if the value does not have this
@@ -101,6 +124,16 @@ pub trait OptionValue: Sized {
     /// Returns the field of a manifest that stores an optional value of this type; `None` if the value cannot be set at run time.
     fn chosen(_: &mut Option<Self>) -> Option<OptionField<'_>> {
         None
+    }
+}
+
+impl OptionValue for RateSchedule {
+    fn read(given: RawOption<'_>) -> Option<RateSchedule> {
+        match given {
+            RawOption::Schedule(schedule) => Some(schedule.clone()),
+            RawOption::Call(word, []) => RateSchedule::of(word, &[]),
+            _ => None,
+        }
     }
 }
 

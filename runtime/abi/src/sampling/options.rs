@@ -1,9 +1,9 @@
 //! The options that all samplers share.
 
-use crate::manifest::StartFrom;
 use crate::method::declare::{OptionValue, PRECISIONS, RawOption, options, words};
 use crate::method::options::{DRAWS, PER_DRAW, POSITIVE, few};
 use crate::method::{OptionKind, Phase};
+use crate::training::StartFrom;
 use bnnc_base::dtype::Precision;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -11,9 +11,9 @@ pub(crate) mod sgld;
 mod stan;
 
 use super::{Adaptation, ChainOptions, MetricKind, Steps};
-use crate::method::declare::{Mismatch, OptionSource};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{Mismatch, OptionField, OptionSource};
 use crate::method::{Finds, MethodDef, OptionDef, Takes};
-use crate::steering::{OptionConflict, OptionField};
 use penalty::Penalty;
 use serde::{Deserialize, Serialize};
 

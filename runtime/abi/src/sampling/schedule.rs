@@ -2,8 +2,8 @@
 
 use super::ChainOptions;
 use super::samplers::sgld::SgldOptions;
+use crate::method::conflict::OptionConflict;
 use crate::method::declare::forms;
-use crate::steering::OptionConflict;
 use serde::{Deserialize, Serialize};
 
 /// The schedule of the step size of a sampler without an acceptance step. `t` counts iterations

@@ -3,8 +3,9 @@
 
 use bnnc_abi::sampling::Transition;
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::{self, Setup};
+use bnnc_mcmc::registry;
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
+use bnnc_mcmc::setup::Setup;
 
 /// A target whose density does not depend on rows of data. The function writes the gradient and returns the log density.
 pub struct Density<Function>(pub Function);

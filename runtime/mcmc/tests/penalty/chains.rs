@@ -4,8 +4,9 @@ use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
 use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::penalty::STATS;
-use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::registry::sampler;
 use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
+use bnnc_mcmc::setup::Setup;
 
 /// A summary of all draws of a run. A draw without a computed density counts as rejected, and its variance is ignored.
 #[derive(Default)]

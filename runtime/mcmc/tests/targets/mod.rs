@@ -4,8 +4,8 @@
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
+use bnnc_mcmc::setup::Setup;
 
 /// All metrics. All except the first are adapted.
 pub const METRICS: [MetricKind; 5] = [

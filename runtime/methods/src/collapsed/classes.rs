@@ -6,9 +6,9 @@
 //! iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the
 //! end.
 
+use crate::collapsed::around::Around;
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
-use crate::collapsed::integrals::Around;
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_core::predict::{IntegralResults, Predictive};
 use bnnc_kernels::pool::Pool;

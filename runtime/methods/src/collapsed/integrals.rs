@@ -1,5 +1,6 @@
 //! Predictions that integrate over weights, computed in blocks of rows.
 
+use crate::collapsed::around::Around;
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
 use crate::collapsed::classes::ScoredClasses;
@@ -51,19 +52,6 @@ pub struct Integrals<'a> {
     tolerance: f64,
     /// The key of the draws that are used if an integral has too many pieces.
     key: u64,
-}
-
-/// The distributions of the rows of a block around one iterate.
-#[derive(Clone, Debug, Default)]
-pub struct Around {
-    /// The distribution of the location over the box, for each row and output: `[rows, outputs]`.
-    pub parts: Vec<LocationDist>,
-    /// The location at the iterate itself: `[rows, outputs]`.
-    pub location: Vec<f64>,
-    /// The standard deviation of the noise: `[rows, outputs]`.
-    pub scale: Vec<f64>,
-    /// The observed values: `[rows, outputs]`.
-    pub target: Vec<f64>,
 }
 
 impl<'a> Integrals<'a> {

@@ -2,9 +2,9 @@
 //! a mixture over the iterates, and consists of quantiles instead of draws. Draw `d` of `D` is the
 //! quantile for the probability `(d + 1/2) / D`.
 
+use crate::collapsed::around::Around;
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
-use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
 use crate::collapsed::published::Published;
 use bnnc_abi::collapsed::{self, Collapsed};

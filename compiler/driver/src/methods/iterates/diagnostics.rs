@@ -1,6 +1,5 @@
 //! Diagnostics about inferences that use the iterates of an earlier inference.
 
-use crate::diagnostics::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
@@ -23,7 +22,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
         "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text).help(format!(
+    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text).help(format!(
         "add `covariance = snapshots` if `{from}` uses `swag`; otherwise use the iterates of chains, an ensemble or \
          `collapsed`"
     ))
@@ -37,7 +36,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         "`{}` uses the iterates of `{from}`, but these contain the noise of `{site}` instead of its values (`non_centered`)",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
+    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
         .help(format!("remove `{site}` from `non_centered` in `{from}`"))
 }
 
@@ -47,7 +46,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
+    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
         .help("use iterates of the same model on data with the same columns")
 }
 
@@ -58,6 +57,6 @@ pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize))
         "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
+    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
         .help("run both on the same data, or on data with the same number of splits")
 }

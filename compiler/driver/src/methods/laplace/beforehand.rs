@@ -1,7 +1,8 @@
 //! Finds errors of a Laplace approximation before any training run starts.
 
+use crate::compilation::Compilation;
 use crate::diagnostics::{self, NoMaximum, NoRanking};
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use crate::program::CheckedProgram;
 use bnnc_abi::laplace::{GaussianOptions, Laplace, Over, PriorPrecision, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};

@@ -37,7 +37,8 @@
 //! lockstep takes 0.5 to 0.9 times as long as with separate chains. The number of lanes is
 //! therefore small if every chain may have its own thread.
 
-use crate::infer::{Compilation, CompileFailure};
+use crate::compilation::Compilation;
+use crate::failure::CompileFailure;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_abi::sampling::ChainOptions;

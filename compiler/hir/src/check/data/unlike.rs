@@ -3,7 +3,6 @@
 use super::{file, integer};
 use crate::check::options::number;
 use crate::check::session::CheckSession;
-use crate::check::statements::strip;
 use crate::diagnostics::infer as report;
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
 use bnnc_base::number::exact;
@@ -13,7 +12,7 @@ use bnnc_grammar::ast;
 /// Reads one angle in degrees, such as `45`, or a list of angles in brackets.
 pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> {
     let single;
-    let written = match &*strip(written).kind {
+    let written = match &*written.without_parentheses().kind {
         ast::ExprKind::List(angles) => angles.as_slice(),
         _ => {
             single = [written.clone()];
@@ -40,7 +39,7 @@ pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> 
 /// the data, such as `csv("far.csv")` or `idx("file")`.
 pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = format.word();
-    if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
+    if let ast::ExprKind::Call(callee, args) = &*written.without_parentheses().kind
         && let ast::ExprKind::Name(word) = &*callee.kind
         && let [arg] = args.as_slice()
     {

@@ -2,7 +2,6 @@
 
 use super::{called, number, word};
 use crate::check::session::CheckSession;
-use crate::check::statements::strip;
 use crate::diagnostics::{count, infer as report, quoted};
 use bnnc_abi::manifest::{RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
 use bnnc_base::source::Span;
@@ -15,7 +14,7 @@ pub(super) fn schedule(
     written: &ast::Expr,
 ) -> Option<RateSchedule> {
     let words: Vec<&str> = RateSchedule::FORMS.iter().map(|form| form.word).collect();
-    let written = strip(written);
+    let written = written.without_parentheses();
     let (callee, args) = called(written);
     let Some(word) = word(callee) else {
         let expected = format!("one of {}", quoted(words));
@@ -83,7 +82,7 @@ fn argument(
     if kind == ScheduleArgument::Schedule {
         return schedule(session, option, written).map(ScheduleValue::Schedule);
     }
-    let elements = match &*strip(written).kind {
+    let elements = match &*written.without_parentheses().kind {
         ast::ExprKind::List(elements) if kind == ScheduleArgument::Times => elements.as_slice(),
         _ if kind == ScheduleArgument::Times => {
             return wrong(session, (written.span, option), expected);

@@ -5,7 +5,6 @@ use super::{infer, number, word};
 use crate::check::names::Def;
 use crate::check::posterior::path_text;
 use crate::check::session::CheckSession;
-use crate::check::statements::strip;
 use crate::diagnostics::infer as report;
 use crate::tree::SettingValue;
 use bnnc_abi::method::OptionDef;
@@ -20,7 +19,7 @@ pub(super) fn weights(
     scores: &[&str],
     written: &ast::Expr,
 ) -> Option<SettingValue> {
-    match &*strip(written).kind {
+    match &*written.without_parentheses().kind {
         ast::ExprKind::Name(name) if matches!(&**name, "all" | "last_layer") => {
             return Some(SettingValue::Word(name.clone()));
         }
@@ -69,7 +68,10 @@ fn subnetwork(
     let size = number(session, def.name, expected, &size_written.value)?;
     // A user who writes fractions may write 1.0 to select all weights. The size 1, however, selects
     // one weight.
-    let is_fraction = matches!(&*strip(&size_written.value).kind, ast::ExprKind::Real(..));
+    let is_fraction = matches!(
+        &*size_written.value.without_parentheses().kind,
+        ast::ExprKind::Real(..)
+    );
     if is_fraction && size == 1.0 {
         return wrong(
             session,

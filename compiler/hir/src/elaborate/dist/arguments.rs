@@ -1,7 +1,6 @@
 //! Names the tensors among the arguments of a distribution, and converts arguments to the element
 //! types that the parameters declare.
 
-use super::dtype;
 use crate::elaborate::datum::{Datum, DistDatum};
 use crate::elaborate::frame::{Elaborated, Elaborator};
 use crate::tree::ParamBinding;
@@ -78,7 +77,7 @@ impl Elaborator<'_> {
         let mut typed = Vec::new();
         for (binding, arg) in params.iter().zip(args) {
             typed.push(match (&binding.param.ty, &arg) {
-                (Ty::Tensor(elem, _), Datum::Tensor(value)) => Datum::Tensor(match dtype(elem) {
+                (Ty::Tensor(elem, _), Datum::Tensor(value)) => Datum::Tensor(match elem.dtype() {
                     DType::Real => self.to_real(*value, span)?,
                     DType::Int => self.to_int(*value, span)?,
                     DType::Bool => self.condition(*value, span)?,

@@ -54,7 +54,7 @@ impl<'a> Elaborator<'a> {
             };
             // For an `x` outside the support, the formula is evaluated at a value inside the
             // support instead. Otherwise, the formula or its gradient could become NaN.
-            let harmless = self.builder.splat(between(low, high), &shape);
+            let harmless = self.builder.splat(Interval::new(low, high).inside(), &shape);
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
         }
@@ -83,7 +83,7 @@ impl<'a> Elaborator<'a> {
             frame.values.insert(*local, x);
             return self.expr(body, frame).map(Some);
         }
-        let derived = |known: &PartOfValue| known.source(item);
+        let derived = |known: &PartOfValue| item.source(known);
         let Some((source, derive)) = part.of_value().and_then(derived) else {
             return Ok(None);
         };
@@ -131,16 +131,6 @@ pub(super) fn ends(item: &DistItem) -> Option<(f64, f64)> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// Returns a number inside an interval.
-fn between(low: f64, high: f64) -> f64 {
-    match (low.is_finite(), high.is_finite()) {
-        (true, true) => 0.5 * (low + high),
-        (true, false) => low + 1.0,
-        (false, true) => high - 1.0,
-        (false, false) => 0.0,
     }
 }
 

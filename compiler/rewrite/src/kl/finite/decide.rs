@@ -3,6 +3,7 @@
 use super::Finiteness;
 use super::ends::{DensityEnd, DensityTail, SupportInterval};
 use crate::kl::start::rounded;
+use bnnc_graph::op::Interval;
 
 /// The names of the family and the prior in messages.
 pub struct DistNames<'a> {
@@ -56,7 +57,7 @@ fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) ->
         let next = next.map(|part| part.high.at).fold(f64::NEG_INFINITY, f64::max);
         if next <= reached {
             let starts = p.iter().map(|part| part.low.at).filter(|low| *low > reached);
-            let gap = between(reached, starts.fold(q.high.at, f64::min));
+            let gap = Interval::new(reached, starts.fold(q.high.at, f64::min)).inside();
             return Finiteness::Infinite(format!(
                 "`{}` has zero density at {}, where the density of `{}` is positive",
                 names.prior,
@@ -91,16 +92,6 @@ pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how fast its density falls (`tails = ..`)"
     ))
-}
-
-/// Returns a number inside an interval, to be named in a message.
-fn between(low: f64, high: f64) -> f64 {
-    match (low.is_finite(), high.is_finite()) {
-        (true, true) => 0.5 * (low + high),
-        (true, false) => low + 1.0,
-        (false, true) => high - 1.0,
-        (false, false) => 0.0,
-    }
 }
 
 /// Returns whether the mean of the log density of the prior exists near an end of the family.

@@ -2,7 +2,7 @@
 //! collapsed weights.
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
-use super::super::train::{Refusal, is_of_row};
+use super::super::task::{Refusal, is_of_row};
 use super::{KinkedFunction, Observed, columns};
 use crate::batch::{batch, inline_batched};
 use crate::differentiate::pull_back;

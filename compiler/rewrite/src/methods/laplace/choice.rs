@@ -2,7 +2,7 @@
 
 use super::super::likelihood::choice::covers;
 use super::super::plan::SitePlan;
-use super::super::train::is_of_row;
+use super::super::task::is_of_row;
 use super::outputs::LaplaceParts;
 use crate::{diagnostics, nodes};
 use bnnc_abi::names::layer_of;

@@ -5,7 +5,7 @@
 //! is an outer product. If a program needs only a part of this gradient, or a sum, then rewrite
 //! rules avoid storing the whole gradient.
 
-use super::super::train::Refusal;
+use super::super::task::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};

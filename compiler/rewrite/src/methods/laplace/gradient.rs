@@ -1,7 +1,7 @@
 //! The gradient of the log-likelihood of several rows with respect to the weights.
 
 use super::super::plan;
-use super::super::train::{Refusal, bind_data, is_of_row};
+use super::super::task::{Refusal, bind_data, is_of_row};
 use super::jacobian::over;
 use super::outputs::{LaplaceParts, bind_sites};
 use super::prior;

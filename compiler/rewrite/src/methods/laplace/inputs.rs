@@ -1,6 +1,6 @@
 //! Derivatives of the outputs and of their covariance with respect to the inputs of a row.
 
-use super::super::train::{Refusal, is_of_row};
+use super::super::task::{Refusal, is_of_row};
 use super::jacobian;
 use super::outputs::LaplaceParts;
 use crate::differentiate::{differentiate, pull_back};

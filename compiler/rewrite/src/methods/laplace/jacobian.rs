@@ -1,6 +1,6 @@
 //! Jacobians of the outputs with respect to the weights, computed by pulling back cotangents.
 
-use super::super::train::{Refusal, is_of_row};
+use super::super::task::{Refusal, is_of_row};
 use super::outputs::LaplaceParts;
 use super::prior;
 use crate::batch::batch;

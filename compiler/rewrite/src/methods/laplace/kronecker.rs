@@ -12,7 +12,7 @@
 //! The product of the factors is the same. A lookup table is treated as a matrix. For this matrix,
 //! `a` is the row of the identity matrix at the looked-up position.
 
-use super::super::train::Refusal;
+use super::super::task::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::lookups;
 use super::outputs::LaplaceParts;

@@ -2,7 +2,7 @@
 
 use super::super::plan;
 use super::super::predict;
-use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
+use super::super::task::{Refusal, bind_data, bind_scalars, is_of_row};
 use super::ROWS;
 use super::jacobian::over;
 use super::outputs::{LaplaceParts, OutputPiece, bind_row};

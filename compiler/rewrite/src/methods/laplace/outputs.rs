@@ -2,7 +2,7 @@
 
 use super::super::plan::{self, SitePlan, state_name};
 use super::super::states;
-use super::super::train::{Refusal, bind_shared};
+use super::super::task::{Refusal, bind_shared};
 use super::known;
 use crate::constrain;
 use crate::density::{Densities, dependences};

@@ -1,7 +1,7 @@
 //! The log prior of the weights, and its derivatives.
 
 use super::super::plan;
-use super::super::train::{Refusal, bind_shared};
+use super::super::task::{Refusal, bind_shared};
 use super::outputs::{LaplaceParts, bind_sites};
 use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};

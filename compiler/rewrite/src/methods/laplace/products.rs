@@ -2,7 +2,7 @@
 //! second derivative with a vector `v` equals the gradient of `g . v`, where `g` is the first
 //! derivative.
 
-use super::super::train::Refusal;
+use super::super::task::Refusal;
 use super::jacobian::over;
 use super::outputs::LaplaceParts;
 use super::{gradient, prior};

@@ -5,7 +5,7 @@
 //! the two bases is therefore also an outer product. Rewrite rules ensure that only these two
 //! vectors are rotated.
 
-use super::super::train::Refusal;
+use super::super::task::Refusal;
 use super::columns::{gradients, sum_of};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};

@@ -1,11 +1,10 @@
 //! Static Hamiltonian Monte Carlo.
 
 use super::{SamplerKind, SamplerPart, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::OptionField;
 
 /// The record of `hmc`.
 pub(crate) const RECORD: MethodDef = sampler(

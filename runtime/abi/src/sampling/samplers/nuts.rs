@@ -1,11 +1,10 @@
 //! The no-U-turn sampler.
 
 use super::{SamplerKind, SamplerPart, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
 use crate::method::options::listed;
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::OptionField;
 
 /// The record of `nuts`.
 pub(crate) const RECORD: MethodDef = sampler(

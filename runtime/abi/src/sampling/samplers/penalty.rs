@@ -2,11 +2,11 @@
 //! options, and the power of the likelihood in the target distribution.
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource, forms, options, words};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, forms, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::ChainOptions;
-use crate::steering::{OptionConflict, OptionField};
 use serde::{Deserialize, Serialize};
 
 /// The record of `penalty`.
@@ -226,9 +226,9 @@ impl SamplerPart for Penalty {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::method::declare::OptionField;
     use crate::method::declare::{Mismatch, OptionGroup, OptionSource, RawOption};
     use crate::sampling::Estimator;
-    use crate::steering::OptionField;
 
     fn read<'a>(given: &'a dyn Fn(&str) -> Option<RawOption<'a>>) -> Result<Penalty, Mismatch> {
         let records = Penalty::OPTIONS;

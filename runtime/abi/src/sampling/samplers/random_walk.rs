@@ -2,10 +2,9 @@
 
 use super::{SamplerKind, SamplerPart, sampler, stan};
 use crate::method::MethodDef;
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource};
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource};
 use crate::method::options::listed;
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::OptionField;
 use serde::{Deserialize, Serialize};
 
 /// The record of `random_walk`.

@@ -2,11 +2,11 @@
 
 use super::sgld::SgldOptions;
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
 use crate::method::options::listed;
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::{ChainOptions, Steps};
-use crate::steering::{OptionConflict, OptionField};
 
 /// The record of `sghmc`.
 pub(crate) const RECORD: MethodDef = sampler(

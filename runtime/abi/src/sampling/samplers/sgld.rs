@@ -1,11 +1,11 @@
 //! Stochastic-gradient Langevin dynamics (Welling and Teh 2011): `theta' = theta + eta gradient + sqrt(2 eta) noise`.
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
+use crate::method::conflict::OptionConflict;
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
 use crate::method::options::{POSITIVE, from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{ChainOptions, Steps};
-use crate::steering::{OptionConflict, OptionField};
 
 /// The record of `sgld`.
 pub(crate) const RECORD: MethodDef = sampler(

@@ -1,13 +1,13 @@
 //! Trainings: their programs and options.
 
-use super::{RatePlan, RateSchedule, SiteReport};
 use crate::code::Artifact;
-use crate::method::declare::{OptionGroup, OptionValue, PRECISIONS, RawOption, options};
+use crate::method::declare::{OptionField, OptionGroup, OptionValue, PRECISIONS, RawOption, options};
 use crate::method::options::{DRAWS, few, from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::OptionField;
+use crate::part::MethodPart;
+use crate::rate_schedule::{RatePlan, RateSchedule};
+use crate::site_report::SiteReport;
 use crate::variational::{KlWeight, ViOptions};
-use crate::work::MethodPart;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ pub struct Pruning {
     pub untouched: Vec<(String, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// The program [`super::InferenceBlock::predict`] with an additional input `SITE/mask` for each
+    /// The program [`crate::manifest::InferenceBlock::predict`] with an additional input `SITE/mask` for each
     /// site. The draws of the site are multiplied by the mask.
     pub predict: Artifact,
 }

@@ -1,6 +1,5 @@
 //! Schedules of the learning rate.
 
-use crate::method::declare::{OptionValue, RawOption};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -224,18 +223,7 @@ impl fmt::Display for RateSchedule {
     }
 }
 
-impl OptionValue for RateSchedule {
-    fn read(given: RawOption<'_>) -> Option<RateSchedule> {
-        match given {
-            RawOption::Schedule(schedule) => Some(schedule.clone()),
-            RawOption::Call(word, []) => RateSchedule::of(word, &[]),
-            _ => None,
-        }
-    }
-}
-
-/// The learning rates of one training. If the program sets the length in epochs, the milestones of the schedule are epochs. Otherwise, they
-/// are steps.
+/// The learning rates of one training. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatePlan<'a> {
     schedule: &'a RateSchedule,
