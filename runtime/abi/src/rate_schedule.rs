@@ -3,48 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The schedule of the learning rate over a training. Milestones are in the unit of the length of the training: see [`RatePlan`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum RateSchedule {
-    /// A constant rate.
-    Constant,
-    /// Half a cosine, to zero.
-    Cosine,
-    /// The rate is constant in the first half, and then falls to zero along half a cosine.
-    Cooldown,
-    /// Linear, to zero.
-    Linear,
-    /// The rate is multiplied by `factor` after this fraction of the epochs.
-    Step {
-        /// The fraction of all epochs.
-        fraction: f64,
-        /// The factor on the rate.
-        factor: f64,
-    },
-    /// Multiplied by `factor` at each milestone.
-    Steps {
-        /// The milestones, increasing.
-        milestones: Vec<f64>,
-        /// The factor on the rate.
-        factor: f64,
-    },
-    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on. The rate is constant until half of `start`. It then falls
-    /// linearly to `last` at nine tenths of `start`, and stays constant.
-    Swa {
-        /// The time from which iterates are averaged.
-        start: f64,
-        /// The factor on the rate at the end.
-        last: f64,
-    },
-    /// Another schedule, multiplied by a warm-up factor that rises linearly from 0 to 1.
-    Warmup {
-        /// The time at which the warm-up factor reaches 1.
-        length: f64,
-        /// The other schedule.
-        then: Box<RateSchedule>,
-    },
-}
-
 /// A form in which programs write a schedule: a word, or a call with these arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleForm {
@@ -81,8 +39,12 @@ impl ScheduleArgument {
         }
     }
 
-    /// Returns whether the numbers of an argument satisfy its condition. An argument that is a schedule does not
-    /// have numbers.
+    /// Returns whether the argument is a time, or several times.
+    fn is_time(self) -> bool {
+        matches!(self, ScheduleArgument::Time | ScheduleArgument::Times)
+    }
+
+    /// Returns whether the numbers of an argument satisfy its condition. Schedules do not have numbers of their own.
     pub fn allows(self, numbers: &[f64]) -> bool {
         let all = |allowed: fn(f64) -> bool| {
             numbers
@@ -112,50 +74,147 @@ pub enum ScheduleValue {
     Schedule(RateSchedule),
 }
 
-impl RateSchedule {
-    /// The forms, in the order of the manual.
-    pub const FORMS: &'static [ScheduleForm] = {
-        use ScheduleArgument::{Factor, Fraction, Schedule, Time, Times};
-        const fn form(
-            word: &'static str,
-            arguments: &'static [(&'static str, ScheduleArgument)],
-        ) -> ScheduleForm {
-            ScheduleForm { word, arguments }
-        }
-        &[
-            form("constant", &[]),
-            form("cooldown", &[]),
-            form("cosine", &[]),
-            form("linear", &[]),
-            form("step", &[("fraction", Fraction), ("factor", Factor)]),
-            form("steps", &[("milestones", Times), ("factor", Factor)]),
-            form("swa", &[("start", Time), ("final", Factor)]),
-            form("warmup", &[("length", Time), ("schedule", Schedule)]),
-        ]
-    };
+/// A type of fields that store the argument of a schedule.
+trait ScheduleField: Sized {
+    /// Converts the value of an argument; returns `None` if the value does not have this type.
+    fn of(value: &ScheduleValue) -> Option<Self>;
 
-    /// Returns the schedule of a form with these arguments, in the order of the form; `None` if the form has other arguments.
-    pub fn of(word: &str, arguments: &[ScheduleValue]) -> Option<RateSchedule> {
-        use ScheduleValue::{Number, Numbers, Schedule};
-        Some(match (word, arguments) {
-            ("constant", []) => RateSchedule::Constant,
-            ("cooldown", []) => RateSchedule::Cooldown,
-            ("cosine", []) => RateSchedule::Cosine,
-            ("linear", []) => RateSchedule::Linear,
-            ("step", &[Number(fraction), Number(factor)]) => RateSchedule::Step { fraction, factor },
-            ("steps", [Numbers(milestones), Number(factor)]) => RateSchedule::Steps {
-                milestones: milestones.clone(),
-                factor: *factor,
-            },
-            ("swa", &[Number(start), Number(last)]) => RateSchedule::Swa { start, last },
-            ("warmup", [Number(length), Schedule(then)]) => RateSchedule::Warmup {
-                length: *length,
-                then: Box::new(then.clone()),
-            },
-            _ => return None,
-        })
+    /// Returns the argument as programs write it.
+    fn text(&self) -> String;
+}
+
+impl ScheduleField for f64 {
+    fn of(value: &ScheduleValue) -> Option<f64> {
+        match value {
+            ScheduleValue::Number(number) => Some(*number),
+            _ => None,
+        }
     }
 
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl ScheduleField for Vec<f64> {
+    fn of(value: &ScheduleValue) -> Option<Vec<f64>> {
+        match value {
+            ScheduleValue::Numbers(numbers) => Some(numbers.clone()),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        let numbers: Vec<String> = self.iter().map(f64::to_string).collect();
+        format!("[{}]", numbers.join(", "))
+    }
+}
+
+impl ScheduleField for Box<RateSchedule> {
+    fn of(value: &ScheduleValue) -> Option<Box<RateSchedule>> {
+        match value {
+            ScheduleValue::Schedule(schedule) => Some(Box::new(schedule.clone())),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        (**self).to_string()
+    }
+}
+
+/// Declares the schedules in the order of the manual. Each declaration has the variant, the word that programs write and, in
+/// brackets, the fields of the variant in the order of the arguments: the name of the argument, its kind, and the name and type of
+/// the field.
+macro_rules! schedules {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident = $word:literal $([$(
+            $(#[$field_doc:meta])*
+            $argument:literal $kind:ident => $field:ident: $type:ty,
+        )+])?;
+    )+) => {
+        /// The schedule of the learning rate over a training. Milestones are in the unit of the length of the training: see [`RatePlan`].
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum RateSchedule {
+            $( $(#[$doc])* $variant $({ $( $(#[$field_doc])* $field: $type, )+ })?, )+
+        }
+
+        impl RateSchedule {
+            /// The forms, in the order of the manual.
+            pub const FORMS: &'static [ScheduleForm] = &[$( ScheduleForm {
+                word: $word,
+                arguments: &[$($( ($argument, ScheduleArgument::$kind), )+)?],
+            }, )+];
+
+            /// Returns the schedule of a form with these arguments, in the order of the form; `None` if the form has other arguments.
+            pub fn of(word: &str, arguments: &[ScheduleValue]) -> Option<RateSchedule> {
+                let mut arguments = arguments.iter();
+                let schedule = match word {
+                    $( $word => RateSchedule::$variant $({ $( $field: <$type as ScheduleField>::of(arguments.next()?)?, )+ })?, )+
+                    _ => return None,
+                };
+                arguments.next().is_none().then_some(schedule)
+            }
+
+            /// Returns the word of the schedule, and its arguments as programs write them.
+            fn written(&self) -> (&'static str, Vec<String>) {
+                match self {
+                    $( RateSchedule::$variant $({ $( $field, )+ })? => ($word, vec![$($( ScheduleField::text($field), )+)?]), )+
+                }
+            }
+
+            /// Returns whether the schedule has times in the unit of the length of the training.
+            pub fn has_times(&self) -> bool {
+                match self {
+                    $( RateSchedule::$variant { .. } => [$($( ScheduleArgument::$kind.is_time(), )+)?].contains(&true), )+
+                }
+            }
+        }
+    };
+}
+
+schedules! {
+    /// A constant rate.
+    Constant = "constant";
+    /// The rate is constant in the first half, and then falls to zero along half a cosine.
+    Cooldown = "cooldown";
+    /// Half a cosine, to zero.
+    Cosine = "cosine";
+    /// Linear, to zero.
+    Linear = "linear";
+    /// Multiplied by `factor` after this fraction of the epochs.
+    Step = "step" [
+        /// The fraction of all epochs.
+        "fraction" Fraction => fraction: f64,
+        /// The factor on the rate.
+        "factor" Factor => factor: f64,
+    ];
+    /// Multiplied by `factor` at each milestone.
+    Steps = "steps" [
+        /// The milestones, increasing.
+        "milestones" Times => milestones: Vec<f64>,
+        /// The factor on the rate.
+        "factor" Factor => factor: f64,
+    ];
+    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on: constant until half of `start`, then linear to `last` at nine
+    /// tenths of `start`, then constant.
+    Swa = "swa" [
+        /// The time from which iterates are averaged.
+        "start" Time => start: f64,
+        /// The factor on the rate at the end.
+        "final" Factor => last: f64,
+    ];
+    /// Another schedule, times a factor that rises linearly from 0 to 1.
+    Warmup = "warmup" [
+        /// The time at which the factor reaches 1.
+        "length" Time => length: f64,
+        /// The other schedule.
+        "schedule" Schedule => then: Box<RateSchedule>,
+    ];
+}
+
+impl RateSchedule {
     /// Returns whether the rate is zero at the end.
     pub fn ends_at_zero(&self) -> bool {
         match self {
@@ -163,18 +222,6 @@ impl RateSchedule {
             RateSchedule::Constant | RateSchedule::Step { .. } | RateSchedule::Steps { .. } => false,
             RateSchedule::Swa { last, .. } => *last == 0.0,
             RateSchedule::Warmup { then, .. } => then.ends_at_zero(),
-        }
-    }
-
-    /// Returns whether the schedule has times in the unit of the length of the training.
-    pub fn has_times(&self) -> bool {
-        match self {
-            RateSchedule::Steps { .. } | RateSchedule::Swa { .. } | RateSchedule::Warmup { .. } => true,
-            RateSchedule::Constant
-            | RateSchedule::Cosine
-            | RateSchedule::Cooldown
-            | RateSchedule::Linear
-            | RateSchedule::Step { .. } => false,
         }
     }
 
@@ -207,18 +254,9 @@ impl RateSchedule {
 
 impl fmt::Display for RateSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RateSchedule::Constant => f.write_str("constant"),
-            RateSchedule::Cosine => f.write_str("cosine"),
-            RateSchedule::Cooldown => f.write_str("cooldown"),
-            RateSchedule::Linear => f.write_str("linear"),
-            RateSchedule::Step { fraction, factor } => write!(f, "step({fraction}, {factor})"),
-            RateSchedule::Steps { milestones, factor } => {
-                let milestones: Vec<String> = milestones.iter().map(f64::to_string).collect();
-                write!(f, "steps([{}], {factor})", milestones.join(", "))
-            }
-            RateSchedule::Swa { start, last } => write!(f, "swa({start}, {last})"),
-            RateSchedule::Warmup { length, then } => write!(f, "warmup({length}, {then})"),
+        match self.written() {
+            (word, arguments) if arguments.is_empty() => f.write_str(word),
+            (word, arguments) => write!(f, "{word}({})", arguments.join(", ")),
         }
     }
 }
@@ -245,8 +283,8 @@ impl<'a> RatePlan<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Training;
     use crate::method::declare::OptionGroup;
+    use crate::training::Training;
 
     /// Returns the factors at these times of a training of 300 epochs.
     fn factors<const N: usize>(schedule: &RateSchedule, times: [f64; N]) -> [f64; N] {
