@@ -17,6 +17,8 @@ pub struct PrimitiveDef {
     pub name: &'static str,
     /// The documentation: one sentence, followed by the meaning of each integer in order.
     pub doc: &'static str,
+    /// True if the native version is a blocked product, which copies operands to a workspace of each thread.
+    pub is_blocked_product: bool,
     /// Returns the number of floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,
     /// Returns the elements of each buffer that a call with these integers may access, or `None` if a call cannot have these integers.
@@ -50,9 +52,9 @@ fn strided(start: i64, mut axes: impl Iterator<Item = (i64, i64)>) -> ElementSpa
 pub struct Primitive(pub &'static PrimitiveDef);
 
 impl Primitive {
-    /// Returns whether the native version is a blocked product, which copies operands to a workspace of each thread.
-    pub fn is_product(self) -> bool {
-        self == Primitive(&MATMUL) || self == Primitive(&CONTRACTION)
+    /// Returns whether this is the given primitive.
+    pub fn is(self, def: &'static PrimitiveDef) -> bool {
+        self == Primitive(def)
     }
 }
 
@@ -101,6 +103,7 @@ pub static ALL: &[&PrimitiveDef] = &[&CHOLESKY, &CONTRACTION, &CUMSUM, &MATMUL, 
 pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     name: "cholesky",
     doc: "Lower Cholesky factors, NaN where not positive definite. Integers: batch, n. Buffers: a[batch, n, n], l.",
+    is_blocked_product: false,
     flops: |i| (i[0] * i[1] * i[1] * i[1] / 3) as u64,
     reach: |ints| match ints {
         [batch, n] => Some(vec![whole(&[*batch, *n, *n]); 2]),
@@ -129,6 +132,7 @@ pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
     doc: "c[.., m.., n..] = sum over k.. of a[.., m.., k..] * b[.., k.., n..], where each side has several axes, each with its own \
           strides. Integers: the first element of a and of b, the numbers of m, n, k and batch axes, then (size, a, b, c) for each \
           axis in this order. Buffers: a, b, c.",
+    is_blocked_product: true,
     flops: |i| (2 * i[6..].chunks(4).map(|axis| axis[0]).product::<i64>()) as u64,
     reach: |ints| {
         let ([a, b, m, n, k, batch], axes) = ints.split_first_chunk()?;
@@ -190,6 +194,7 @@ pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
 pub static CUMSUM: PrimitiveDef = PrimitiveDef {
     name: "cumsum",
     doc: "Running sums along the middle axis. Integers: outer, length, inner, reverse (0 or 1). Buffers: x, y.",
+    is_blocked_product: false,
     flops: |i| (i[0] * i[1] * i[2]) as u64,
     reach: |ints| match ints {
         [outer, length, inner, _] => Some(vec![whole(&[*outer, *length, *inner]); 2]),
@@ -217,6 +222,7 @@ pub static MATMUL: PrimitiveDef = PrimitiveDef {
     name: "matmul",
     doc: "c[.., m, n] = sum over k of a[.., m, k] * b[.., k, n], each with its own strides. Integers: m, n, k, \
           a_m, a_k, b_k, b_n, c_m, c_n, then (size, a, b, c) for each batch axis. Buffers: a, b, c.",
+    is_blocked_product: true,
     flops: |i| (2 * i[0] * i[1] * i[2] * i[9..].chunks(4).map(|axis| axis[0]).product::<i64>()) as u64,
     reach: |ints| {
         let ([m, n, k, a_m, a_k, b_k, b_n, c_m, c_n], axes) = ints.split_first_chunk()?;
@@ -262,6 +268,7 @@ pub static TRIANGULAR_SOLVE: PrimitiveDef = PrimitiveDef {
     name: "triangular_solve",
     doc: "x with l x = b, or transpose(l) x = b; l lower triangular. Integers: batch, n, columns, transposed (0 or 1). \
           Buffers: l[batch, n, n], b[batch, n, columns], x.",
+    is_blocked_product: false,
     flops: |i| (i[0] * i[1] * i[1] * i[2]) as u64,
     reach: |ints| match ints {
         [batch, n, columns, _] => {

@@ -108,10 +108,10 @@ enum ByBlas {
 }
 
 fn by_blas(call: &PrimitiveCall, ints: &[i64]) -> Option<ByBlas> {
-    match call.primitive.name {
-        name if name == MATMUL.name => products(ints).map(ByBlas::Products),
-        name if name == TRIANGULAR_SOLVE.name => system(ints).map(ByBlas::System),
-        name if name == CHOLESKY.name => factor(ints).map(ByBlas::Factor),
+    match call.primitive {
+        primitive if primitive.is(&MATMUL) => products(ints).map(ByBlas::Products),
+        primitive if primitive.is(&TRIANGULAR_SOLVE) => system(ints).map(ByBlas::System),
+        primitive if primitive.is(&CHOLESKY) => factor(ints).map(ByBlas::Factor),
         _ => None,
     }
 }

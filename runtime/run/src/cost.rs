@@ -147,7 +147,7 @@ fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, plann
 fn multiplies(infer: &InferenceBlock) -> bool {
     fn calls(steps: &[PlanStep]) -> bool {
         steps.iter().any(|step| match step {
-            PlanStep::Call(call) => call.primitive.is_product(),
+            PlanStep::Call(call) => call.primitive.is_blocked_product,
             PlanStep::Launch(_) => false,
             PlanStep::Repeat { body, .. } => calls(body),
         })

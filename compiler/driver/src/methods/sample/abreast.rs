@@ -111,7 +111,7 @@ impl Compilation<'_> {
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[PlanStep]) -> usize {
         let one = |step: &PlanStep| match step {
-            PlanStep::Call(call) => usize::from(call.primitive.is_product()),
+            PlanStep::Call(call) => usize::from(call.primitive.is_blocked_product),
             PlanStep::Launch(_) => 0,
             PlanStep::Repeat { body, .. } => of(body),
         };
