@@ -291,6 +291,16 @@ impl Split {
     }
 
     fn row_log_likelihood(&self) -> Function {
+        self.row(&[])
+    }
+
+    /// Returns the log likelihood of one row, and the operands of the running means.
+    pub(super) fn training_row(&self) -> Function {
+        self.row(&self.running)
+    }
+
+    /// Returns a function of all parameters whose results are the log likelihood of one row and `others`.
+    fn row(&self, others: &[(Arc<str>, Value)]) -> Function {
         let mut builder = self.fork();
         let mut sum = builder.real(0.0);
         for observation in &self.observations {
@@ -300,33 +310,9 @@ impl Split {
         for term in &self.looped {
             sum = builder.add(sum, *term);
         }
-        self.finish_all(builder, PortName::LogLikelihood.text(), sum)
-    }
-
-    /// Returns the log likelihood of one row, and the operands of the running means.
-    pub(super) fn training_row(&self) -> Function {
-        let mut row = self.row_log_likelihood();
-        let copies = nodes::slice(self.builder.function(), &self.running);
-        let mut builder = Builder::new(&row.name);
-        let params = nodes::params_of(&mut builder, &row);
-        let by_name: HashMap<&str, Value> = (row.params.iter().zip(&params))
-            .map(|(param, value)| (nodes::param_name(&row, *param), *value))
-            .collect();
-        let mut values = builder.inline(&row, &params);
-        let args: Vec<Value> = (copies.params.iter())
-            .filter_map(|param| by_name.get(nodes::param_name(&copies, *param)).copied())
-            .collect();
-        values.extend(builder.inline(&copies, &args));
-        let names: Vec<Arc<str>> = (row.results.iter().chain(&copies.results))
-            .map(|(name, _)| name.clone())
-            .collect();
-        row = builder.finish(names.into_iter().zip(values).collect());
-        row
-    }
-
-    /// Finishes a function that keeps all parameters and has one result.
-    fn finish_all(&self, builder: Builder, name: &str, value: Value) -> Function {
-        rule::remove_dead(&builder.finish(vec![(name.into(), value)]))
+        let mut results = vec![(PortName::LogLikelihood.into(), sum)];
+        results.extend(others.iter().cloned());
+        rule::remove_dead(&builder.finish(results))
     }
 }
 

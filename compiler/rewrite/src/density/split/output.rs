@@ -69,7 +69,8 @@ impl Split {
         let of_output = |output: Whole<'_>| {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
             let named = |port: PortName, (builder, value): (Builder, Value)| {
-                self.finish_all(builder, &self.port_of(output.name, port), value)
+                let name = self.port_of(output.name, port).into();
+                rule::remove_dead(&builder.finish(vec![(name, value)]))
             };
             let inlined = |function: &Function| {
                 let mut builder = self.fork();
