@@ -5,6 +5,7 @@ use crate::diagnostics::running::{no_running_means, rows_apart};
 use crate::failure::CompileFailure;
 use crate::methods;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::method::{self, MethodDef};
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
@@ -14,12 +15,37 @@ impl Compilation<'_> {
             return Ok(());
         };
         let diagnostic = if !methods::of(self.item.method.finds).keeps_running_means() {
-            no_running_means(self.item, &mean.name)
+            no_running_means(self.item, &mean.name, &supported())
         } else if !apart.is_empty() {
             rows_apart(self.item, apart, &mean.name)
         } else {
             return Ok(());
         };
         Err(CompileFailure::Program(vec![diagnostic]))
+    }
+}
+
+/// Returns the names of the methods that update running means in their training steps.
+fn supported() -> Vec<&'static str> {
+    let keeps = |method: &&MethodDef| methods::of(method.finds).keeps_running_means();
+    method::ALL
+        .iter()
+        .filter(keeps)
+        .map(|method| method.name)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::supported;
+    use crate::diagnostics::running::NO_RUNNING_MEANS;
+
+    #[test]
+    fn the_explanation_names_the_methods_that_support_running_means() {
+        assert_eq!(supported().len(), 2);
+        for name in supported() {
+            let named = format!("`{name}`");
+            assert!(NO_RUNNING_MEANS.explain.contains(&named), "{named}");
+        }
     }
 }

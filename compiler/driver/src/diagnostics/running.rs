@@ -17,16 +17,17 @@ pub static NO_RUNNING_MEANS: Code = Code {
               `LayerNorm()`.",
 };
 
-/// Reports a running mean in a method that does not update it.
-pub fn no_running_means(infer: &InferItem, mean: &str) -> Diagnostic {
+/// Reports a running mean in a method that does not update it. `supported` are the names of the methods that update running means.
+pub fn no_running_means(infer: &InferItem, mean: &str, supported: &[&str]) -> Diagnostic {
     let text = format!(
         "`{}` does not support running means, but the model has `{mean}`",
         infer.method.name
     );
+    let supported: Vec<String> = supported.iter().map(|name| format!("`{name}`")).collect();
     Diagnostic::error(&NO_RUNNING_MEANS, infer.span, text)
         .label("the log likelihood of a row would depend on other rows")
         .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
-        .help("or use `map` or `vi`")
+        .help(format!("or use {}", supported.join(" or ")))
 }
 
 /// Reports a gradient estimator with separate weights for each row, in a model whose rows share means.
