@@ -3,6 +3,7 @@
 
 mod counts;
 mod joint;
+mod known_values;
 mod layers;
 mod moments;
 mod norm;

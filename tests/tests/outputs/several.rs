@@ -1,58 +1,16 @@
-//! Tests of models with several outputs. The predictions, metrics and files of each output agree
-//! with closed forms, and with models that have this output alone.
-#![allow(clippy::unwrap_used)]
+//! Several outputs of one model: their metrics, their predictions, and outputs that depend on each other.
 
-use bnnc_base::dtype::Precision;
+use crate::setup::{C, G, N, X, Y1, Y2, compiled, folder, mean, metric, near, of};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::number;
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
 use bnnc_report::result;
-use bnnc_run::out;
-use bnnc_run::{InferenceOutcome, RunResult, predict};
+use bnnc_run::{RunResult, out, predict};
 use bnnc_tests::compile::{self as compiling, Compiled, options};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-const X: [f64; 8] = [-1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0];
-const Y1: [f64; 8] = [0.3, 0.9, 0.7, 1.4, 0.6, 1.2, 1.1, 2.0];
-const Y2: [f64; 8] = [-3.1, -1.6, -1.4, 0.2, 0.4, 0.8, 2.5, 3.7];
-const C: [i32; 8] = [0, 0, 1, 0, 1, 1, 1, 1];
-const N: [i32; 8] = [0, 1, 0, 1, 2, 1, 3, 6];
-const G: [i32; 8] = [2, 2, 0, 0, 0, 1, 0, 1];
-
-/// Creates a folder for one test. The folder contains a table of all outputs.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bnnc-outputs-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    let row = |i: usize| format!("{},{},{},{},{},{}\n", X[i], Y1[i], Y2[i], C[i], N[i], G[i]);
-    let rows: String = (0..X.len()).map(row).collect();
-    std::fs::write(folder.join("d.csv"), format!("x,y1,y2,c,n,g\n{rows}")).unwrap();
-    folder
-}
-
-fn compiled(folder: &Path, text: &str) -> Compiled {
-    compiling::text(
-        &folder.join("program.bnn"),
-        text,
-        &options("cranelift", Some(Precision::F64)),
-    )
-}
-
-fn of<'a>(result: &'a RunResult, name: &str) -> &'a InferenceOutcome {
-    let mut outcomes = result.outcomes.iter();
-    outcomes.find(|outcome| outcome.name == name).unwrap()
-}
-
-fn metric(outcome: &InferenceOutcome, name: &str) -> f64 {
-    let metrics = &outcome.splits[0].metrics;
-    match metrics.iter().find(|(known, _)| known == name) {
-        Some((_, value)) => *value,
-        None => panic!("no `{name}` in {metrics:?}"),
-    }
-}
 
 fn names(columns: &[(String, ResultColumn)]) -> Vec<&str> {
     columns.iter().map(|(name, _)| name.as_str()).collect()
@@ -65,20 +23,8 @@ fn column<'a>(columns: &'a [(String, ResultColumn)], name: &str) -> &'a [f64] {
     }
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len() as f64;
-    values.sum::<f64>() / count
-}
-
 fn normal(y: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((y - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
-}
-
-fn near(found: f64, wanted: f64, bound: f64) {
-    assert!(
-        (found - wanted).abs() <= bound,
-        "{found}, not {wanted} within {bound}"
-    );
 }
 
 /// Three models: one with two outputs that do not share a parameter, and one for each of the
@@ -434,118 +380,6 @@ infer fit = map(Chain, d) { epochs = 1 }
         Err(Stop::Diagnostics(found)) => assert_eq!(found[0].code.id, "E0419"),
         other => panic!("{other:?}"),
     }
-}
-
-#[test]
-fn whole_arrays_may_differ_in_length() {
-    let folder = folder("whole");
-    std::fs::write(
-        folder.join("w.json"),
-        "{\"y1\": [1, 2, 4], \"y2\": [1, 2, 3, 4, 5]}",
-    )
-    .unwrap();
-    let text = "
-data w = json(\"w.json\")
-model Whole() -> y1: real[n], y2: real[m] {
-  a ~ Normal(0, 1)
-  b ~ Normal(0, 1)
-  y1 ~ Normal(a, 0.5)
-  y2 ~ Normal(b, 1)
-}
-infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
-";
-    let compiled = compiled(&folder, text);
-    let result = compiling::run(&compiled.manifest, 1);
-    // The posterior mode is `(sum / variance) / (1 + count / variance)`, where `sum` and `count`
-    // are the sum and the number of the observations.
-    let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
-    let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
-    near(
-        metric(of(&result, "fit"), "y1.rmse"),
-        squares(&[1.0, 2.0, 4.0], a).sqrt(),
-        1e-9,
-    );
-    near(
-        metric(of(&result, "fit"), "y2.rmse"),
-        squares(&[1.0, 2.0, 3.0, 4.0, 5.0], b).sqrt(),
-        1e-9,
-    );
-}
-
-/// If all examples share an array of Booleans, the metrics are computed from its elements. If all
-/// examples share a single number, it is treated like any other output. Results are written for
-/// both outputs.
-#[test]
-fn whole_arrays_of_booleans_and_single_numbers_have_metrics() {
-    let folder = folder("truths");
-    std::fs::write(
-        folder.join("w.json"),
-        "{\"t\": [true, true, false, true], \"y\": 3}",
-    )
-    .unwrap();
-    let text = "
-data w = json(\"w.json\")
-model Whole() -> t: bool[n], y: real {
-  a ~ Normal(0, 1)
-  b ~ Normal(0, 1)
-  t ~ Bernoulli(a)
-  y ~ Normal(b, 1)
-}
-infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), precision = f64 }
-";
-    let compiled = compiled(&folder, text);
-    let result = compiling::run(&compiled.manifest, 1);
-    // At the maximum, the slope of the log density is zero: 3 - 4 p - a = 0. Bisection finds the
-    // maximum.
-    let p = |a: f64| 1.0 / (1.0 + (-a).exp());
-    let (mut low, mut high) = (0.0, 3.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        match 3.0 - 4.0 * p(middle) - middle > 0.0 {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    let p = p(low);
-    let fit = of(&result, "fit");
-    assert_eq!(metric(fit, "t.accuracy"), 0.75);
-    near(metric(fit, "t.nll"), -(3.0 * p.ln() + (1.0 - p).ln()) / 4.0, 1e-9);
-    near(metric(fit, "y.rmse"), 1.5, 1e-9);
-    let run = folder.join("run");
-    out::write(
-        &run,
-        &compiled.manifest,
-        &result,
-        compiling::saved(PathBuf::new()),
-    )
-    .unwrap();
-    assert!(run.join("result.json").is_file());
-}
-
-/// An output that is one array for all examples cannot be predicted for new rows.
-#[test]
-fn whole_arrays_are_not_predicted_for_new_rows() {
-    let folder = folder("chained");
-    std::fs::write(folder.join("w.json"), "{\"y1\": [1, 2, 4], \"y2\": [1, 2, 3]}").unwrap();
-    let text = "
-data w = json(\"w.json\")
-model Whole() -> y1: real[n], y2: real[n] {
-  b ~ Normal(0, 1)
-  y1 ~ Normal(0, 1)
-  y2 ~ Normal(b * y1, 1)
-}
-infer fit = map(Whole, w) { epochs = 10, batch = 0 }
-";
-    let compiled = compiled(&folder, text);
-    let result = compiling::run(&compiled.manifest, 1);
-    let (infer, fit) = (&compiled.manifest.infers[0], of(&result, "fit"));
-    let context = Context::new(Arc::new(Pool::new(1)), 1);
-    let values = fit.splits[0].found.point();
-    let (preparation, rows) = (&fit.dataset.preparation, fit.dataset.train.clone());
-    let Err(Stop::Diagnostics(found)) = predict(infer, preparation, (values, &folder), rows, &context) else {
-        panic!("it was not refused");
-    };
-    assert_eq!(found[0].code.id, "E0553");
 }
 
 #[test]
