@@ -2,7 +2,7 @@
 
 use bnnc_base::shape::{Dim, Sizes};
 use bnnc_graph::dist::{Instance, Support};
-use bnnc_graph::eval::evaluate;
+use bnnc_graph::eval::{evaluate, evaluate_all};
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_math::philox;
@@ -63,6 +63,9 @@ impl Concrete {
     /// is `number`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         if let Some(draw) = &self.instance.draw {
+            if count == 1 {
+                return Ok(self.one(&prefix_noise(draw, stream), number));
+            }
             let coordinate =
                 |at: &dyn Fn(usize) -> f64| Tensor::new(vec![count], (0..count).map(at).collect());
             let zero = coordinate(&|_| 0.0);
@@ -77,6 +80,20 @@ impl Concrete {
             Support::Integers(_) => self.inverted(stream, number, count),
             _ => Err(NoDraws::NoSampler(self.instance.name.to_string())),
         }
+    }
+
+    /// Returns one draw, `[1, ..]`. The function is not batched, because batching it takes longer
+    /// than computing it once.
+    fn one(&self, draw: &Function, number: u32) -> Tensor {
+        let coordinates = [f64::from(number), 0.0, 0.0].map(Tensor::scalar);
+        let inputs: Vec<&Tensor> = self.params.iter().chain(&coordinates).collect();
+        let values = evaluate_all(draw, &inputs);
+        let drawn = draw
+            .results
+            .iter()
+            .map(|(_, value)| values[value.0 as usize].clone());
+        let drawn = first(drawn.collect());
+        Tensor::stack(&drawn.shape.clone(), &[drawn])
     }
 
     /// Returns the log density of each of `count` values, `[count, ..]`.

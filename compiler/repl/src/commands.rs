@@ -356,7 +356,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     let checked = session.argument(line, range, reply)?;
     let draw = session.next_draw();
     let (datum, computed) = session
-        .computed_with(&checked, session.streams_at(draw, 0, 1))
+        .computed_with(&checked, session.streams_of_draws(draw, 1))
         .map_err(|diagnostic| vec![*diagnostic])?;
     reply.result(match datum {
         Datum::Tensor(_) | Datum::Static(_) => bnnc_hir::show::ty(&checked.expr.ty, &checked.locals),
@@ -368,7 +368,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
 fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let checked = session.argument(line, line.rest(1), reply)?;
     let draw = session.next_draw();
-    let streams = session.streams_at(draw, 0, 1);
+    let streams = session.streams_of_draws(draw, 1);
     let sizes = session
         .scene_with(&checked, streams.clone())
         .and_then(|mut scene| {

@@ -1,12 +1,12 @@
 //! Evaluates an expression in the REPL to a distribution whose parameters are numbers.
 
-use super::evaluate::{self, Streams};
+use super::evaluate::{self, PreparedFunction, Streams};
 use super::{Checked, Session, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::Value;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -55,6 +55,18 @@ impl Session {
         wanted: ValueSizes<'_>,
         streams: Streams,
     ) -> Elaborated<Concrete> {
+        self.prepared_distribution(checked, wanted, streams.clone())?
+            .concrete(&streams)
+    }
+
+    /// Elaborates an expression to a distribution, without computing its arguments. `streams` are
+    /// the random streams of the draws in the expression.
+    pub(super) fn prepared_distribution<'a>(
+        &'a self,
+        checked: &'a Checked,
+        wanted: ValueSizes<'_>,
+        streams: Streams,
+    ) -> Elaborated<PreparedDistribution<'a>> {
         let span = checked.expr.span;
         let mut scene = self.scene_with(checked, streams)?;
         let Datum::Dist(dist) = scene.datum(&checked.expr)? else {
@@ -85,14 +97,36 @@ impl Session {
             scene
                 .elaborator
                 .instance(&arguments, value, Support::Real, CalledWith::Inside, span)?;
-        let computed = scene.compute(span)?;
-        let params = arguments
-            .values
-            .iter()
-            .map(|(_, value)| computed.of(*value).0.clone())
-            .collect();
-        let concrete = Concrete { instance, params };
-        check_arguments(&concrete, span)?;
+        Ok(PreparedDistribution {
+            arguments: arguments.values.iter().map(|(_, value)| *value).collect(),
+            prepared: scene.prepared(span),
+            instance,
+            span,
+        })
+    }
+}
+
+/// A distribution whose arguments are functions of the posterior values.
+pub struct PreparedDistribution<'a> {
+    prepared: PreparedFunction<'a>,
+    arguments: Vec<Value>,
+    instance: Instance,
+    span: Span,
+}
+
+impl PreparedDistribution<'_> {
+    /// Computes the arguments at the posterior draw of `streams`.
+    ///
+    /// # Errors
+    /// Fails if an argument lies outside the support of its parameter.
+    pub fn concrete(&self, streams: &Streams) -> Elaborated<Concrete> {
+        let computed = self.prepared.compute(streams)?;
+        let params = self.arguments.iter().map(|value| computed.of(*value).0.clone());
+        let concrete = Concrete {
+            params: params.collect(),
+            instance: self.instance.clone(),
+        };
+        check_arguments(&concrete, self.span)?;
         Ok(concrete)
     }
 }

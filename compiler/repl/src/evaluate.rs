@@ -43,7 +43,7 @@ pub struct Streams {
     /// The prefix of every site name. It makes the draws of different entries independent.
     pub prefix: String,
     /// The draw number of each named layer.
-    pub layers: HashMap<String, u32>,
+    pub layers: Arc<HashMap<String, u32>>,
     /// The index of the current posterior draw and the number of posterior draws, if the expression
     /// is evaluated at each posterior draw.
     pub posterior: Option<(usize, usize)>,
@@ -59,9 +59,18 @@ impl Streams {
             seed,
             line: at as u32,
             prefix,
-            layers: HashMap::new(),
+            layers: Arc::default(),
             posterior: None,
             stop: Arc::default(),
+        }
+    }
+
+    /// Returns the streams of the posterior draw with index `at`.
+    pub fn at(&self, at: usize) -> Streams {
+        Streams {
+            prefix: format!("{at}/"),
+            posterior: self.posterior.map(|(_, count)| (at, count)),
+            ..self.clone()
         }
     }
 
@@ -83,8 +92,47 @@ pub struct VariableScope<'a> {
     pub elaborator: Elaborator<'a>,
     /// The variables.
     pub frame: Frame<'a>,
-    inputs: Vec<Tensor>,
+    inputs: Vec<ScopeInput<'a>>,
     streams: Streams,
+}
+
+/// The value of a parameter of an elaborated function.
+enum ScopeInput<'a> {
+    /// A value that is the same at every posterior draw.
+    Same(&'a Tensor),
+    /// A posterior value, `[draws, ..]`.
+    Draws(&'a Tensor),
+}
+
+impl ScopeInput<'_> {
+    /// Returns the value at the posterior draw of `streams`.
+    fn at(&self, streams: &Streams) -> Tensor {
+        match self {
+            ScopeInput::Same(tensor) => (*tensor).clone(),
+            ScopeInput::Draws(draws) => {
+                let (at, of) = streams.posterior.unwrap_or((0, 1));
+                draws.leading(at * draws.shape[0] / of.max(1))
+            }
+        }
+    }
+}
+
+/// A function that was elaborated from an expression, with the values of its parameters. The same
+/// function can be computed at each posterior draw: elaborating it again at each draw would take
+/// most of the time.
+pub struct PreparedFunction<'a> {
+    function: Function,
+    inputs: Vec<ScopeInput<'a>>,
+    span: Span,
+}
+
+impl PreparedFunction<'_> {
+    /// Computes every value of the function at the posterior draw of `streams`.
+    pub fn compute(&self, streams: &Streams) -> Elaborated<Computed> {
+        let inputs: Vec<Tensor> = self.inputs.iter().map(|input| input.at(streams)).collect();
+        let function = prefix_noise(&self.function, &streams.name("it"));
+        compute(function, &inputs, streams, self.span)
+    }
 }
 
 /// A function, and all values that it computes.
@@ -108,13 +156,17 @@ impl Computed {
 }
 
 impl<'a> VariableScope<'a> {
-    /// Creates a scope for the expressions `exprs`. The scope defines every variable that the
-    /// expressions mention.
+    /// Creates a scope for the expression `expr`. The scope defines every variable that the
+    /// expression mentions.
+    ///
+    /// # Errors
+    /// Fails if the expression mentions a posterior value, but `streams` do not have a posterior
+    /// draw.
     pub fn new(
         module: &'a Module,
         locals: &'a Locals,
         variables: &'a [Variable],
-        exprs: &[&TypedExpr],
+        expr: &TypedExpr,
         streams: Streams,
     ) -> Elaborated<VariableScope<'a>> {
         let frame = Frame::new(locals, "");
@@ -124,7 +176,7 @@ impl<'a> VariableScope<'a> {
             inputs: Vec::new(),
             streams,
         };
-        if exprs.iter().any(|expr| walk::any(expr, &mut is_noise)) {
+        if walk::any(expr, &mut is_noise) {
             let line = scene
                 .elaborator
                 .constant(f64::from(scene.streams.line), DType::Int);
@@ -136,15 +188,22 @@ impl<'a> VariableScope<'a> {
                 count: 0,
             });
         }
-        let mentioned = mentioned(exprs, variables);
+        let mentioned = mentioned(expr, variables);
         for variable in variables {
             let datum = match &variable.held {
                 VariableValue::Static(number) => Datum::Static(*number),
                 _ if !mentioned.contains(&variable.local) => continue,
-                VariableValue::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
+                VariableValue::Tensor(tensor, dtype) => {
+                    let ty = Type::new(*dtype, Shape::fixed(&tensor.shape));
+                    scene.input(&variable.name, ScopeInput::Same(tensor), ty)
+                }
                 VariableValue::Draws(draws, dtype) => {
-                    let tensor = scene.at_draw(draws, exprs)?;
-                    scene.input(&variable.name, &tensor, *dtype)
+                    let (count, sizes) = draws.shape.split_first().unwrap_or((&0, &[]));
+                    if *count == 0 || scene.streams.posterior.is_none() {
+                        return Err(Box::new(one_value(expr.span)));
+                    }
+                    let ty = Type::new(*dtype, Shape::fixed(sizes));
+                    scene.input(&variable.name, ScopeInput::Draws(draws), ty)
                 }
                 VariableValue::Made(expr) => scene
                     .elaborator
@@ -156,25 +215,10 @@ impl<'a> VariableScope<'a> {
         Ok(scene)
     }
 
-    /// Returns the element of a posterior value, `[draws, ..]`, that belongs to the current
-    /// posterior draw.
-    fn at_draw(&self, draws: &Tensor, exprs: &[&TypedExpr]) -> Elaborated<Tensor> {
-        let count = draws.shape.first().copied().unwrap_or(0);
-        match (self.streams.posterior, exprs.first()) {
-            (Some((at, of)), _) if count > 0 => Ok(draws.leading(at * count / of.max(1))),
-            (_, Some(expr)) => Err(Box::new(one_value(expr.span))),
-            (_, None) => Ok(Tensor::scalar(f64::NAN)),
-        }
-    }
-
-    /// Adds a known tensor as a parameter of the function.
-    fn input(&mut self, name: &str, tensor: &Tensor, dtype: DType) -> Datum {
-        self.inputs.push(tensor.clone());
-        Datum::Tensor(
-            self.elaborator
-                .builder
-                .param(name, Type::new(dtype, Shape::fixed(&tensor.shape))),
-        )
+    /// Adds a known value of the type `ty` as a parameter of the function.
+    fn input(&mut self, name: &str, value: ScopeInput<'a>, ty: Type) -> Datum {
+        self.inputs.push(value);
+        Datum::Tensor(self.elaborator.builder.param(name, ty))
     }
 
     /// Elaborates an expression.
@@ -193,11 +237,17 @@ impl<'a> VariableScope<'a> {
 
     /// Computes every value of the function.
     pub fn compute(self, span: Span) -> Elaborated<Computed> {
-        let function = prefix_noise(
-            &self.elaborator.builder.finish(Vec::new()),
-            &self.streams.name("it"),
-        );
-        compute(function, &self.inputs, &self.streams, span)
+        let streams = self.streams.clone();
+        self.prepared(span).compute(&streams)
+    }
+
+    /// Returns the function built so far, which was elaborated from the expression at `span`.
+    pub fn prepared(self, span: Span) -> PreparedFunction<'a> {
+        PreparedFunction {
+            function: self.elaborator.builder.finish(Vec::new()),
+            inputs: self.inputs,
+            span,
+        }
     }
 }
 
@@ -227,9 +277,9 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables in expressions. An expression may depend on a variable through another
-/// variable that is a distribution, a layer or a function.
-pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
+/// Returns the variables on which an expression depends. An expression may depend on a variable
+/// through another variable that is a distribution, a layer or a function.
+pub fn mentioned(expr: &TypedExpr, variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
         walk::any(expr, &mut |part| {
@@ -239,7 +289,7 @@ pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalI
             false
         });
     };
-    exprs.iter().for_each(|expr| add(expr, &mut found));
+    add(expr, &mut found);
     for variable in variables.iter().rev() {
         if let (VariableValue::Made(expr), true) = (&variable.held, found.contains(&variable.local)) {
             add(expr, &mut found);

@@ -391,7 +391,7 @@ impl Session {
             &self.module,
             &checked.locals,
             &self.variables,
-            &[&checked.expr],
+            &checked.expr,
             streams,
         )
     }
@@ -406,7 +406,7 @@ impl Session {
             seed: self.world.seed,
             line,
             prefix: String::new(),
-            layers,
+            layers: Arc::new(layers),
             posterior: None,
             stop: self.stop.clone(),
         }

@@ -251,7 +251,7 @@ impl Session {
     /// Returns the lengths of the chains from which the draws of an expression come. If the
     /// expression depends on several posteriors, its draws count as one chain.
     fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
-        let mentioned = evaluate::mentioned(&[&checked.expr], &self.variables);
+        let mentioned = evaluate::mentioned(&checked.expr, &self.variables);
         let own = self.variables.iter().filter(|variable| {
             mentioned.contains(&variable.local) && matches!(variable.held, VariableValue::Draws(..))
         });

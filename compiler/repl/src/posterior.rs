@@ -55,7 +55,7 @@ impl Session {
 
     /// Returns the name and the number of draws of each posterior value in an expression.
     fn draw_counts(&self, expr: &TypedExpr) -> impl Iterator<Item = (&str, usize)> {
-        let mentioned = evaluate::mentioned(&[expr], &self.variables);
+        let mentioned = evaluate::mentioned(expr, &self.variables);
         let variables = self.variables.iter();
         variables.filter_map(move |variable| match &variable.held {
             VariableValue::Draws(tensor, _) if mentioned.contains(&variable.local) => {
@@ -65,27 +65,29 @@ impl Session {
         })
     }
 
-    /// Returns the random streams of the posterior draw with index `at`. The posterior has `count`
-    /// draws.
-    pub(super) fn streams_at(&self, draw: u32, at: usize, count: usize) -> Streams {
-        Streams {
-            prefix: format!("{at}/"),
-            posterior: Some((at, count)),
+    /// Returns the random streams of the first of `count` posterior draws. [`Streams::at`] returns
+    /// the streams of the others.
+    pub(super) fn streams_of_draws(&self, draw: u32, count: usize) -> Streams {
+        let streams = Streams {
+            posterior: Some((0, count)),
             ..self.streams(draw)
-        }
+        };
+        streams.at(0)
     }
 
     /// Computes an expression at each posterior draw. Returns the values, `[draws, ..]`.
     pub(super) fn at_draws(&self, checked: &Checked, draw: u32, count: usize) -> Elaborated<(Tensor, DType)> {
         let span = checked.expr.span;
         let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
+        let streams = self.streams_of_draws(draw, count);
+        let mut scene = self.scene_with(checked, streams.clone())?;
+        let datum = scene.datum(&checked.expr)?;
+        let prepared = scene.prepared(span);
         self.each(count, |at| {
-            let mut scene = self.scene_with(checked, self.streams_at(draw, at, count))?;
-            let datum = scene.datum(&checked.expr)?;
-            let computed = scene.compute(span)?;
-            let (tensor, dtype) = match datum {
-                Datum::Tensor(value) => (computed.of(value).0.clone(), computed.of(value).1),
-                Datum::Static(number) => (Tensor::scalar(number as f64), DType::Int),
+            let computed = prepared.compute(&streams.at(at))?;
+            let (tensor, dtype) = match &datum {
+                Datum::Tensor(value) => (computed.of(*value).0.clone(), computed.of(*value).1),
+                Datum::Static(number) => (Tensor::scalar(*number as f64), DType::Int),
                 _ => return Err(Box::new(codes::not_a_number(span))),
             };
             check_size(&tensor, count, span)?;
@@ -114,15 +116,17 @@ impl Session {
         };
         let name = self.streams(draw).name(&locals[sample.local].name);
         let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
-        for at in 0..count {
-            let streams = self.streams_at(draw, at, count);
-            let concrete = self.concrete_with(&checked, ValueSizes::Site(&sample.ty), streams)?;
+        let streams = self.streams_of_draws(draw, count);
+        let prepared = self.prepared_distribution(&checked, ValueSizes::Site(&sample.ty), streams.clone())?;
+        self.each(count, |at| {
+            let concrete = prepared.concrete(&streams.at(at))?;
             let stream = format!("{name}/{at}");
             let tensor = distribution::draw_declared(&concrete, &sample.ty, &stream, draw, sample.span)?;
             check_size(&tensor, count, sample.span)?;
             kind = concrete.instance.value.dtype;
             values.push(tensor);
-        }
+            Ok(())
+        })?;
         let sizes = values
             .first()
             .map(|tensor| tensor.shape.clone())
