@@ -7,45 +7,60 @@ use bnnc_abi::data::Outliers;
 use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, Output};
 use bnnc_abi::metrics::{self, Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_hir::tree::{InferId, InferItem};
+use bnnc_hir::tree::{CompareItem, InferId, InferItem, Module};
 
 /// Returns the comparisons of the program. Each comparison is restricted to the chosen inferences.
 pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBlock> {
-    let name = |id: &InferId| program.module.infers[*id].name.to_string();
-    let one = |item: &bnnc_hir::tree::CompareItem| CompareBlock {
-        infers: item
-            .infers
-            .iter()
-            .filter(|id| chosen.contains(id))
-            .map(name)
-            .collect(),
+    let all = program.module.compares.iter();
+    let restricted = all.map(|item| block(&program.module, item, |id| chosen.contains(&id)));
+    restricted.filter(|compare| !compare.infers.is_empty()).collect()
+}
+
+/// Returns a comparison of the inferences for which `is_chosen` returns true.
+pub fn block(module: &Module, item: &CompareItem, is_chosen: impl Fn(InferId) -> bool) -> CompareBlock {
+    let infers = item.infers.iter().filter(|id| is_chosen(**id));
+    CompareBlock {
+        infers: infers.map(|id| module.infers[*id].name.to_string()).collect(),
         metrics: item.metrics.clone(),
-    };
-    let all = program.module.compares.iter().map(one);
-    all.filter(|compare| !compare.infers.is_empty()).collect()
+    }
 }
 
 /// Returns the metrics that do not apply to an inference, in the order of the program. Each metric
 /// is reported at most once: for the first inference that the metric does not apply to.
 pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagnostic> {
+    let find = |name: &str| {
+        let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
+        Some((infer, manifest))
+    };
+    let compares = manifest.compares.iter();
+    compares
+        .flat_map(|compare| inapplicable_of(program, compare, &find))
+        .collect()
+}
+
+/// Returns the metrics of one comparison that do not apply to an inference. `find` returns an
+/// inference and the manifest of its run by the name of the inference.
+pub fn inapplicable_of<'m>(
+    program: &CheckedProgram,
+    compare: &CompareBlock,
+    find: &dyn Fn(&str) -> Option<(&'m InferenceBlock, &'m Manifest)>,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for compare in &manifest.compares {
-        for measure in &compare.metrics {
-            let mut of_infers = compare.infers.iter().filter_map(|name| {
-                let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
-                let mut items = program.module.infers.iter();
-                let item = items.find(|item| *item.name == **name)?;
-                let outliers = outliers(manifest, infer);
-                let why = Applied {
-                    infer,
-                    item,
-                    outliers,
-                }
-                .refusal(measure)?;
-                Some(metric_does_not_apply(measure, item, why))
-            });
-            found.extend(of_infers.next());
-        }
+    for measure in &compare.metrics {
+        let mut of_infers = compare.infers.iter().filter_map(|name| {
+            let (infer, manifest) = find(name)?;
+            let mut items = program.module.infers.iter();
+            let item = items.find(|item| *item.name == **name)?;
+            let outliers = outliers(manifest, infer);
+            let why = Applied {
+                infer,
+                item,
+                outliers,
+            }
+            .refusal(measure)?;
+            Some(metric_does_not_apply(measure, item, why))
+        });
+        found.extend(of_infers.next());
     }
     found
 }

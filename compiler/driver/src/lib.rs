@@ -2,8 +2,7 @@
 //! every intermediate stage as text.
 
 pub mod backends;
-mod compare;
-mod compilation;
+pub mod compare;
 pub mod compile;
 pub mod concrete;
 mod densities;

@@ -262,8 +262,8 @@ pub fn usage<T>(line: &CommandText) -> Result<T, Refused> {
 
 fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     reply.result(
-        "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn`, `data`, `model` or \
-         `infer`, which runs.",
+        "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn`, `data` or `model`. The items \
+         `infer` and `compare` run.",
     );
     for command in ALL {
         let usage = format!(":{} {}", command.name, command.arguments);

@@ -11,7 +11,7 @@ use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::{draws as codes, no_infer};
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
-use bnnc_grammar::ast::{Expr, ExprKind, Item, ItemKind, Stmt};
+use bnnc_grammar::ast::{Expr, ExprKind, Ident, Item, ItemKind, Stmt};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::dims::DimExpr;
@@ -171,6 +171,7 @@ impl Session {
                 reply.note(&format!("`{name}` keeps the results of its earlier run"));
             }
         }
+        self.compare_new(&new, reply);
         // Variables need to be recomputed only if a posterior replaces an earlier posterior. A
         // variable cannot depend on a posterior that did not exist before.
         if is_replaced {
@@ -308,6 +309,14 @@ impl Session {
             held,
             text: String::new(),
         });
+    }
+}
+
+/// Returns the names of the inference blocks in a comparison. The list is empty for other items.
+pub fn compared_names(item: &Item) -> &[Ident] {
+    match &item.kind {
+        ItemKind::Compare(compare) => &compare.infers,
+        _ => &[],
     }
 }
 

@@ -1,10 +1,12 @@
 //! The operations of a session that the command line implements: runs, pictures and files.
 
 use crate::picture::Picture;
+use bnnc_abi::manifest::CompareBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
+use std::any::Any;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +17,19 @@ pub trait RunHost {
     /// Runs the inference blocks in `options.only` and the blocks that they depend on. If
     /// `options.only` is empty, runs all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
+
+    /// Compares posteriors of this host by the metrics of `compare`. The program declares
+    /// their inference blocks.
+    ///
+    /// # Errors
+    /// Fails if a metric does not apply to an inference block, if there is too little memory, or if
+    /// the user interrupts the computation.
+    fn compare(
+        &self,
+        program: &CheckedProgram,
+        compare: &CompareBlock,
+        fits: &[Rc<dyn FittedPosterior>],
+    ) -> Result<HostTable, Vec<Diagnostic>>;
 
     /// Calls `work` with a flag. While `work` runs, Ctrl-C sets this flag instead of ending the
     /// process.
@@ -69,7 +84,10 @@ pub trait FittedPosterior {
     ///
     /// # Errors
     /// Fails if the file cannot be read, or if its rows do not fit the model.
-    fn predict(&self, file: &Path) -> Result<PredictedRows, Vec<Diagnostic>>;
+    fn predict(&self, file: &Path) -> Result<HostTable, Vec<Diagnostic>>;
+
+    /// Returns the posterior as a type of its own, which only its host knows.
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// A parameter of a posterior.
@@ -94,11 +112,11 @@ pub struct ChainDraws {
     pub chains: Vec<usize>,
 }
 
-/// Predictions for new rows.
+/// A table that the host computed: predictions as the text of a CSV file, or a comparison.
 #[derive(Clone, Debug)]
-pub struct PredictedRows {
-    /// The predictions as the text of a CSV file.
+pub struct HostTable {
+    /// The text of the table.
     pub table: String,
-    /// The warnings about the rows.
+    /// The warnings about the table.
     pub warnings: Vec<Diagnostic>,
 }

@@ -46,7 +46,8 @@ impl Items {
     }
 
     /// Returns the program with the items of `new`, and a sentence about each of these items. A new
-    /// item replaces an existing item with the same name.
+    /// item replaces an existing item with the same name. A new comparison replaces an existing
+    /// comparison of the same inference blocks.
     pub fn with(&self, new: &[Item]) -> (SourceFile, Vec<String>) {
         let mut program = SourceFile {
             items: self.program.items.clone(),
@@ -55,6 +56,7 @@ impl Items {
         let mut changes = Vec::new();
         for item in new {
             let Some(name) = item.name() else {
+                program.items.retain(|known| !is_same_comparison(known, item));
                 program.items.push(item.clone());
                 continue;
             };
@@ -112,6 +114,18 @@ impl Items {
         let texts = self.program.items.iter().filter_map(|item| text(item, sources));
         texts.map(|text| format!("{text}\n\n")).collect()
     }
+}
+
+/// Returns whether both items compare the same inference blocks.
+pub fn is_same_comparison(one: &Item, other: &Item) -> bool {
+    let names = |item: &Item| match &item.kind {
+        ItemKind::Compare(compare) => {
+            let names = compare.infers.iter().map(|infer| infer.name.clone());
+            Some(names.collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    names(one).is_some_and(|names_of_one| Some(names_of_one) == names(other))
 }
 
 /// Returns the keyword of an item.

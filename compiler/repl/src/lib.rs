@@ -1,6 +1,7 @@
 //! The REPL. A session processes one entry at a time. The command line reads the entries and prints the replies.
 
 mod commands;
+mod comparisons;
 mod complete;
 mod definitions;
 mod describe;
@@ -40,7 +41,7 @@ use describe::Describer;
 use distribution::ValueSizes;
 use evaluate::{Computed, Streams, VariableScope};
 use fits::Fits;
-pub use host::{ChainDraws, FittedPosterior, FittedSite, PredictedRows, RunHost, RunReport};
+pub use host::{ChainDraws, FittedPosterior, FittedSite, HostTable, RunHost, RunReport};
 use items::Items;
 pub use pending::PendingEntry;
 pub use picture::{IntervalSummary, Picture, PictureContent, PictureMarks};
@@ -205,13 +206,9 @@ impl Session {
                 }
             }
         }
-        let infers: Vec<String> = new
-            .iter()
-            .filter_map(fits::infer_name)
-            .map(|name| name.to_string())
-            .collect();
-        if !new.is_empty() && self.define(new, reply) && !infers.is_empty() {
-            self.run_infers(infers, reply);
+        let before = self.items.program().clone();
+        if !new.is_empty() && self.define(new.clone(), reply) {
+            self.run_entered(&new, &before, reply);
         }
         Ok(())
     }

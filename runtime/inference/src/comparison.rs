@@ -76,20 +76,25 @@ fn is_left_out(measure: &ComparedMetric) -> bool {
 
 /// Returns the comparisons of a run.
 pub fn comparisons(manifest: &Manifest, result: &RunResult) -> Vec<Comparison> {
-    manifest
-        .compares
-        .iter()
-        .map(|compare| compared(compare, manifest, result))
-        .collect()
-}
-
-fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> Comparison {
     let both = |name: &String| {
         let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
         let outcome = result.outcomes.iter().find(|outcome| outcome.name == *name)?;
         Some((infer, outcome))
     };
-    let found: Vec<(&InferenceBlock, &InferenceOutcome)> = compare.infers.iter().filter_map(both).collect();
+    let one = |compare: &CompareBlock| {
+        let found: Vec<_> = compare.infers.iter().filter_map(both).collect();
+        compared(compare, &found)
+    };
+    manifest.compares.iter().map(one).collect()
+}
+
+/// Returns whether a comparison needs leave-one-out estimates of an inference block that were not computed.
+pub fn lacks_left_out(compare: &CompareBlock, outcome: &InferenceOutcome) -> bool {
+    outcome.left_out.is_none() && (!outcome.tested || names_left_out(compare))
+}
+
+/// Compares inference blocks, which may be from several runs.
+pub fn compared(compare: &CompareBlock, found: &[(&InferenceBlock, &InferenceOutcome)]) -> Comparison {
     let is_named = names_left_out(compare);
     let untested = !found.is_empty() && found.iter().all(|(_, outcome)| !outcome.tested);
     let has_any = found.iter().any(|(_, outcome)| outcome.left_out.is_some());
@@ -103,7 +108,7 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
         leaves_out: has_any && (is_named || untested),
         ..Comparison::default()
     };
-    for (infer, outcome) in &found {
+    for (infer, outcome) in found {
         let values = measures.iter().map(|measure| value(measure, infer, outcome));
         let values: Vec<_> = values.collect();
         let missing = measures.iter().zip(&values).filter(|(_, value)| value.is_none());
@@ -140,7 +145,7 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
         table.warnings.extend(warning);
     }
     if table.leaves_out {
-        leave_out(&mut table, &found);
+        leave_out(&mut table, found);
     }
     table
 }

@@ -274,15 +274,21 @@ fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
 
 /// Returns the table that `bnnc run` prints.
 pub fn table(manifest: &Manifest, result: &RunResult) -> String {
+    let mut text = infer_tables(manifest, result);
+    for comparison in comparisons(manifest, result) {
+        text.push_str(&comparison.text());
+    }
+    text
+}
+
+/// Returns the part of the printed table that describes the inference blocks.
+pub fn infer_tables(manifest: &Manifest, result: &RunResult) -> String {
     let mut text = String::new();
     for outcome in &result.outcomes {
         let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
             continue;
         };
         text.push_str(&infer_table(infer, outcome));
-    }
-    for comparison in comparisons(manifest, result) {
-        text.push_str(&comparison.text());
     }
     text
 }

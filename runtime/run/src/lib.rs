@@ -1,6 +1,7 @@
 //! Runs a manifest. Every inference block is run on every split, in order.
 
 pub mod codes;
+mod compared;
 pub mod cost;
 pub mod folder;
 pub mod new_levels;
@@ -20,6 +21,7 @@ use bnnc_core::interrupt::Interrupt;
 pub use bnnc_core::sources::Sources;
 use bnnc_data::{Dataset, LoadedData};
 use bnnc_inference::comparison;
+pub use bnnc_inference::comparison::comparisons;
 use bnnc_inference::evaluate::evaluate;
 use bnnc_inference::leave_one_out::leave_one_out;
 use bnnc_inference::method::MethodInputs;
@@ -32,6 +34,7 @@ use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_methods::laplace::spread;
 use bnnc_report::export;
 use bnnc_training::start::{self, EarlierResults, Starts};
+pub use compared::compare;
 pub use saved::{far, far_from, joint, predict, predict_found, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -106,7 +109,7 @@ pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop>
             break;
         }
     }
-    for comparison in comparison::comparisons(manifest, &run.result) {
+    for comparison in comparisons(manifest, &run.result) {
         run.result.warnings.extend(comparison.warnings);
     }
     Ok(run.result)

@@ -3,7 +3,7 @@
 
 use super::pictures;
 use crate::session;
-use bnnc_abi::manifest::{InferenceBlock, Manifest};
+use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -15,15 +15,17 @@ use bnnc_core::diagnostics;
 use bnnc_core::interrupt::Interrupt;
 use bnnc_data::NewRows;
 use bnnc_data::write;
+use bnnc_driver::compare::inapplicable_of;
 use bnnc_driver::compile::compile;
 use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
 use bnnc_kernels::pool::Pool;
-use bnnc_repl::{ChainDraws, FittedPosterior, FittedSite, Picture, PredictedRows, RunHost, RunReport};
+use bnnc_repl::{ChainDraws, FittedPosterior, FittedSite, HostTable, Picture, RunHost, RunReport};
 use bnnc_report::result;
 use bnnc_run::{InferenceOutcome, RunResult, Sources};
+use std::any::Any;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
@@ -69,11 +71,14 @@ impl Runs {
             ..bnnc_run::RunOptions::new(threads(None))
         };
         let mut found = bnnc_run::run(&compiled.manifest, &how)?;
+        // The session shows comparisons with their warnings, because the inference blocks of a
+        // comparison may be from several runs.
+        let compared = bnnc_run::comparisons(&compiled.manifest, &found);
+        let is_of_run = |warning: &Diagnostic| !compared.iter().any(|one| one.warnings.contains(warning));
+        found.warnings.retain(is_of_run);
         report.diagnostics.append(&mut found.warnings);
         report.is_interrupted = found.interrupted;
-        if !found.outcomes.is_empty() {
-            report.table = result::table(&compiled.manifest, &found);
-        }
+        report.table = result::infer_tables(&compiled.manifest, &found);
         let stopped = found.stopped.take();
         let run = Rc::new(FinishedRun {
             manifest: compiled.manifest,
@@ -98,6 +103,36 @@ impl RunHost for Runs {
             report.diagnostics.extend(diagnostics(stop));
         }
         report
+    }
+
+    fn compare(
+        &self,
+        program: &CheckedProgram,
+        compare: &CompareBlock,
+        fits: &[Rc<dyn FittedPosterior>],
+    ) -> Result<HostTable, Vec<Diagnostic>> {
+        let fits = fits
+            .iter()
+            .filter_map(|fit| fit.as_any().downcast_ref::<RunFit>());
+        let fits: Vec<&RunFit> = fits.collect();
+        let find = |name: &str| {
+            let fit = fits.iter().find(|fit| fit.name() == name)?;
+            Some((fit.infer(), &fit.run.manifest))
+        };
+        let inapplicable = inapplicable_of(program, compare, &find);
+        if !inapplicable.is_empty() {
+            return Err(inapplicable);
+        }
+        let pairs: Vec<_> = fits.iter().map(|fit| (fit.infer(), fit.outcome())).collect();
+        let compared = self.interrupt.during(|interrupt| {
+            let context = context(interrupt, fits.first().map_or(0, |fit| fit.run.manifest.seed));
+            bnnc_run::compare(compare, &pairs, &context)
+        });
+        let compared = compared.map_err(|stop| stopped(stop, "the comparison was interrupted"))?;
+        Ok(HostTable {
+            table: compared.text(),
+            warnings: compared.warnings,
+        })
     }
 
     fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>)) {
@@ -156,6 +191,23 @@ fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     }
 }
 
+/// Returns the diagnostics of a command that stopped. After an interruption, the diagnostic has the
+/// text `interrupted`.
+fn stopped(stop: Stop, interrupted: &str) -> Vec<Diagnostic> {
+    match stop {
+        Stop::Interrupted => vec![Diagnostic::usage(&BAD_COMMAND, interrupted)],
+        stop => diagnostics(stop),
+    }
+}
+
+fn context(interrupt: Interrupt, seed: u64) -> Context {
+    let pool = Arc::new(Pool::new(threads(None)));
+    Context {
+        interrupt,
+        ..Context::new(pool, seed)
+    }
+}
+
 /// A finished run with its results.
 struct FinishedRun {
     manifest: Manifest,
@@ -209,14 +261,10 @@ impl RunFit {
     }
 
     fn context(&self, interrupt: Interrupt) -> Context {
-        let pool = Arc::new(Pool::new(threads(None)));
-        Context {
-            interrupt,
-            ..Context::new(pool, self.run.manifest.seed)
-        }
+        context(interrupt, self.run.manifest.seed)
     }
 
-    fn try_predict(&self, file: &Path, interrupt: Interrupt) -> Result<PredictedRows, Stop> {
+    fn try_predict(&self, file: &Path, interrupt: Interrupt) -> Result<HostTable, Stop> {
         let (infer, outcome) = (self.infer(), self.outcome());
         let spec = self.run.manifest.data.iter().find(|spec| spec.name == infer.data);
         let (Some(spec), Some(last)) = (spec, outcome.splits.last()) else {
@@ -235,7 +283,7 @@ impl RunFit {
         let warnings = bnnc_run::far_from(infer, spec, &outcome.dataset, rows.clone());
         let context = self.context(interrupt);
         let columns = bnnc_run::predict_found((infer, &*last.found), preparation, rows, &context)?;
-        Ok(PredictedRows {
+        Ok(HostTable {
             table: write::csv_text(&columns),
             warnings,
         })
@@ -269,11 +317,13 @@ impl FittedPosterior for RunFit {
         result::infer_table(self.infer(), self.outcome())
     }
 
-    fn predict(&self, file: &Path) -> Result<PredictedRows, Vec<Diagnostic>> {
+    fn predict(&self, file: &Path) -> Result<HostTable, Vec<Diagnostic>> {
         let during = |interrupt| self.try_predict(file, interrupt);
-        self.run.interrupt.during(during).map_err(|stop| match stop {
-            Stop::Interrupted => vec![Diagnostic::usage(&BAD_COMMAND, "the prediction was interrupted")],
-            stop => diagnostics(stop),
-        })
+        let predicted = self.run.interrupt.during(during);
+        predicted.map_err(|stop| stopped(stop, "the prediction was interrupted"))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
