@@ -485,3 +485,168 @@ fn ctrl_c_ends_draws_and_not_the_session() {
     assert!(said.contains("0.3989"), "{said}");
     assert!(said.trim_end().ends_with("42"), "{said}");
 }
+
+/// If the file cannot be read, or has errors, no session begins. The exit status is that of `bnnc check`.
+#[test]
+fn a_session_with_a_faulty_file_does_not_begin() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repl-faulty");
+    fs::create_dir_all(&folder).unwrap();
+    let faulty = folder.join("faulty.bnn");
+    fs::write(&faulty, "model M( ->\n").unwrap();
+    for (file, code) in [
+        ("nope.bnn", "error[E0605]"),
+        (faulty.to_str().unwrap(), "error[E01"),
+    ] {
+        let (status, said) = answers("1 + 1\n", &[file]);
+        assert_eq!(status, Some(support::run(["check", file]).status), "{said}");
+        assert_ne!(status, Some(0), "{said}");
+        assert!(
+            said.starts_with(code) && !said.lines().any(|line| line == "2"),
+            "{said}"
+        );
+    }
+}
+
+/// A pseudo-terminal delivers what the user typed while a command ran. All lines after the first one
+/// arrive while the line editor is not reading.
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_typed_during_a_command_are_entered_after_it() {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repl-home");
+    fs::create_dir_all(&home).unwrap();
+    let mut child = Command::new("script")
+        .args([
+            "-qec",
+            &format!("{} repl {LINE}", env!("CARGO_BIN_EXE_bnnc")),
+            "/dev/null",
+        ])
+        .current_dir(support::root())
+        .env("HOME", &home)
+        .env("TERM", "xterm")
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script`, which is a part of util-linux, starts");
+    let mut input = child.stdin.take().expect("standard input is a pipe");
+    input
+        .write_all(b":run\n20 + 22\nx = 7 * 6 + 1\nquit\n")
+        .expect("the terminal reads");
+    let output = child.wait_with_output().expect("the session ends");
+    drop(input);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(lines.contains(&"42") && lines.contains(&"x: int = 43"), "{said}");
+}
+
+/// The chains of an interrupted run have different numbers of draws. The table shows their sum, which
+/// is the number of draws of a posterior value.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_shows_the_number_of_its_draws() {
+    let typed = "infer fit = nuts(Line, rows) { draws = 10000000, chains = 3 }\nfit.w\n";
+    let (said, aside) = interrupted(&[LINE], typed);
+    assert!(aside.contains("note: the run was interrupted"), "{aside}");
+    let line = said
+        .lines()
+        .find_map(|line| line.strip_prefix("  draws "))
+        .expect("a line of draws");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let shown = match words.as_slice() {
+        [chains, "x", each] => chains.parse::<usize>().unwrap() * each.parse::<usize>().unwrap(),
+        [all, least, "to", most, "in", "each", "of", chains, "chains"] => {
+            let numbers = [all, least, most, chains].map(|word| word.parse::<usize>().unwrap());
+            let [all, least, most, chains] = numbers;
+            assert!(chains * least < all && all < chains * most, "{line}");
+            all
+        }
+        _ => panic!("{line}"),
+    };
+    assert!(shown > 100, "{said}");
+    let value = said.lines().last().unwrap_or_default();
+    assert!(value.ends_with(&format!("({shown} draws)")), "{said}");
+}
+
+/// The exact mean of `counts` is `exp(30.35 / 22 + 1 / 44)`, because `w` has the posterior
+/// `Normal(30.35 / 22, 1 / sqrt(22))`.
+#[test]
+fn a_draw_at_each_posterior_draw_takes_little_time() {
+    let before = std::time::Instant::now();
+    let (_, said) = answers(":run\n", &[LINE]);
+    let of_run = before.elapsed();
+    assert!(said.contains("4 x 1000"), "{said}");
+    let before = std::time::Instant::now();
+    let (_, said) = answers(":run\ncounts ~ Poisson(rate = exp(fit.w))\n", &[LINE]);
+    // Elaborating the distribution at each of the 4000 draws took 10 to 30 seconds.
+    let seconds = before.elapsed().saturating_sub(of_run).as_secs_f64();
+    assert!(seconds < 8.0, "{seconds}");
+    let line = said.lines().last().unwrap_or_default();
+    let mean = line
+        .strip_prefix("counts: count = mean ")
+        .and_then(|rest| rest.split(',').next());
+    let mean: f64 = mean
+        .and_then(|mean| mean.parse().ok())
+        .unwrap_or_else(|| panic!("{said}"));
+    // The variance of a count is the sum of its mean and of the variance of `exp(w)`, 2.2 ^ 2 in all;
+    // the bound is four standard errors at an ESS of 1900.
+    assert!(
+        (mean - (30.35f64 / 22.0 + 1.0 / 44.0).exp()).abs() < 0.2,
+        "{said}"
+    );
+}
+
+/// A comparison at the prompt shows the values of the runs so far. It runs only what has not run.
+#[test]
+fn a_comparison_is_shown_when_it_is_entered() {
+    let typed = "model Flat(x: real) -> y: real {
+  a ~ Normal(0, 2)
+  y ~ Normal(a, 1)
+}
+infer flat = nuts(Flat, rows) { draws = 500 }
+compare fit, flat by rmse, elpd_loo
+compare flat, fit by accuracy
+infer flat = nuts(Flat, rows) { draws = 600 }
+:list
+";
+    let (status, said) = answers(typed, &[LINE]);
+    assert_eq!(status, Some(0));
+    let count = |part: &str| said.lines().filter(|line| line.starts_with(part)).count();
+    assert_eq!((count("flat = nuts"), count("fit = nuts")), (2, 1), "{said}");
+    // The comparison is shown when it is entered, and again after the new run of `flat`.
+    let tables: Vec<&str> = said.split("\ncompare ").collect();
+    let values = |name: &str, table: &str| -> Vec<f64> {
+        let line = table.lines().find(|line| line.starts_with(&format!("{name} ")));
+        let words = line
+            .unwrap_or_else(|| panic!("{said}"))
+            .split_whitespace()
+            .skip(1);
+        words.map(|word| word.parse().unwrap()).collect()
+    };
+    assert!(tables[1].trim_start().starts_with("elpd_loo"), "{said}");
+    let (fit, flat) = (values("fit", tables[1]), values("flat", tables[1]));
+    let of_run = said
+        .lines()
+        .find_map(|line| line.strip_prefix("  elpd by PSIS-LOO"))
+        .unwrap();
+    let of_run: Vec<&str> = of_run.split_whitespace().collect();
+    assert!(
+        tables[0].contains("elpd by PSIS-LOO") && fit[0] > flat[0],
+        "{of_run:?} {said}"
+    );
+    assert_eq!(values("fit", tables[2]), fit, "{said}");
+    assert_ne!(values("flat", tables[2]), flat, "{said}");
+    // A comparison by a metric that does not apply changes nothing.
+    assert!(
+        said.contains("error[E0566]: `accuracy` does not apply to `flat`"),
+        "{said}"
+    );
+    assert!(
+        said.contains("note: the comparison was not added to the program"),
+        "{said}"
+    );
+    let listed = said
+        .lines()
+        .filter(|line| line.starts_with("compare fit, flat by rmse"));
+    assert_eq!(listed.count(), 1, "{said}");
+}

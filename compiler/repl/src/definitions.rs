@@ -17,7 +17,12 @@ impl Session {
                 format!("cannot read `{path}`: {error}"),
             )]
         })?;
-        let source = self.sources.add(path, &text);
+        self.load_text(path, &text, reply)
+    }
+
+    /// Defines the items of a program. `text` is the text of the file at `path`.
+    pub(super) fn load_text(&mut self, path: &str, text: &str, reply: &mut Reply) -> Result<(), Refused> {
+        let source = self.sources.add(path, text);
         let (module, diagnostics) = parse::parse(&source);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return match path.ends_with(".bnn") {
@@ -30,7 +35,10 @@ impl Session {
         match self.define(module.items, reply) {
             true if has_infers => self.note_infers(reply),
             true => {}
-            false => self.items.leave_folder(before),
+            false => {
+                self.items.leave_folder(before);
+                reply.is_rejected = true;
+            }
         }
         Ok(())
     }

@@ -85,6 +85,8 @@ pub struct Reply {
     pub said: Vec<ReplyPart>,
     /// True if the entry ends the session.
     pub leave: bool,
+    /// True if a program could not be loaded.
+    pub is_rejected: bool,
 }
 
 impl Reply {
@@ -166,11 +168,12 @@ impl Session {
         reply
     }
 
-    /// Loads a program and defines all its items, or none of them.
-    pub fn load(&mut self, path: &str) -> Reply {
+    /// Defines all items of a program, or none of them. `text` is the text of the file at `path`.
+    pub fn load(&mut self, path: &str, text: &str) -> Reply {
         let mut reply = Reply::default();
-        if let Err(diagnostics) = self.load_file(path, &mut reply) {
+        if let Err(diagnostics) = self.load_text(path, text, &mut reply) {
             self.show(&diagnostics, &mut reply);
+            reply.is_rejected = true;
         }
         reply
     }

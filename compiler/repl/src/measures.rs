@@ -28,7 +28,8 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
         return usage(line);
     }
     let value = session.argument(line, line.rest(2), reply)?;
-    let dist = session.argument(line, line.words.get(1).cloned(), reply)?;
+    let dist = line.words.get(1).map(|range| line.without_comma(range));
+    let dist = session.argument(line, dist, reply)?;
     let draw = session.next_draw();
     let (datum, computed) = session
         .computed(&value, draw)
@@ -71,7 +72,7 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
 /// Executes `:draw`.
 pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
-    let Some(range) = line.words.get(1).cloned() else {
+    let Some(range) = line.words.get(1).map(|range| line.without_comma(range)) else {
         return usage(line);
     };
     if let Some(call) = predictive::call(&session.module, &line.part(range.clone())) {

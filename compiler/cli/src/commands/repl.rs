@@ -7,7 +7,8 @@ mod pictures;
 mod terminal;
 
 use crate::arguments::Repl;
-use crate::session::all_codes;
+use crate::session::{self, Display, all_codes};
+use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{OK, complain, is_coloured};
 use bnnc_repl::{PendingEntry, Reply, ReplyPart, Session, World};
 use host::Runs;
@@ -21,6 +22,9 @@ const LONGEST: u64 = 1 << 24;
 
 /// The exit status for input that cannot be read.
 const UNREADABLE: u8 = 3;
+
+/// The exit status for a program with errors.
+const FAULTY: u8 = 1;
 
 /// Runs the command.
 pub fn run(arguments: &Repl) -> u8 {
@@ -36,8 +40,16 @@ pub fn run(arguments: &Repl) -> u8 {
     };
     let mut session = Session::new(world);
     if let Some(file) = &arguments.file {
-        let reply = session.load(&file.display().to_string());
+        let text = match session::read(file) {
+            Ok(text) => text,
+            Err(diagnostic) => return Display { json: false }.show(&[*diagnostic], &SourceMap::default()),
+        };
+        let reply = session.load(&file.display().to_string(), &text);
         print(&reply);
+        // At a terminal, the user can correct the program and load it again.
+        if reply.is_rejected && !interactive {
+            return FAULTY;
+        }
     }
     if interactive {
         terminal::read(&mut session)
