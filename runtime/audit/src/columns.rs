@@ -5,6 +5,7 @@ use crate::diagnostics::data as codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
+use bnnc_data::read::is_missing_text;
 use std::collections::BTreeMap;
 
 /// With fewer rows than this, a pattern of whole numbers may be due to chance.
@@ -107,10 +108,11 @@ pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> 
 
 /// Returns the warnings about text columns with a level that often marks missing values.
 pub(super) fn missing_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
-    const MARKS: [&str; 9] = ["?", "N/A", "NA", "n/a", "NULL", "null", "NaN", "nan", "None"];
+    // Python writes `None`. In capital letters, it is rarely the name of a group.
+    let is_mark = |level: &&String| is_missing_text(level) || *level == "None";
     let levels = dataset.preparation.levels.iter();
     let of_column = |(name, levels): &(String, Vec<String>)| {
-        let mark = levels.iter().find(|level| MARKS.contains(&level.as_str()))?;
+        let mark = levels.iter().find(is_mark)?;
         Some(codes::missing_as_level(name, mark))
     };
     levels

@@ -109,8 +109,10 @@ pub(super) static DUPLICATE_NAME: Code = Code {
 pub(super) static MISSING_VALUE: Code = Code {
     id: "E0408",
     title: "a value is missing",
-    explain: r#"A CSV file has an empty cell, or a Parquet or JSON file has a null. Missing data are not supported. Every way to
-handle them (drop the row, fill in a value, model them) changes the posterior, so you have to choose one.
+    explain: r#"A CSV file has an empty cell, or a mark for a missing value such as `NA`, or a Parquet or JSON file has a null. In a
+column of numbers, `-`, `.` and `none` are such marks too. Missing data are not supported. Every way to handle them (drop
+the row, fill in a value, model them) changes the posterior, so you have to choose one. `bnnc new` writes a copy of a table
+without the incomplete rows.
 
     x,y
     1,         # wrong

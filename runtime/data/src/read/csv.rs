@@ -1,6 +1,7 @@
 //! Reads comma-separated values. A file has a header line, followed by rows of decimal numbers or
 //! text.
 
+use super::marks::{MARK, OpeningMarks, is_missing_number, is_missing_text};
 use super::{Parsed, Reading, bytes};
 use crate::diagnostics::{self, At, Faults};
 use crate::levels::Levels;
@@ -34,10 +35,6 @@ const MOST_FAULTS: usize = 10;
 /// at most this number of empty cells, each of the cells has its own diagnostic.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values. In a column of numbers, a mark is an error. In the first cell of a
-/// column, a mark is an error too, because it would turn the column into text.
-const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
-
 /// Reads a CSV file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
@@ -65,15 +62,10 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
-    let column = |(name, is_text): (&String, &bool)| match is_text {
-        _ if !reading.reads(name) => Column::LeftOut,
-        true => Column::Text(Levels::default()),
-        false => Column::Unknown(rows),
-    };
-    let mut columns: Vec<Column> = names.iter().zip(&texts).map(column).collect();
+    let column = |name: &String| GrowingColumn::new(name, rows, reading);
+    let mut columns: Vec<GrowingColumn> = names.iter().map(column).collect();
     let (mut read, mut jumps) = (0, Vec::new());
     let mut faults = Vec::new();
-    let mut empty: Vec<Empty> = names.iter().map(|_| Empty::default()).collect();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
         last = record.position().map(|position| (position.byte() as usize, row));
@@ -96,26 +88,26 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
             .take(path, CELL * names.len())
             .map_err(|fault| vec![fault])?;
         read += 1;
-        for (i, cell) in record.iter().enumerate() {
+        for (i, (column, cell)) in columns.iter_mut().zip(&record).enumerate() {
             let at = At {
                 path,
                 row,
                 column: i + 1,
             };
-            match columns[i].push(at, &names[i], (cell, reading.allows_gaps())) {
-                Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
-                Err(fault) if diagnostics::is_missing_value(&fault) => empty[i].push(row, fault),
-                Err(fault) => faults.push(fault),
-                Ok(()) => {}
-            }
+            faults.extend(column.push(at, &names[i], cell, read - 1, reading).err());
         }
     }
+    columns.iter_mut().for_each(GrowingColumn::end);
     faults.extend(last.and_then(|last| unclosed(path, text, last)));
     if faults.len() >= MOST_FAULTS
         && let Some(last) = faults.pop()
     {
         faults.push(last.note("the rest of the file was not checked"));
     }
+    let (columns, empty): (Vec<Column>, Vec<Empty>) = columns
+        .into_iter()
+        .map(|column| (column.column, column.empty))
+        .unzip();
     faults.extend(empty.into_iter().flat_map(|empty| empty.reported(read)));
     if !faults.is_empty() {
         faults.sort_by_key(diagnostics::place_in_file);
@@ -191,7 +183,7 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
 fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
     // For each column, memory is needed for the name, for a copy of the name in the set of known
     // names, and for the column itself.
-    let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
+    let column_bytes = 2 * size_of::<String>() + size_of::<GrowingColumn>();
     let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
     reading.take(path, bytes).map_err(|fault| vec![fault])?;
     header(path, record)
@@ -259,6 +251,65 @@ fn truth(values: ArrayValues) -> ArrayValues {
     }
 }
 
+/// A column while the file is read.
+struct GrowingColumn {
+    column: Column,
+    empty: Empty,
+    opening: OpeningMarks,
+}
+
+impl GrowingColumn {
+    /// Creates a column without cells. Memory will be reserved for `rows` rows.
+    fn new(name: &str, rows: usize, reading: &Reading) -> GrowingColumn {
+        GrowingColumn {
+            column: match reading.is_text(name) {
+                _ if !reading.reads(name) => Column::LeftOut,
+                true => Column::Text(Levels::default()),
+                false => Column::Unknown(rows),
+            },
+            empty: Empty::default(),
+            opening: OpeningMarks::default(),
+        }
+    }
+
+    /// Adds the cell at `at`, which belongs to the row `row` of the table. Missing values are recorded
+    /// and are not errors.
+    fn push(
+        &mut self,
+        at: At<'_>,
+        name: &str,
+        cell: &[u8],
+        row: usize,
+        reading: &Reading,
+    ) -> Result<(), Diagnostic> {
+        if self.opening.keep(&self.column, cell, (at.row, row)) {
+            // If the mark exceeds the limit on memory, the next row reports this.
+            let _ = reading.take(at.path, MARK);
+            return Ok(());
+        }
+        for mark in self.opening.settle(Some(cell), &mut self.column) {
+            if !reading.gap(name, mark.row) {
+                let at = At { row: mark.line, ..at };
+                let fault = diagnostics::missing_mark(at, name, &mark.text);
+                self.empty.push(mark.line, fault);
+            }
+        }
+        match self.column.push(at, name, (cell, reading.allows_gaps())) {
+            Err(fault) if is_gap(&fault, cell) && reading.gap(name, row) => Ok(()),
+            Err(fault) if diagnostics::is_missing_value(&fault) => {
+                self.empty.push(at.row, fault);
+                Ok(())
+            }
+            pushed => pushed,
+        }
+    }
+
+    /// Ends the column. If all its cells are marks, they are texts.
+    fn end(&mut self) {
+        self.opening.settle(None, &mut self.column);
+    }
+}
+
 /// The empty cells of a column.
 #[derive(Default)]
 struct Empty {
@@ -270,10 +321,12 @@ struct Empty {
 impl Empty {
     fn push(&mut self, row: usize, fault: Diagnostic) {
         self.count += 1;
-        if self.count <= FEW_EMPTY {
-            self.rows.push(row);
-            self.first.push(fault);
-        }
+        // Marks before the first value of the column are reported after later empty cells.
+        let at = self.rows.partition_point(|known| *known < row);
+        self.rows.insert(at, row);
+        self.first.insert(at, fault);
+        self.rows.truncate(FEW_EMPTY);
+        self.first.truncate(FEW_EMPTY);
     }
 
     /// Returns one diagnostic per empty cell if a column has few empty cells, and otherwise a
@@ -290,9 +343,11 @@ impl Empty {
     }
 }
 
-/// A column while it grows. The first cell decides whether the column holds numbers or text.
-enum Column {
-    /// A column that does not have cells yet. Memory will be reserved for this number of rows.
+/// A column while it grows. The first cell that does not mark a missing value decides whether the
+/// column holds numbers or text.
+pub(super) enum Column {
+    /// A column that does not have cells yet. The number is the number of rows for which memory
+    /// will be reserved.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),
@@ -315,7 +370,7 @@ impl Column {
             return Err(diagnostics::missing_value(at, name));
         }
         if let Column::Text(levels) = self {
-            if gaps && MISSING.contains(&text) {
+            if gaps && is_missing_text(text) {
                 return Err(diagnostics::missing_mark(at, name, text));
             }
             levels.push(text);
@@ -325,7 +380,7 @@ impl Column {
             (Ok(value), _) => self.push_int(value),
             (_, Ok(value)) if value.is_finite() => self.reals().push(value),
             (_, Ok(_)) => return Err(diagnostics::not_finite(at, name, text)),
-            (_, Err(_)) if MISSING.contains(&text) => return Err(diagnostics::missing_mark(at, name, text)),
+            (_, Err(_)) if is_missing_number(text) => return Err(diagnostics::missing_mark(at, name, text)),
             (_, Err(_)) if matches!(self, Column::Unknown(_)) => {
                 let mut levels = Levels::default();
                 levels.push(text);

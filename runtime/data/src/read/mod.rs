@@ -4,6 +4,7 @@ mod cifar;
 mod csv;
 mod idx;
 mod json;
+mod marks;
 mod npy;
 mod open;
 mod parquet;
@@ -18,6 +19,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) use open::bytes;
+pub use marks::is_missing_text;
 pub use reading::{Gaps, Reading};
 
 /// The name of the field that holds the inputs in `idx` and `npy` data.

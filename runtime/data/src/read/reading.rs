@@ -67,7 +67,10 @@ impl Reading {
     /// Records a missing value. Returns whether missing values are allowed.
     pub(super) fn gap(&self, column: &str, row: usize) -> bool {
         if let Some(gaps) = &self.gaps {
-            gaps.borrow_mut().entry(column.to_owned()).or_default().push(row);
+            let mut gaps = gaps.borrow_mut();
+            let rows = gaps.entry(column.to_owned()).or_default();
+            // A mark before the first number of a column is recorded late.
+            rows.insert(rows.partition_point(|known| *known < row), row);
         }
         self.gaps.is_some()
     }
