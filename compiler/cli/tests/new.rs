@@ -247,6 +247,15 @@ fn outputs_of_integers_and_text_are_classes_or_counts() {
         &varied,
         &["y ~ NegativeBinomial(log_mean = eta, dispersion = dispersion)"],
     );
+    assert!(!varied.contains("counts are 0"), "{varied}");
+    let zeros = of(&|at, r| if at % 3 == 0 { 0 } else { r.poisson(6.0) }.to_string());
+    assert_has(
+        &zeros,
+        &[
+            "of 120 counts are 0",
+            "recipe on counts with too many zeros in the book",
+        ],
+    );
     assert_has(
         &of(&|at, _| (3 + at % 4).to_string()),
         &["less than half its mean", "y ~ Normal(eta, sigma)"],
@@ -384,10 +393,76 @@ fn five_hundred_columns_share_a_scale() {
         &program,
         &[
             "and 461 more",
+            "r2 ~ Beta(2, 2)",
+            "tau = sqrt(r2 / d)",
             "beta: real[d] ~ Normal(0, tau)",
-            "non_centered = [beta]",
+            "sigma = sqrt(1 - r2)",
+            "non_centered = [beta], draws = 2500",
         ],
     );
+    // Every class has coefficients of its own, and the logits do not have a noise.
+    let text = table(&format!("{},y", names[..50].join(",")), 80, |at, random| {
+        let numbers: Vec<String> = (0..50).map(|_| format!("{:.2}", random.normal())).collect();
+        format!("{},{}", numbers.join(","), ["a", "b", "c"][at % 3])
+    });
+    let (program, _) = program_of(&text, &[]);
+    assert_has(
+        &program,
+        &[
+            "tau: positive ~ HalfNormal(0.14)",
+            "beta: real[k, d] ~ Normal(0, tau)",
+            "non_centered = [beta] }",
+        ],
+    );
+}
+
+/// With more columns than rows, the chains of the program converge.
+#[test]
+fn a_wide_table_converges() {
+    let names: Vec<String> = (0..60).map(|at| format!("gene{at}")).collect();
+    let text = table(&format!("{},y", names.join(",")), 36, |_, random| {
+        let numbers: Vec<f64> = (0..60).map(|_| random.normal()).collect();
+        let y = numbers[0] + numbers[1] + 0.5 * random.normal();
+        let cells: Vec<String> = numbers.iter().map(|x| format!("{x:.3}")).collect();
+        format!("{},{y:.3}", cells.join(","))
+    });
+    let fit = results(&text);
+    let ess = fit["diagnostics"]["ess_tail"].as_f64().unwrap();
+    assert!(ess > 400.0, "{ess}");
+    // Two inputs of sixty explain 8 / 9 of the variance.
+    let of = |name: &str, at: usize| fit["parameters"][name]["mean"][at].as_f64().unwrap();
+    let others = (2..60).map(|at| of("beta", at).abs()).fold(0.0, f64::max);
+    assert!(of("beta", 0) > others && of("beta", 1) > others, "{fit}");
+}
+
+/// Groups without effects have the non-centred parameterisation, and those with clear effects do not.
+#[test]
+fn the_parameterisation_of_effects_follows_the_variance_ratio() {
+    let of = |size: f64| {
+        table("shop,y", 320, |at, random| {
+            let shop = at % 8;
+            format!("s{shop},{:.3}", size * shop as f64 + random.normal())
+        })
+    };
+    let (weak, _) = program_of(&of(0.0), &[]);
+    assert_has(&weak, &["non_centered = [effect_shop], target_acceptance = 0.95"]);
+    let (clear, _) = program_of(&of(1.0), &[]);
+    assert!(!clear.contains("non_centered = "), "{clear}");
+    let fit = results(&of(0.0));
+    assert_eq!(fit["diagnostics"]["divergences"].as_f64(), Some(0.0), "{fit}");
+}
+
+/// The negative binomial counts are Poisson counts whose mean has a gamma factor with shape 40.
+#[test]
+fn a_large_dispersion_is_recovered() {
+    let text = table("x,y", 400, |_, random| {
+        let x = random.normal();
+        let factor = (0..40).map(|_| -random.uniform().ln()).sum::<f64>() / 40.0;
+        format!("{x:.4},{}", random.poisson(60.0 * (0.3 * x).exp() * factor))
+    });
+    let fit = results(&text);
+    assert_near(&fit, "dispersion", 40.0, 8.0);
+    assert_near(&fit, "beta", 0.3, 0.05);
 }
 
 #[test]
@@ -557,6 +632,48 @@ fn marks_of_missing_texts_are_gaps() {
     let (program, shown) = written(&trial, &["cars.csv"]);
     assert_has(&shown, &["the 48 of 60 rows"]);
     assert_has(&program, &["2 different texts: no, yes"]);
+}
+
+/// Marks of missing values in columns of numbers are gaps, also before the first number. In a column
+/// of texts, `none` and `-` are texts.
+#[test]
+fn marks_of_missing_numbers_are_gaps() {
+    let marks = ["n/a", "#N/A", "-", ".", "none", "null", "?", "None", "NA"];
+    let text = table("a,b,kind,y", 90, |at, random| {
+        let number = format!("{:.3}", random.normal());
+        let a = if at < 9 { marks[at] } else { &number };
+        let b = if (20..29).contains(&at) {
+            marks[at - 20]
+        } else {
+            &number
+        };
+        let kind = ["none", "-", "garage"][at % 3];
+        format!("{a},{b},{kind},{:.3}", random.normal())
+    });
+    let trial = Trial::new().file("cars.csv", &text);
+    let (program, shown) = written(&trial, &["cars.csv"]);
+    assert_sound(&trial.path("program.bnn"));
+    assert_has(
+        &shown,
+        &["2 numeric inputs and 1 column of groups", "the 72 of 90 rows"],
+    );
+    assert_has(&program, &["3 different texts: none, -, garage"]);
+    let copy = fs::read_to_string(trial.path("program-complete.csv")).unwrap();
+    let rows = text.lines().skip(1).enumerate();
+    let kept = rows.filter(|(at, _)| !(*at < 9 || (20..29).contains(at)));
+    let last = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+    let expected: Vec<f64> = kept.map(|(_, line)| last(line)).collect();
+    let found: Vec<f64> = copy.lines().skip(1).map(last).collect();
+    assert_eq!(found, expected);
+    // A program that reads the table itself stops at the first mark.
+    let program = program.replace("program-complete.csv", "cars.csv");
+    fs::write(trial.path("whole.bnn"), program).unwrap();
+    let checked = run([Path::new("check"), &trial.path("whole.bnn")]);
+    checked.assert_error(
+        "E0408",
+        3,
+        &["found none in 9 of 90 rows: 2, 3, 4, ..", "column `a`"],
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! have values in all used columns.
 
 use super::diagnostics;
-use super::facts::{ColumnFacts, shown};
+use super::facts::{ColumnFacts, shown, variance_ratio};
 use super::guess::{ColumnUse, guess, is_time, is_writable};
 use super::likelihood::{LikelihoodChoice, choose};
 use super::names::ProgramNames;
@@ -186,6 +186,11 @@ impl<'t> TableColumns<'t> {
                 true => groups.push(GroupColumn {
                     named,
                     levels: facts.distinct,
+                    variance_ratio: variance_ratio(
+                        &array.values,
+                        &self.table.arrays[self.output].values,
+                        &self.rows,
+                    ),
                 }),
                 false => numbers.push(named),
             }

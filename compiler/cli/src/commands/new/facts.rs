@@ -138,6 +138,11 @@ impl ColumnFacts {
         !texts.is_empty() && !self.is_dates() && texts.iter().all(is_number)
     }
 
+    /// Returns the number of zeros.
+    pub fn zeros(&self) -> usize {
+        self.numbers.iter().filter(|number| **number == 0.0).count()
+    }
+
     /// Returns whether a program can read the values as integers.
     pub fn fits_integers(&self) -> bool {
         let (low, high) = self.extent();
@@ -180,6 +185,30 @@ impl ColumnFacts {
         };
         format!("{kind} from {} to {}", rounded(low, 4), rounded(high, 4))
     }
+}
+
+/// Returns the ratio of the variance between groups to the variance within groups (the F statistic of
+/// the analysis of variance) of the numbers `values` in the rows `rows`. The ratio is about 1 if the
+/// groups do not differ. Returns `None` if no group has two rows, or if the values are texts.
+pub fn variance_ratio(groups: &ArrayValues, values: &ArrayValues, rows: &[usize]) -> Option<f64> {
+    if values.is_text() {
+        return None;
+    }
+    let mut sums: HashMap<u64, (f64, f64)> = HashMap::new();
+    for &row in rows {
+        let (count, sum) = sums.entry(groups.real(row).to_bits()).or_default();
+        *count += 1.0;
+        *sum += values.real(row);
+    }
+    let mean_of = |row: usize| {
+        let (count, sum) = sums[&groups.real(row).to_bits()];
+        sum / count
+    };
+    let all = rows.iter().map(|row| values.real(*row)).sum::<f64>() / rows.len() as f64;
+    let sum_of = |part: &dyn Fn(usize) -> f64| rows.iter().map(|row| part(*row).powi(2)).sum::<f64>();
+    let between = sum_of(&|row| mean_of(row) - all) / (sums.len() as f64 - 1.0);
+    let within = sum_of(&|row| values.real(row) - mean_of(row)) / (rows.len() - sums.len()) as f64;
+    Some(between / within).filter(|ratio| ratio.is_finite())
 }
 
 /// The moments of a function of a column's values.
@@ -230,6 +259,16 @@ mod tests {
         let moments = facts.moments(|x| x);
         assert_eq!((moments.mean, moments.variance), (2.25, 0.6875));
         assert!(facts.ascends() && !facts.numbers_the_rows());
+    }
+
+    #[test]
+    fn the_variance_ratio_is_that_of_the_analysis_of_variance() {
+        // The means of the groups are 2 and 6, and the mean of all values is 4. The variance between
+        // the groups is 4 * 4 / 1, and the variance within the groups is (1 + 1 + 1 + 1) / 2.
+        let groups = ArrayValues::Int(vec![0, 1, 0, 1]);
+        let values = ArrayValues::Real(vec![1.0, 5.0, 3.0, 7.0]);
+        assert_eq!(variance_ratio(&groups, &values, &[0, 1, 2, 3]), Some(8.0));
+        assert_eq!(variance_ratio(&groups, &values, &[0, 1]), None);
     }
 
     #[test]

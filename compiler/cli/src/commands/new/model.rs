@@ -20,6 +20,8 @@ pub struct ModelText {
     pub text: String,
     /// The parameters that should have the non-centred parameterisation.
     pub non_centered: Vec<String>,
+    /// True if effects of groups have the non-centred parameterisation.
+    pub has_weak_effects: bool,
     /// The lines of a mean-field posterior for the model.
     pub posterior: Vec<String>,
 }
@@ -30,9 +32,14 @@ const MANY_INPUTS: usize = 20;
 const MANY_NAMES: usize = 12;
 /// If a column has more groups than this, the prior scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
-/// If there are fewer rows per parameter than this, parameters have the non-centred
+/// If there are fewer rows per effect of a group than this, the effects have the non-centred
 /// parameterisation, because the posterior of a centred parameterisation would have a funnel.
-const ROWS_OF_A_PARAMETER: usize = 20;
+const ROWS_OF_AN_EFFECT: usize = 20;
+/// If the ratio of the variances between and within groups is below this, the effects have the
+/// non-centred parameterisation. With 8 groups of 40 or 100 rows and no effects (a ratio near 1), the
+/// centred parameterisation had 62 to 93 divergences, and the non-centred one 0. With a ratio of 90, the
+/// centred one had an ESS of 1700, and the non-centred one 500.
+const WEAK_RATIO: f64 = 5.0;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
 
@@ -63,7 +70,7 @@ impl Priors {
                 (normal(0.0, 2.0), 2.0)
             }
             OutputLikelihood::Classes => (normal(0.0, 2.0), 1.0),
-            OutputLikelihood::Poisson(log_mean) | OutputLikelihood::NegativeBinomial(log_mean) => {
+            OutputLikelihood::Poisson(log_mean) | OutputLikelihood::NegativeBinomial(log_mean, _) => {
                 (normal(log_mean, 2.0), 1.0)
             }
         };
@@ -85,6 +92,7 @@ struct Writer<'p> {
     /// The terms of `eta`.
     terms: Vec<String>,
     non_centered: Vec<String>,
+    has_weak_effects: bool,
     posterior: Vec<String>,
     /// For each column of groups, the name of its dimension.
     dims: Vec<String>,
@@ -114,6 +122,7 @@ pub fn of(plan: &ProgramPlan, part: ModelPart) -> ModelText {
         lines: String::new(),
         terms: Vec::new(),
         non_centered: Vec::new(),
+        has_weak_effects: false,
         posterior: Vec::new(),
         dims,
     };
@@ -130,6 +139,7 @@ pub fn of(plan: &ProgramPlan, part: ModelPart) -> ModelText {
     ModelText {
         text,
         non_centered: writer.non_centered,
+        has_weak_effects: writer.has_weak_effects,
         posterior: writer.posterior,
     }
 }
@@ -179,7 +189,7 @@ impl Writer<'_> {
             OutputLikelihood::Bernoulli | OutputLikelihood::Either(_) => "bool",
             OutputLikelihood::TwoTexts => "index(2)",
             OutputLikelihood::Classes => "index(k)",
-            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(_) => "count",
+            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(..) => "count",
         };
         let (name, output) = match self.part {
             ModelPart::Linear => ("Linear", &plan.output.name),
@@ -206,7 +216,7 @@ impl Writer<'_> {
             OutputLikelihood::LogNormal(..) | OutputLikelihood::Gamma(..) => {
                 self.remark("The intercept: `eta` for a row with average inputs. Its prior lies at the mean of the logarithm of the output.");
             }
-            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(_) => {
+            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(..) => {
                 self.remark("The intercept: `eta` for a row with average inputs. Its prior lies at the logarithm of the mean count.");
             }
             OutputLikelihood::Bernoulli
@@ -234,6 +244,14 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns the number of inputs with coefficients as the text of a dim.
+    fn size_of_vector(&self) -> String {
+        match self.plan.has_vector() {
+            true => "d".to_owned(),
+            false => self.plan.numbers.len().to_string(),
+        }
+    }
+
     fn coefficients(&mut self) {
         let plan = self.plan;
         let count = plan.numbers.len();
@@ -249,16 +267,23 @@ impl Writer<'_> {
             "The coefficients: by how many {about} the prediction rises if an input rises by one standard deviation and the others stay."
         );
         if count > MANY_INPUTS {
-            remark += " With many inputs, most coefficients are small. `tau` is their typical size, which is learned from the data.";
+            remark += match self.explained() {
+                true => {
+                    " With many inputs, most coefficients are small. `r2` is the fraction of the variance of the output that the model explains. \
+                     It determines `tau`, the typical size of a coefficient, and `sigma`."
+                }
+                false => {
+                    " With many inputs, most coefficients are small. `tau` is their typical size, which is learned from the data."
+                }
+            };
         }
         self.remark(&remark);
         if count > MANY_INPUTS {
-            let prior = format!("HalfNormal({width})");
-            self.positive("tau", &prior, -1);
+            self.common_scale(count);
             "tau".clone_into(&mut width);
-            if plan.rows < ROWS_OF_A_PARAMETER * count {
-                self.non_centered.push("beta".to_owned());
-            }
+            // In tables of 48 to 800 rows and 25 to 300 columns, the non-centred parameterisation always
+            // converged. The centred one had an R-hat of 1.2 with fewer rows than columns.
+            self.non_centered.push("beta".to_owned());
         }
         if !plan.has_vector() && !self.has_classes() && count <= MANY_NAMES {
             for named in &plan.numbers {
@@ -268,11 +293,7 @@ impl Writer<'_> {
             }
             return;
         }
-        let size = match plan.has_vector() {
-            true => "d".to_owned(),
-            false => count.to_string(),
-        };
-        let vector = self.vector();
+        let (size, vector) = (self.size_of_vector(), self.vector());
         match self.has_classes() {
             true => {
                 self.line(&format!("beta: real[k, {size}] ~ Normal(0, {width})"));
@@ -281,6 +302,44 @@ impl Writer<'_> {
             false => {
                 self.line(&format!("beta: real[{size}] ~ Normal(0, {width})"));
                 self.terms.push(format!("dot(beta, {vector})"));
+            }
+        }
+    }
+
+    /// Returns whether a fraction of explained variance determines the scales of the coefficients and
+    /// of the noise. With free scales, a model with more columns than rows could fit the rows exactly,
+    /// with a noise close to zero: with 300 columns and 48 rows, R-hat was 1.05 and the tail ESS 21.
+    /// With the fraction, R-hat was 1.008 and the tail ESS 348.
+    fn explained(&self) -> bool {
+        let has_variance = matches!(
+            self.plan.choice.0,
+            OutputLikelihood::Normal | OutputLikelihood::LogNormal(..)
+        );
+        has_variance && self.part == ModelPart::Linear && self.plan.numbers.len() > MANY_INPUTS
+    }
+
+    /// Returns the text before an expression that multiplies it by the standard deviation of the output.
+    fn times_width(&self) -> String {
+        match self.priors.width.as_str() {
+            "1" => String::new(),
+            width => format!("{width} * "),
+        }
+    }
+
+    /// Writes the scale `tau` of `count` coefficients. The sum of `count` terms, each of the scale `tau`,
+    /// then has the scale that a single coefficient would have.
+    fn common_scale(&mut self, count: usize) {
+        let width: f64 = self.priors.width.parse().unwrap_or(1.0);
+        match self.explained() {
+            true => {
+                let factor = self.times_width();
+                self.line("r2 ~ Beta(2, 2)");
+                let size = self.size_of_vector();
+                self.line(&format!("tau = {factor}sqrt(r2 / {size})"));
+            }
+            false => {
+                let prior = format!("HalfNormal({})", rounded(width / (count as f64).sqrt(), 2));
+                self.positive("tau", &prior, -2);
             }
         }
     }
@@ -322,7 +381,9 @@ impl Writer<'_> {
                 ));
                 self.positive(&sd, &format!("HalfNormal({width})"), -1);
                 self.line(&format!("{name}: real[{dims}] ~ Normal(0, {sd})"));
-                if self.plan.rows < ROWS_OF_A_PARAMETER * group.levels {
+                let is_weak = group.variance_ratio.is_some_and(|ratio| ratio < WEAK_RATIO);
+                if is_weak || self.plan.rows < ROWS_OF_AN_EFFECT * group.levels {
+                    self.has_weak_effects = true;
                     self.non_centered.push(name.clone());
                 }
             }
@@ -335,13 +396,25 @@ impl Writer<'_> {
         self.terms.push(format!("{name}[{column}]"));
     }
 
+    /// Writes the standard deviation `sigma` of the noise, with a prior of its own or as the part of the
+    /// variance that the model does not explain.
+    fn noise(&mut self, prior: &str) {
+        match self.explained() {
+            true => {
+                let factor = self.times_width();
+                self.line(&format!("sigma = {factor}sqrt(1 - r2)"));
+            }
+            false => self.positive("sigma", prior, -1),
+        }
+    }
+
     fn likelihood(&mut self) {
         let noise = self.priors.noise.clone();
         let (likelihood, why) = &self.plan.choice;
         self.remark(why);
         let family = match likelihood {
             OutputLikelihood::Normal => {
-                self.positive("sigma", &noise, -1);
+                self.noise(&noise);
                 "Normal(eta, sigma)"
             }
             OutputLikelihood::StudentT => {
@@ -350,7 +423,7 @@ impl Writer<'_> {
                 "StudentT(df, eta, sigma)"
             }
             OutputLikelihood::LogNormal(..) => {
-                self.positive("sigma", &noise, -1);
+                self.noise(&noise);
                 "LogNormal(eta, sigma)"
             }
             OutputLikelihood::Gamma(..) => {
@@ -361,8 +434,12 @@ impl Writer<'_> {
             OutputLikelihood::TwoTexts => "Categorical(logits = [0, eta])",
             OutputLikelihood::Classes => "Categorical(logits = eta)",
             OutputLikelihood::Poisson(_) => "Poisson(log_rate = eta)",
-            OutputLikelihood::NegativeBinomial(_) => {
-                self.positive("dispersion", "HalfNormal(5)", 0);
+            OutputLikelihood::NegativeBinomial(_, log_dispersion) => {
+                // The inputs explain a part of the variance, so the dispersion given the inputs is
+                // larger than the one that the moments of the output imply. The scale 1.2 gives 5 %
+                // to dispersions more than ten times as small or as large.
+                let prior = format!("LogNormal({}, 1.2)", rounded(*log_dispersion, 2));
+                self.positive("dispersion", &prior, log_dispersion.round() as i32);
                 "NegativeBinomial(log_mean = eta, dispersion = dispersion)"
             }
         };

@@ -18,6 +18,7 @@ const OWN: &[&str] = &[
     "k",
     "n",
     "out",
+    "r2",
     "shape",
     "sigma",
     "tanh",

@@ -2,7 +2,7 @@
 
 use super::facts::shown;
 use super::likelihood::OutputLikelihood;
-use super::model::{self, ModelPart};
+use super::model::{self, ModelPart, ModelText};
 use super::names::reference;
 use bnnc_abi::data::Format;
 
@@ -30,6 +30,9 @@ pub struct GroupColumn {
     pub named: NamedColumn,
     /// The number of groups.
     pub levels: usize,
+    /// The ratio of the variance of the output between groups to its variance within groups, if it is
+    /// known.
+    pub variance_ratio: Option<f64>,
 }
 
 /// The paths of a program and of its data.
@@ -89,7 +92,7 @@ impl ProgramPlan {
         let mut text = self.head();
         text += &self.data_item();
         let linear = model::of(self, ModelPart::Linear);
-        text += &format!("{}\n{}\n", linear.text, self.inference(&linear.non_centered));
+        text += &format!("{}\n{}\n", linear.text, self.inference(&linear));
         if !self.numbers.is_empty() {
             text += &self.network();
         }
@@ -191,23 +194,37 @@ impl ProgramPlan {
         }
     }
 
-    fn inference(&self, non_centered: &[String]) -> String {
+    fn inference(&self, model: &ModelText) -> String {
         let mut text = comment(
             "`nuts` draws from the posterior with four Markov chains. The run warns if they have not converged; `bnnc doc nuts` lists the options.",
         );
-        if !non_centered.is_empty() {
+        let mut options = Vec::new();
+        if !model.non_centered.is_empty() {
             text += &comment(
-                "`non_centered` samples these parameters in units of their own scale, which is easier where each of them has few rows.",
+                "`non_centered` samples these parameters in units of their own scale, which is easier where the rows determine them only roughly.",
             );
+            options.push(format!("non_centered = [{}]", model.non_centered.join(", ")));
+        }
+        if model.has_weak_effects {
+            text += &comment(
+                "A higher `target_acceptance` makes smaller steps, which prevents divergences near effects of size zero.",
+            );
+            options.push("target_acceptance = 0.95".to_owned());
+        }
+        if self.rows < self.numbers.len() {
+            text += &comment(
+                "With more inputs than rows, the scales of the model are uncertain and their draws correlated, so the chains are longer than the default of 1000.",
+            );
+            options.push("draws = 2500".to_owned());
         }
         if self.rows * self.numbers.len() > MANY_NUMBERS {
             text += &comment(
                 "Each step reads all rows, which takes minutes here. To try things out, write `limit = 1000` into the data item.",
             );
         }
-        let options = match non_centered {
-            [] => String::new(),
-            names => format!(" {{ non_centered = [{}] }}", names.join(", ")),
+        let options = match options.is_empty() {
+            true => String::new(),
+            false => format!(" {{ {} }}", options.join(", ")),
         };
         format!("{text}infer fit = nuts(Linear, {}){options}\n", self.item)
     }
