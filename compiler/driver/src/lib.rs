@@ -3,6 +3,7 @@
 
 pub mod backends;
 pub mod compare;
+mod compilation;
 pub mod compile;
 pub mod concrete;
 mod densities;

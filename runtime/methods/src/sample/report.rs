@@ -72,13 +72,7 @@ pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&
         );
         line("effective parameters", format!("{:.4}", p.sum));
     }
-    let each = sampled
-        .chains
-        .iter()
-        .map(|chain| chain.store.len())
-        .min()
-        .unwrap_or(0);
-    line("draws", format!("{} x {each}", sampled.chains.len()));
+    line("draws", draws(sampled));
     if let Some(Worst { rhat, bulk, tail }) = diagnosis.worst() {
         line("largest R-hat", format!("{:>10.4}  {}", rhat.1, rhat.0));
         line("smallest bulk ESS", format!("{:>10.0}  {}", bulk.1, bulk.0));
@@ -108,4 +102,19 @@ pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&
     }
     text.push('\n');
     text
+}
+
+/// Formats the numbers of draws, such as `4 x 1000`. After an interruption, the chains may have different
+/// numbers of draws; then the text has their sum and their range.
+fn draws(sampled: &SamplingResult) -> String {
+    let lengths = || sampled.chains.iter().map(|chain| chain.store.len());
+    let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    let chains = sampled.chains.len();
+    match least == most {
+        true => format!("{chains} x {least}"),
+        false => format!(
+            "{:>10}  {least} to {most} in each of {chains} chains",
+            lengths().sum::<usize>()
+        ),
+    }
 }
