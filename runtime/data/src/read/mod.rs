@@ -18,8 +18,8 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub(crate) use open::bytes;
 pub use marks::is_missing_text;
+pub(crate) use open::bytes;
 pub use reading::{Gaps, Reading};
 
 /// The name of the field that holds the inputs in `idx` and `npy` data.
