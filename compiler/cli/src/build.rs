@@ -28,7 +28,8 @@ impl From<Fault> for BuildFailure {
     }
 }
 
-/// The environment variable with the path of the runtime library or executable, or of its folder.
+/// The environment variable with the path of the runtime library or executable. It may also have
+/// the path of their folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
 /// The source file of the executables. This file is either the static library of the runtime, or an

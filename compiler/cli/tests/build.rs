@@ -111,8 +111,8 @@ fn built(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
 
 fn command(executable: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(executable);
-    // The working directory differs from the working directory of the build, because the paths in
-    // an executable must not depend on the working directory.
+    // The working directory differs from the working directory of the build. The paths in an
+    // executable must not depend on it.
     command.args(words).current_dir("/").env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
@@ -230,7 +230,7 @@ fn a_killed_executable_resumes_to_the_same_bytes() {
             .spawn()
             .unwrap()
     };
-    // On a busy machine, a run may be killed before it writes its first checkpoint.
+    // On a busy machine, a run may be killed before its first checkpoint is written.
     let begun = parts.join("checkpoint").join("run.json");
     let how = || if begun.exists() { "--resume" } else { "--out" };
     support::kill_after(start(how()), time / 3);
@@ -239,8 +239,8 @@ fn a_killed_executable_resumes_to_the_same_bytes() {
     let expected = support::numbers(&whole);
     assert!(expected.contains_key("posterior.safetensors"));
     assert!(expected == support::numbers(&parts));
-    // The folder has the same layout as a folder that `bnnc run` writes, so `bnnc predict` can read
-    // the folder.
+    // The folder has the same layout as a folder of `bnnc run`. `bnnc predict` can therefore read
+    // it.
     let program = folder.join("curve.bnn");
     let output = run(["run", program.to_str().unwrap(), "--out", plain.to_str().unwrap()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -601,12 +601,12 @@ fn a_damaged_executable_reports_the_damage() {
     let (runner, artefact) = parts(&executable);
     let other = folder.join("other");
     let says = |bytes: &[u8], words: &[&str]| {
-        // The file is deleted and created anew each time, because the system does not allow writing
-        // to an executable that is still running.
+        // The file is deleted and created anew each time. The system does not allow writing to an
+        // executable that is still running.
         let _ = fs::remove_file(&other);
-        // Another process copies the file, so that this process never has it open for writing.
-        // Otherwise, child processes of other tests could inherit the open file, and the system
-        // does not execute a file that is open for writing.
+        // Another process copies the file. This process then never has it open for writing.
+        // Otherwise, child processes of other tests could inherit the open file. The system does
+        // not execute a file that is open for writing.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();

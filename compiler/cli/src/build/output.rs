@@ -37,8 +37,8 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
 /// Checks that an executable can be written to `path`.
 ///
 /// # Errors
-/// Fails if the path is a folder or a special file, if it does not end in a file name, or if its
-/// folder does not exist.
+/// Fails if the path is a folder or a special file, does not end in a file name, or has a folder
+/// that does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     let refuse = |why: &str| Err(Box::new(diagnostics::cannot_build(path, why)));
     if path.is_dir() {
@@ -105,8 +105,8 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
 }
 
 /// Returns whether the length of a little-endian 64-bit ELF file agrees with its header. Linkers
-/// write the section table at the end of the file, so a truncated file does not contain it. For
-/// files of other formats, returns `true`.
+/// write the section table at the end of the file. A truncated file therefore does not contain it.
+/// For files of other formats, returns `true`.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     if !bytes.starts_with(ELF_64_LITTLE) {
@@ -147,8 +147,8 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
-    // Different linkers report a folder without write permission by different messages, so the
-    // permission is tested first.
+    // Linkers report a folder without write permission by different messages. The permission is
+    // therefore tested first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -226,7 +226,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a successful rename, the file does not exist under its temporary name any more.
+        // After a successful rename, the file no longer exists under its temporary name.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -253,7 +253,8 @@ struct Workshop(PathBuf);
 impl Workshop {
     fn new() -> io::Result<Workshop> {
         let folder = std::env::temp_dir();
-        // An earlier process may have left a folder with this name, so several names are tried.
+        // An earlier process may have left a folder with this name. Several names are therefore
+        // tried.
         for attempt in 0..64 {
             let path = folder.join(format!("bnnc-build-{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {

@@ -33,7 +33,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // The fast checks come first, so that their errors appear before the slow compilation.
+    // The fast checks come first. Their errors then appear before the slow compilation.
     output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
@@ -189,8 +189,8 @@ fn link(
     runtime: &Runtime,
     to: &std::path::Path,
 ) -> Result<u64, build::BuildFailure> {
-    // The linker adds the kernels to the executable, so the serialised program does not contain
-    // them.
+    // The linker adds the kernels to the executable. The serialised program therefore does not
+    // contain them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {
             bytes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Compares the output on a page with the output of a run.
 //!
-//! Numbers may differ a little: processors round differently, and chains then follow different
+//! Numbers may differ a little. Processors round differently, and chains then follow different
 //! paths.
 
 /// The allowed difference of two numbers is `RELATIVE` times the number, plus `ABSOLUTE` for

@@ -20,7 +20,7 @@ use std::path::Path;
 const MOST_MISSING: f64 = 0.3;
 
 /// If the table has fewer rows than this, all rows are training rows. A fifth of the rows would be
-/// too few test rows to measure the predictions precisely.
+/// too few test rows for a precise measurement of the predictions.
 const FEW_ROWS: usize = 40;
 
 /// A random test set is chosen only if each group and class has at least this number of rows. With
@@ -78,7 +78,7 @@ impl<'t> TableColumns<'t> {
         }
         if !columns.is_complete() {
             // A column that the first pass left out stays left out. The complete rows were chosen
-            // without regard to the gaps of this column, so it may have gaps in these rows.
+            // without regard to the gaps of this column. It may therefore have gaps in these rows.
             let again = self::uses(table, &columns.gaps, Some(&columns.rows));
             let both = columns.uses.into_iter().zip(again);
             columns.uses = both
@@ -114,7 +114,7 @@ impl<'t> TableColumns<'t> {
     }
 
     /// Returns whether the file has a value in every cell. If a cell is empty, the program cannot
-    /// read the file, even if the program does not use the column with this cell.
+    /// read the file. This holds even if the program does not use the column with this cell.
     pub fn is_complete(&self) -> bool {
         self.gaps.is_empty()
     }
@@ -180,8 +180,8 @@ impl<'t> TableColumns<'t> {
                 name: names.claim(&array.name),
                 column: array.name.clone(),
             };
-            // A renamed column is standardised together with the other inputs, so its integers
-            // cannot be positions of groups.
+            // A renamed column is standardised together with the other inputs. Its integers
+            // therefore cannot be positions of groups.
             match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
                 true => groups.push(GroupColumn {
                     named,
@@ -403,9 +403,9 @@ fn output(
     }
 }
 
-/// Returns whether the last column is probably the output that the user wants to predict, although
-/// missing values or the form of its numbers make it unusable. For such a last column, the command
-/// reports an error instead of choosing another column.
+/// Returns whether the last column is probably the output that the user wants to predict. Missing
+/// values or the form of its numbers may nevertheless make it unusable. For such a last column, the
+/// command reports an error instead of choosing another column.
 fn is_probably_output(table: &Table, gaps: &Gaps, facts: &ColumnFacts) -> bool {
     let Some(last) = table.arrays.last().filter(|last| is_writable(&last.name)) else {
         return false;

@@ -32,8 +32,8 @@ impl ColumnFacts {
     pub fn of(values: &ArrayValues, rows: &[usize]) -> ColumnFacts {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
-        // Integers are compared as integers, because different integers beyond 2^53 may have the
-        // same double-precision value.
+        // Integers are compared as integers. Beyond 2^53, different integers may have the same
+        // double-precision value.
         let key = |row: usize| match values {
             ArrayValues::Int(values) => values[row] as u64,
             _ => values.real(row).to_bits(),
@@ -160,7 +160,7 @@ impl ColumnFacts {
         };
         let reach = 3.0 * (high - low);
         // If half of the values are equal, the interquartile range may be zero. An interquartile
-        // range of zero does not measure the spread, so no value counts as an outlier.
+        // range of zero does not measure the spread. Values then do not count as outliers.
         if reach == 0.0 {
             return 0;
         }

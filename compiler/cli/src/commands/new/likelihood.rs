@@ -72,13 +72,13 @@ pub type LikelihoodChoice = (OutputLikelihood, String);
 const MOST_CLASSES: usize = 50;
 
 /// Integers from 0 upwards may be classes or counts. If the integers have more than `FEW_CLASSES`
-/// values, equal frequencies are a sign of classes only if each value has at least `CLEAR_ROWS`
-/// rows. With fewer rows, counts could have such frequencies by chance.
+/// values, equal frequencies may be a sign of classes. This applies only if each value has at least
+/// `CLEAR_ROWS` rows. With fewer rows, counts could have such frequencies by chance.
 const FEW_CLASSES: usize = 4;
 const CLEAR_ROWS: usize = 5;
 
 /// Positive integers count as counts of events only if their mean is at most this. If the mean is
-/// larger, the gaps between integers are negligible, and the integers count as reals.
+/// larger, the gaps between integers are negligible. The integers then count as reals.
 const LARGEST_COUNT: f64 = 100.0;
 
 /// A bound on the ratio of variance to mean. The ratio is rarely below this bound for counts of
@@ -364,7 +364,7 @@ mod tests {
         ));
         assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
         // The values are quantiles of an exponential variable plus a large offset. Effects on such
-        // values are additive, so a log-normal or gamma likelihood would be a wrong choice.
+        // values are additive. A log-normal or gamma likelihood would therefore be a wrong choice.
         assert_eq!(of(grid(|p| 1000.0 - (1.0 - p).ln())), OutputLikelihood::StudentT);
         // The values are quantiles of a Cauchy variable, so some of them are outliers.
         assert_eq!(

@@ -54,7 +54,7 @@ impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
         let normal = |location: f64, scale: f64| {
-            // The number of digits is chosen so that rounding moves the location by less than a
+            // The number of digits is large enough that rounding moves the location by less than a
             // tenth of the scale. A larger move could centre the prior away from the data, and this
             // prior would dominate the fit.
             let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
@@ -346,8 +346,8 @@ impl Writer<'_> {
 
     fn layers(&mut self) {
         let count = self.plan.numbers.len();
-        // The scale of the first weights decreases with the number of inputs, so that the sum over
-        // the inputs keeps its size.
+        // The scale of the first weights decreases with the number of inputs. The sum over the
+        // inputs then keeps its size.
         let first = rounded((2.0 / (count as f64).sqrt()).min(1.0), 2);
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
         let last = rounded(width / (UNITS as f64).sqrt(), 2);

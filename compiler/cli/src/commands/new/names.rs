@@ -52,8 +52,8 @@ impl ProgramNames {
         }
         let trimmed = name.trim_end_matches('_');
         let mut name = match trimmed.chars().next() {
-            // Names in the language consist of ASCII characters, so for a text without ASCII
-            // letters, no name is similar.
+            // Names in the language consist of ASCII characters. A text without ASCII letters
+            // therefore does not have a similar name.
             None => "column".to_owned(),
             Some(first) if first.is_ascii_digit() => format!("c_{trimmed}"),
             Some(_) => trimmed.to_owned(),

@@ -100,8 +100,7 @@ impl ProgramPlan {
     }
 
     fn head(&self) -> String {
-        // The comment contains only the file name, because the path depends on the folder where `bnnc new` was
-        // run.
+        // The comment contains only the file name. The path depends on the folder where `bnnc new` was run.
         let program = self.paths.program.rsplit('/').next().unwrap_or_default();
         let mut text = comment(&format!(
             "A first model of `{}`, written by `bnnc new`. Everything in it is a guess that you can change. Run it:",

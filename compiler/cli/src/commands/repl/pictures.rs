@@ -162,8 +162,8 @@ pub fn characters(picture: &Picture, width: usize) -> String {
             let mut plot = CharacterPlot::new(&picture.title, width, x, y);
             for (number, chain) in chains.iter().enumerate() {
                 let mark = char::from_digit(((number + 1) % 10) as u32, 10).unwrap_or('*');
-                // Every draw has its own mark, because an outline would leave the middle of a long
-                // trace empty.
+                // Every draw has its own mark. An outline would leave the middle of a long trace
+                // empty.
                 for (at, value) in chain.iter().enumerate() {
                     plot.point(mark, (at as f64, *value));
                 }

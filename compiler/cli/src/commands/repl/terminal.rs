@@ -41,8 +41,7 @@ pub fn read(session: &mut Session) -> u8 {
     };
     let history = history_file();
     if let Some(file) = &history {
-        // Errors are ignored, because the file of the history does not exist before the first
-        // session.
+        // Errors are ignored. Before the first session, the file of the history does not exist.
         let _ = editor.load_history(file);
     }
     let mut entry = PendingEntry::default();
@@ -99,8 +98,8 @@ fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     complete
 }
 
-/// Saves the history to its file. The history is saved after each entry, so that a killed process
-/// does not lose it. A failure is not reported, because it does not affect the session.
+/// Saves the history to its file. The history is saved after each entry. A killed process then does
+/// not lose it. A failure is not reported, because it does not affect the session.
 fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
