@@ -168,9 +168,9 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, or
-    /// `None` if they can be computed. Leave-one-out estimates require draws from the posterior
-    /// given all rows.
+    /// Returns the reason why leave-one-out estimates cannot be computed for this inference.
+    /// Returns `None` if they can be computed. Leave-one-out estimates require draws from the
+    /// posterior given all rows.
     fn left_out(&self) -> Option<Why> {
         let help =
             "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data item".to_owned();

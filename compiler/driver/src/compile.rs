@@ -187,8 +187,8 @@ pub fn compile(
     }
 }
 
-/// Warns about an inference that starts from another inference, although the two do not have any
-/// state in common.
+/// Warns about an inference that starts from another inference with different states: the two have
+/// no state in common.
 fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {
@@ -226,7 +226,8 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
     infers.iter().filter_map(warning).collect()
 }
 
-/// Reports a parameter that is fixed to a parameter of another inference but has a different shape.
+/// Reports a parameter that is fixed to a parameter of another inference, although the shapes
+/// differ.
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {

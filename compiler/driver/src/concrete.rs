@@ -11,8 +11,8 @@ use bnnc_rewrite::density::prefix_noise;
 use std::fmt;
 use std::sync::Arc;
 
-/// The largest number of values in a table of probabilities, for a discrete distribution without a
-/// largest value.
+/// If a discrete distribution does not have a largest value, its table of probabilities has at most
+/// this number of values.
 const LONGEST_TABLE: usize = 1 << 20;
 
 /// The largest total probability of the values that a table may omit.
@@ -103,7 +103,7 @@ impl Concrete {
     }
 
     /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`. The result is then
-    /// the log density at the nearest number inside the support, or minus infinity if the density there is zero.
+    /// the log density at the nearest number inside the support. If the density there is zero, the result is minus infinity.
     pub fn log_density(&self, value: &Tensor) -> f64 {
         let density = |value: &Tensor| self.call(&self.instance.log_density, Some(value)).data[0];
         let found = density(value);

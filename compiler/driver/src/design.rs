@@ -1,8 +1,8 @@
 //! Finds the linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! If columns are linearly dependent, and the model uses their coefficients only in sums of coefficients times columns, then the coefficients
-//! are not identifiable. To find such sums, the analysis follows the model element by element. The analysis starts from the values that some
-//! operation uses non-linearly, and goes back through sums and through products with data.
+//! If columns are linearly dependent, their coefficients may not be identifiable. This is the case if the model uses the coefficients only in
+//! sums of coefficients times columns. To find such sums, the analysis follows the model element by element. The analysis starts from the
+//! values that some operation uses non-linearly, and goes back through sums and through products with data.
 
 mod elements;
 
@@ -22,15 +22,15 @@ use std::sync::Arc;
 /// The analysis ignores a sum if one of its values has more elements than this.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The analysis ignores a sum with more terms than this, because the checks of columns compare at most this number of terms.
+/// The analysis ignores a sum with more terms than this. The checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
 /// The analysis stops after following this number of operations, counted over all sums. An analysis of this length takes a few tenths of a
 /// second.
 const MOST_STEPS: usize = 400_000;
 
-/// An element of a parameter. If data select the element along an axis, `selected_by` is the value with the selected positions, and the index
-/// along this axis is 0.
+/// An element of a parameter. If data select the element along an axis, the index along this axis is 0. `selected_by` is then the value with
+/// the selected positions.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Coefficient {
     site: Arc<str>,
@@ -395,8 +395,8 @@ impl Linear<'_> {
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // Leaves out each parameter whose elements are selected by two columns. Also leaves out each parameter that is used as a whole although
-        // a column selects its elements. For these parameters, the row determines which elements two terms have in common.
+        // Leaves out each parameter whose elements are selected by two columns. Also leaves out each parameter that is used as a whole and
+        // whose elements a column selects too. For these parameters, the row determines which elements two terms have in common.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();

@@ -91,7 +91,8 @@ pub static NO_PORT: Code = Code {
               `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.",
 };
 
-/// An inference block whose posterior fixes every site, or whose model does not have sites.
+/// An inference block without anything to infer: its posterior fixes every site, or its model does
+/// not have sites.
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
@@ -164,7 +165,8 @@ pub static USELESS_OUTLIERS: Code = Code {
               \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
-/// A Laplace approximation whose curvature is computed from a derivative of the log likelihood that is always zero.
+/// A Laplace approximation with a derivative of the log likelihood that is always zero. The curvature is computed
+/// from this derivative.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
@@ -314,7 +316,8 @@ pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help:
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
-/// Reports that a derivative of the log likelihood with respect to an argument of an observation's distribution is zero wherever it exists.
+/// Reports a derivative of the log likelihood that is zero wherever it exists. The derivative is with respect to an argument of an
+/// observation's distribution.
 pub fn no_second_derivative(
     infer: &InferItem,
     (distribution, argument): (&str, &str),

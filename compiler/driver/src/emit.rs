@@ -134,7 +134,7 @@ fn after(
         compilation.divergence(&elaborated, &densities)?;
     } else {
         // All passes run before the backend, so the result is the same for every backend. The
-        // reference interpreter is the fastest choice, because it does not generate code.
+        // reference interpreter is the fastest choice, because no code is generated.
         compilation.compile(schema, &Reference)?;
     }
     let ran: Vec<&str> = compilation

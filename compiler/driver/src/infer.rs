@@ -84,7 +84,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Rejects the option `patience` if the data do not have validation rows, because the option would then not have an effect.
+    /// Rejects the option `patience` if the data do not have validation rows. The option would then not have an effect.
     fn watched(&self, schema: &Schema) -> Result<(), CompileFailure> {
         let Some(option) = self.item.setting(Training::patience()) else {
             return Ok(());

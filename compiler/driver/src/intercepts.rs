@@ -17,8 +17,7 @@ enum Term {
 }
 
 /// Records, for each input, the intercept that the model adds to the weighted input. If the input
-/// has the same value in all rows, the data cannot distinguish the weight of the input from this
-/// intercept.
+/// has the same value in all rows, the data cannot distinguish its weight from this intercept.
 pub fn mark(bindings: &mut [Binding], function: &Function) {
     let intercepts = intercepts(function);
     for binding in bindings {
@@ -30,8 +29,8 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
 /// that is added to the product of the input and another parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // If one sum is a term of another sum, only the outer sum counts, because it contains the terms
-    // of both.
+    // One sum may be a term of another sum. Only the outer sum then counts, because it contains the
+    // terms of both.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {

@@ -78,14 +78,14 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns the reason why predictions are not means over draws of all parameters, or `None` if they are such means. The reason is the predicate
-    /// of a sentence whose subject is the method.
+    /// Returns the reason why predictions are not means over draws of all parameters. Returns `None` if they are such means. The reason is the
+    /// predicate of a sentence whose subject is the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Returns the reason why training rows cannot be left out of the posterior, or `None` if they
-    /// can be left out.
+    /// Returns the reason why training rows cannot be left out of the posterior. Returns `None` if
+    /// they can be left out.
     fn keeps_rows(&self, _: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         None
     }

@@ -134,8 +134,8 @@ impl Linear<'_> {
                 None => return Ok(None),
             }
         }
-        // A conversion to reals does not change the formula, because the elements of inputs and
-        // outputs are read as reals.
+        // A conversion to reals does not change the formula. The elements of inputs and outputs are
+        // read as reals anyway.
         let is_cast = scalar == Scalar::ToReal;
         Ok(match (is_cast, args.pop()) {
             (true, operand) => operand,

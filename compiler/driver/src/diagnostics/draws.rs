@@ -75,8 +75,8 @@ pub fn one_value(span: Span) -> Diagnostic {
     .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values")
 }
 
-/// Reports a summary over draws whose argument cannot be computed before the rest of the entry, for example because it contains the counter of a
-/// comprehension.
+/// Reports a summary over draws with an argument that cannot be computed before the rest of the entry. For example, the argument contains the
+/// counter of a comprehension.
 pub fn not_alone(span: Span, function: &str, why: &str) -> Diagnostic {
     let text =
         format!("`{function}` over posterior draws needs a value that can be computed on its own: {why}");

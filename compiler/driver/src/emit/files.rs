@@ -49,8 +49,8 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// The reason why a text cannot be read, and the number of the line if the reason concerns a single
-/// line.
+/// The reason why a text cannot be read. If the reason concerns a single line, also the number of
+/// this line.
 struct Unread {
     line: Option<usize>,
     message: String,

@@ -1,5 +1,5 @@
-//! Builds the programs of the method `collapsed`, which integrates over some weights, and checks
-//! its options.
+//! Builds the programs of the method `collapsed`, and checks its options. The method integrates
+//! over some weights.
 
 mod treated;
 
@@ -246,9 +246,9 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns an option that conflicts with the published density, or that applies only to this
-    /// density although another density is chosen. Also returns the message and the help of the
-    /// error.
+    /// Returns an option that conflicts with the published density. Also returns an option that
+    /// applies only to this density, although another density is chosen. Also returns the message
+    /// and the help of the error.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
@@ -291,7 +291,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns the sites over whose weights every row integrates, as indices into `found.weights`.
+    /// Returns the sites that every row integrates over, as indices into `found.weights`.
     fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, CompileFailure> {
         let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();

@@ -59,7 +59,7 @@ impl Method for Ensembles {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or ensemble members. The training
-    /// step is the same as for `map`, and the programs of predictions and sites evaluate many
+    /// step is the same as for `map`. The programs of predictions and sites evaluate many
     /// positions, as for samplers. `made` receives the training and the names of the states that
     /// training changes. `made` returns the work and the family name for the reports of the sites.
     fn iterates_programs(
@@ -123,8 +123,8 @@ impl Compilation<'_> {
     /// Returns the part of the manifest that collects iterates.
     ///
     /// # Errors
-    /// Fails if options of a training run are set although the iterates come from another
-    /// inference, or if a low-rank covariance has fewer than two deviations.
+    /// Fails in two cases: options of a training run are set although the iterates come from
+    /// another inference, or a low-rank covariance has fewer than two deviations.
     pub(crate) fn iterates(
         &self,
         train: Train,

@@ -1,5 +1,5 @@
-//! Builds the programs of the method `laplace`, which approximates the posterior by a Gaussian
-//! around a maximum, and checks its options.
+//! Builds the programs of the method `laplace`, and checks its options. The method approximates the
+//! posterior by a Gaussian around a maximum.
 
 pub mod beforehand;
 
@@ -235,8 +235,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood whose curvature cannot be computed. The curvature cannot be computed if
-    /// a derivative with respect to an argument that the weights affect is always zero. Also
+    /// Rejects a likelihood whose curvature cannot be computed. If a derivative with respect to an
+    /// argument that the weights affect is always zero, the curvature cannot be computed. Also
     /// rejects a subnetwork that is larger than the number of weights that affect an output with
     /// curvature.
     fn curved(

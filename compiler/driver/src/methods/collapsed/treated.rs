@@ -123,8 +123,8 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("the location is affine in the weights between {kinks} kinks; {closed}; {cut}")
 }
 
-/// Returns an upper bound of the number of pieces into which kinks cut a box of `weights`
-/// dimensions. The bound is the number of regions that hyperplanes can form (Zaslavsky 1975). It is
+/// Kinks cut a box of `weights` dimensions into pieces. Returns an upper bound of the number of
+/// pieces. The bound is the number of regions that hyperplanes can form (Zaslavsky 1975). It is
 /// doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100 or more,
 /// because such a number would not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {

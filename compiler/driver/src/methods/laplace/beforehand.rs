@@ -127,8 +127,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports an earlier inference that does not provide a start for every weight, or that does not
-/// provide the variances for the ranking of weights.
+/// Reports an earlier inference that lacks something: a start for every weight, or the variances
+/// for the ranking of weights.
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;

@@ -27,14 +27,14 @@
 //!
 //! Chains therefore run in lockstep in two cases. In the first case, kernel launches take longer
 //! than the arithmetic (up to [`FEW`] operations). In the second case, the lockstep program
-//! contains matrix products and the program for one chain does not. Chains run separately if
-//! elementwise functions of rows, a recurrence, or matrix products that exist even for one chain
-//! take most of the time. Sums of products are rounded differently in lockstep. Results must not
-//! depend on the number of threads. Lockstep and the number of lanes are therefore chosen only from
-//! the program, the data and the number of chains. A thread that has fewer chains than lanes still
-//! computes the unused lanes. If every chain has its own thread, a gradient in lockstep takes 1.0
-//! to 1.9 times as long as with separate chains. If two chains share a thread, a gradient in
-//! lockstep takes 0.5 to 0.9 times as long as with separate chains. The number of lanes is
+//! contains matrix products and the program for one chain does not. Chains run separately if most
+//! of the time is spent on elementwise functions of rows, on a recurrence, or on matrix products
+//! that exist even for one chain. Sums of products are rounded differently in lockstep. Results
+//! must not depend on the number of threads. Lockstep and the number of lanes are therefore chosen
+//! only from the program, the data and the number of chains. A thread that has fewer chains than
+//! lanes still computes the unused lanes. If every chain has its own thread, a gradient in lockstep
+//! takes 1.0 to 1.9 times as long as with separate chains. If two chains share a thread, a gradient
+//! in lockstep takes 0.5 to 0.9 times as long as with separate chains. The number of lanes is
 //! therefore small if every chain may have its own thread.
 
 use crate::compilation::Compilation;
