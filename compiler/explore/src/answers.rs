@@ -104,8 +104,8 @@ impl ServedAnswers {
         })
     }
 
-    /// Computes the properties of a question: the estimator that the compiler chooses, the graph of
-    /// each way to compute the divergence, and the exact value for comparison.
+    /// Computes the properties of a question. These are the estimator that the compiler chooses,
+    /// the graph of each way to compute the divergence, and the exact value for comparison.
     fn question(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -131,7 +131,7 @@ impl ServedAnswers {
 
     fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
         // If the compiler computes the divergence without draws, the value is the same in every
-        // evaluation, so one evaluation is enough.
+        // evaluation. One evaluation is then enough.
         let examined = &compiled.examined;
         let value = match examined.sampled {
             true => None,

@@ -31,8 +31,8 @@ pub struct DrawnNode {
     pub operands: Vec<usize>,
     /// True if a gradient flows through the node.
     pub gradient: bool,
-    /// The number of elements of the node's value if there is one draw, and the number of elements
-    /// that each further draw adds.
+    /// The number of elements of the node's value. The first number is for one draw, and the second
+    /// number is added by each further draw.
     pub count: (usize, usize),
 }
 
@@ -86,7 +86,7 @@ impl Drawing {
 }
 
 /// Returns whether a function uses draws. A function uses draws if its results depend on the step
-/// number, because the noise of every draw depends on the step number.
+/// number. The noise of every draw depends on the step number.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param(PortName::Step.text())
@@ -181,9 +181,9 @@ fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     }
 }
 
-/// Returns the number of elements of a value if there is one draw, and the number of elements that
-/// each further draw adds. The second number is constant, because a shape contains the number of
-/// draws at most once.
+/// Returns the number of elements of a value as two numbers: the number for one draw, and the
+/// number that each further draw adds. The second number is constant, because a shape contains the
+/// number of draws at most once.
 fn count(function: &Function, value: Value) -> (usize, usize) {
     let shape = &function.ty(value).shape;
     let with = |draws: usize| shape.count(&Sizes::default().with(Symbol::KlDraws, draws));

@@ -160,8 +160,8 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`, where `q` and `p` are densities. Returns zero if `q` is zero or
-/// NaN, because `x` then lies so far out that `q` underflows or its formula fails.
+/// Returns `q (log q - log p)`, where `q` and `p` are densities. If `q` is zero or NaN, returns
+/// zero. The point `x` then lies so far out that `q` underflows or its formula fails.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -176,8 +176,8 @@ struct Mass {
     range: IntegralRange,
     /// The quantiles of draws from the approximation, at the probabilities in `SHARES`.
     shares: Vec<f64>,
-    /// Points that surround every narrow peak of the density: between neighbouring points, the
-    /// density does not have a narrow peak.
+    /// Points that surround every narrow peak of the density. The density does not have a narrow
+    /// peak between neighbouring points.
     marks: Vec<f64>,
 }
 
