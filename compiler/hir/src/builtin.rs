@@ -1,6 +1,7 @@
 //! The built-in functions of the language: a registry of their names, arities and typing rules.
 //!
-//! Functions that can be written in the language itself are in the library instead, such as `relu`.
+//! Functions that can be written in the language itself, such as `relu`, are in the library
+//! instead.
 
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_graph::op::{Op, OpDef};

@@ -11,7 +11,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// How a value depends on the inputs of a model or a layer.
+/// The effect of the inputs of a model or a layer on a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     /// The value does not depend on the inputs. If `random` is true, the value may depend on
@@ -46,8 +46,8 @@ struct Second {
     /// The position of the first product in the program. The second product uses the result of the
     /// first product.
     first: Span,
-    /// The numbers of elements of three values: the first product's input, the value between the
-    /// two products, and the result. A number is `None` if it is not known.
+    /// The numbers of elements of three values: the input of the first product, the value between
+    /// the two products, and the result. A number is `None` if it is not known.
     inputs: Option<i64>,
     between: Option<i64>,
     outputs: Option<i64>,
@@ -55,8 +55,9 @@ struct Second {
 
 /// Returns whether the value between two products has fewer elements than the input, and also fewer
 /// elements than the result. Two products with such a bottleneck form a low-rank matrix. A single
-/// matrix of weights cannot replace it. If several second products use the same value, as in a
-/// model with several output layers, the function adds up the numbers of elements of their results.
+/// matrix of weights cannot replace it. Several second products may use the same value, as in a
+/// model with several output layers. The function then adds up the numbers of elements of their
+/// results.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -78,15 +79,15 @@ struct Walk<'m> {
     multiplies: bool,
     /// True if the current item also uses its input outside of products with parameters.
     escapes: bool,
-    /// The positions of products whose results are also used outside a second product. A use
-    /// outside a second product makes the parameters of the product identifiable.
+    /// The positions of products whose results are also used outside a second product. If the
+    /// result of a product is also used outside a second product, its parameters are identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
 }
 
 impl Checker<'_> {
-    /// Warns about consecutive linear layers: parameters multiplied by the result of another
+    /// Warns about consecutive linear layers: parameters are multiplied by the result of another
     /// product with parameters.
     pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[TypedStmt]) {
         if self.in_library {
@@ -149,7 +150,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that a value is used in a way that the analysis does not follow.
+    /// Records a use of a value that the analysis does not follow.
     fn escape(&mut self, form: Form) {
         match form {
             Form::Input => self.escapes = true,
@@ -344,8 +345,7 @@ impl Walk<'_> {
         let before = [&mut self.multiplies, &mut self.escapes].map(std::mem::take);
         let found = self.found.len();
         let result = self.block(&item.body);
-        // Products inside the layer are dropped here, because the check of the layer itself reports
-        // them.
+        // Products inside the layer are dropped here. The check of the layer itself reports them.
         self.found.truncate(found);
         self.forms = outer;
         let summary = Summary {

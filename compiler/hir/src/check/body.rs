@@ -54,7 +54,7 @@ impl BodyKind {
     }
 }
 
-/// The type of a distribution's values, for given arguments: the element type and the dims.
+/// For given arguments, the type of a distribution's values: the element type and the dims.
 #[derive(Clone, Debug)]
 pub struct DistValue {
     /// The type of one element.
@@ -101,7 +101,8 @@ pub struct Checker<'a> {
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
     /// Names that later statements of the same block declare, with their positions in the program.
     pub later: HashMap<Arc<str>, Span>,
-    /// The range of values of each variable whose range is narrower than the range of its type.
+    /// For some variables, the range of values. These variables have a narrower range than their
+    /// type.
     pub ranges: HashMap<LocalId, Range>,
     /// Variables that can have either sign for any data, because they are sums of parameters on the
     /// reals.
@@ -128,7 +129,8 @@ pub struct Checker<'a> {
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
-    /// The position of the value of the current assignment, if it is in a layer or in a model and outside a `for`.
+    /// The position of the value of the current assignment. It is set if the assignment is in a layer, or in a
+    /// model and outside a `for`.
     pub named_call: Option<Span>,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
@@ -203,7 +205,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Adds a variable to the innermost scope. If the scope already has a variable with this name,
-    /// reports an error, and the new variable hides the earlier one.
+    /// reports an error. The new variable then hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
         // In the REPL, a later variable may hide an earlier one.
         let hides = self.place == BodyKind::Prompt && self.scopes.len() == 1;
@@ -240,7 +242,7 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
     }
 
-    /// Returns whether a name occurs on a line with a syntax error and is not the name of an item.
+    /// Returns whether a name occurs on a line with a syntax error. Names of items do not count.
     /// The erroneous line may declare the name.
     pub fn is_unread(&self, name: &str) -> bool {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
@@ -285,8 +287,9 @@ impl<'a> Checker<'a> {
         all
     }
 
-    /// Returns the name of a module of another language if an expression refers to one, such as
-    /// `np` in `np.exp` or `np.random.normal`. A name that the program declares does not count.
+    /// If an expression refers to a module of another language, such as `np` in `np.exp` or
+    /// `np.random.normal`, returns the name of the module. A name that the program declares does
+    /// not count.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
         match &*base.without_parentheses().kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
@@ -307,8 +310,8 @@ impl<'a> Checker<'a> {
         self.error(diagnostic, span)
     }
 
-    /// Returns the dimension that an integer expression equals, if its value is known before the
-    /// run.
+    /// If the value of an integer expression is known before the run, returns the dimension that it
+    /// equals.
     pub fn dim_of(&self, expr: &TypedExpr) -> Option<DimExpr> {
         match &expr.kind {
             TypedExprKind::Int(value) => Some(DimExpr::number(*value)),
@@ -345,8 +348,8 @@ impl<'a> Checker<'a> {
         self.dependence(expr).is_some()
     }
 
-    /// Returns a variable in the expression whose value differs between examples, if the expression
-    /// contains one.
+    /// If the expression contains a variable whose value differs between examples, returns this
+    /// variable.
     pub fn dependence(&self, expr: &TypedExpr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {
@@ -361,8 +364,8 @@ impl<'a> Checker<'a> {
 
     /// Warns about variables that are never read, and ends the check of the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
-        // An error often leaves variables unused, so these warnings appear only if errors were not
-        // found.
+        // An error often leaves variables unused. These warnings therefore appear only if no errors
+        // were found.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];

@@ -71,8 +71,8 @@ impl Checker<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // In a call, a variable that cannot be called does not hide an item: a parameter called `cholesky` does not hide the function
-            // `cholesky(a)`.
+            // In a call, a variable that cannot be called does not hide an item. For example, a parameter called `cholesky` does not hide
+            // the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = TypedExpr {
@@ -280,7 +280,7 @@ impl Checker<'_> {
             }
         }
         if !missing.is_empty() {
-            // If a misspelt argument has already been reported, its parameter is not reported as missing as well.
+            // If a misspelt argument has already been reported, its parameter is not also reported as missing.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }

@@ -92,8 +92,8 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
 }
 
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true` or `per_tensor = true`.
-/// `per_tensor = true` is allowed only for a distribution on `real[n]`, which would otherwise be
-/// joint across several tensors.
+/// `per_tensor = true` is allowed only for a distribution on `real[n]`. Without it, such a
+/// distribution would be joint across several tensors.
 fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut DistItem) {
     let name = flag.name();
     let is_flag =
@@ -199,7 +199,7 @@ fn declare_argument(body: &mut Checker<'_>, argument: &Ident, kind: PartArgument
 
 /// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are
 /// scalars. `draw` has the type of the distribution's values. `mean`, `variance` and the other
-/// moments have this type too, but with real elements if the distribution is discrete.
+/// moments have this type too. If the distribution is discrete, their elements are reals.
 /// `probabilities` is a vector.
 fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };

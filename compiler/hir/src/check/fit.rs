@@ -26,8 +26,8 @@ pub struct ParamSlot<'s> {
 }
 
 impl Checker<'_> {
-    /// Checks a value against an expected type. If a slot is given, messages name its parameter,
-    /// and an array may be passed for a scalar parameter.
+    /// Checks a value against an expected type. If a slot is given, messages name its parameter. An
+    /// array may then be passed for a scalar parameter.
     pub fn fit(
         &mut self,
         value: &TypedExpr,
@@ -75,7 +75,7 @@ impl Checker<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // A number in place of a distribution often means that the call has one argument too many
+        // If a number takes the place of a distribution, the call often has one argument too many
         // before the number.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
@@ -171,7 +171,7 @@ impl Checker<'_> {
     }
 
     /// Checks whether a value can lie in the expected support. If only a part of the value's range
-    /// lies in the support, the value is checked at run time instead.
+    /// lies in the support, the check is made at run time instead.
     pub fn check_support(
         &mut self,
         value: &TypedExpr,
@@ -258,7 +258,7 @@ fn bound_by(dim: &DimExpr, solver: &Solver) -> Option<(DimExpr, Span)> {
 }
 
 pub(super) fn range_text(low: f64, high: f64) -> String {
-    // Adding zero turns a negative zero into a positive zero, so that messages do not show `-0`.
+    // Adding zero turns a negative zero into a positive zero. Messages then do not show `-0`.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {
         (low, high) if low == high => exact(low),

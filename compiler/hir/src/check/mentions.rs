@@ -240,8 +240,8 @@ impl Walk {
     }
 }
 
-/// Returns the kind of the option with this name in any method. The function searches all methods,
-/// because the name of the item's own method may be misspelt.
+/// Returns the kind of the option with this name in any method. The function searches all methods.
+/// The reason is that the name of the item's own method may be misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)

@@ -288,7 +288,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the indices of a base that has an error, so that errors in the indices are reported too.
+    /// If a base has an error, checks its indices too, so that errors in the indices are reported.
     fn indices(&mut self, written: &[ast::Index]) {
         for index in written {
             match index {

@@ -258,7 +258,7 @@ pub fn number(
             }
             _ => None,
         };
-        // If a name is not the name of a constant, the error calls the name a misplaced word, not
+        // If a name is not the name of a constant, the error calls it a misplaced word instead of
         // an unknown variable.
         let word = matches!(
             &*written.without_parentheses().kind,

@@ -19,8 +19,8 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        // An option from the command line depends on the same items as the same option in the
-        // program would.
+        // An option on the command line depends on the same items as the same option in the
+        // program.
         let overrides = session.context.overrides.iter();
         let given = overrides
             .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
@@ -98,7 +98,7 @@ fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def
 }
 
 /// Returns a path of items in a strongly connected component: each item needs the next item. The
-/// path comes from a greedy walk, so it may leave out items of the component.
+/// path comes from a greedy walk. It may therefore leave out items of the component.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
     let Some(first) = component.first() else {
         return Vec::new();

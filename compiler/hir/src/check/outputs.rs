@@ -11,7 +11,8 @@ use crate::types::Ty;
 use crate::walk;
 use bnnc_base::source::Span;
 
-/// The distribution of an output, or of one element of an output whose index is a counter.
+/// The distribution of an output or of one of its elements. The index of such an element is a
+/// counter.
 #[derive(Clone, Copy)]
 pub struct OutputDist<'e> {
     /// The output.
@@ -102,8 +103,9 @@ impl Checker<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // Suppose that the index contains the counter with coefficient one. The first value of
-            // the counter then reads the first element, and the last value reads the last element.
+            // Suppose that the index contains the counter with coefficient one. In this case, the
+            // first value of the counter reads the first element, and the last value reads the last
+            // element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&DimExpr::number(1), -1);
@@ -151,7 +153,7 @@ impl Checker<'_> {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
-                // An array may depend on its own other elements: for example, each element of a
+                // The elements of an array may depend on each other. For example, each element of a
                 // time series may depend on the previous element.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
@@ -205,7 +207,7 @@ impl Checker<'_> {
 /// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     let beyond = |end: &DimExpr| end.plus(counter, -1).as_number();
-    // A range that starts at the first element contains the counter if the counter lies below the
+    // If a range starts at the first element, it contains the counter if the counter is below the
     // end of the range.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,

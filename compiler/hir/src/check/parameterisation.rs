@@ -25,8 +25,8 @@ use std::collections::{HashMap, HashSet};
 /// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// Fails if an argument name does not occur in any of the parameterisations, or if the argument
-/// names do not occur together in one parameterisation.
+/// Fails if an argument name does not occur in any of the parameterisations, or if no
+/// parameterisation has all argument names.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());
@@ -75,9 +75,9 @@ pub fn chosen_or_reported(
         .ok()
 }
 
-/// Returns the parameter at the same position in another parameterisation, if this parameter has a
-/// narrower support and all other parameters have equal names. For example, a probability has a
-/// narrower support than a logit, and a rate has a narrower support than a log rate.
+/// Returns the parameter at the same position in another parameterisation. This parameter must have
+/// a narrower support, and all other parameters must have equal names. For example, a probability
+/// has a narrower support than a logit, and a rate has a narrower support than a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -121,7 +121,7 @@ impl Checker<'_> {
     }
 
     /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, the second argument of `Normal(mu, sigma ^ 2)` is
-    /// the variance, but here it is the standard deviation.
+    /// the variance. Here, it is the standard deviation.
     pub fn squared_deviation(&mut self, id: DistId, values: &[TypedExpr]) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {

@@ -152,8 +152,8 @@ fn covered(
         return;
     }
     for site in matching {
-        // The paths `layers[0].w` and `layers[1].w` both match the site `layers[_].w`, but they may
-        // stand on separate lines.
+        // The paths `layers[0].w` and `layers[1].w` both match the site `layers[_].w`. They may
+        // nevertheless stand on separate lines.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {

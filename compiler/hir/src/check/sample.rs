@@ -131,8 +131,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Drops warnings about the arguments of a discrete distribution, because the discrete site
-    /// itself is reported as an error. Only diagnostics from index `since` on are dropped.
+    /// If a discrete site is reported as an error, drops warnings about the arguments of its
+    /// distribution. Only diagnostics from index `since` on are dropped.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -172,8 +172,8 @@ impl Checker<'_> {
     }
 
     /// Narrows an element type to the ends that a distribution declares. For example,
-    /// `Uniform(0, 10)` is defined on the reals, but a site with this distribution gets the type
-    /// `real(0, 10)`. A bijection then maps the site to the whole real line.
+    /// `Uniform(0, 10)` is defined on the reals. A site with this distribution nevertheless gets
+    /// the type `real(0, 10)`. A bijection then maps the site to the whole real line.
     fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),

@@ -7,8 +7,8 @@ use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
 /// The known dims and static integers of a callee. The solver represents the callee's variables as
-/// metavariables, because a variable of the caller may have the same id as a variable of the
-/// callee.
+/// metavariables. The reason is that a variable of the caller may have the same id as a variable of
+/// the callee.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (DimExpr, Span)>,

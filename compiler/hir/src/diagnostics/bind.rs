@@ -81,8 +81,7 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// Describes an entry of `inputs` that cannot be an element of a real vector, and the entry's
-/// column.
+/// An entry of `inputs` that cannot be an element of a real vector, and its column, in words.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
@@ -118,8 +117,7 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
         .help(format!("choose one of them: `{input} = {}`", computed.text))
 }
 
-/// Reports that the inputs do not fit into an array of all inputs that is declared with these
-/// sizes.
+/// Reports that the inputs do not fit into an array of all inputs with the declared sizes.
 pub fn other_sizes(span: Span, (input, sizes): (&str, String), schema: &Schema) -> Diagnostic {
     let inputs = schema.inputs;
     let is_array = schema.axes.len() > 1;
@@ -327,8 +325,8 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
     }
 }
 
-/// Adds advice if the data have more axes than the declared input. If the length of an array differs from the number of rows, all rows
-/// share the array.
+/// Adds advice if the data have more axes than the declared input. If an array has a different length than the number of rows, all
+/// rows share it.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
     let axes = match found {
         1 => "n".to_owned(),
@@ -369,7 +367,7 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// Reports an output with a single value for all examples, in a model with an input that has one
+/// Reports an output with a single value for all examples, although an input of the model has one
 /// value per example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =
@@ -379,8 +377,8 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
         .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
 }
 
-/// Reports an output that would be bound to the last column of the data item at `data`, although
-/// another column has the output's name.
+/// Reports an output that would be bound to the last column of the data item at `data`. Another
+/// column has the name of this output.
 pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
     let text = format!("`{output}` would be the last column `{last}`, but the data have a column `{output}`");
     Diagnostic::error(&WRONG_COLUMN, span, text)

@@ -405,7 +405,7 @@ pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
         .also(first, "first given here")
 }
 
-/// A call of a value that is not a function, layer or distribution.
+/// A call of a value that cannot be called: it is not a function, layer or distribution.
 pub fn not_callable(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         &NOT_CALLABLE,

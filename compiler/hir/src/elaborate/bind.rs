@@ -274,7 +274,7 @@ impl<'a> Binder<'a> {
         self.field(binding, field);
     }
 
-    /// Checks that each example has its own value of every output, if the data have several examples.
+    /// If the data have several examples, checks that each example has its own value of every output.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &ParamBinding| {
@@ -346,8 +346,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, the levels of all
-    /// these columns together determine it.
+    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, the size is the
+    /// number of levels of all these columns together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {

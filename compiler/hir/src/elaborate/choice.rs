@@ -50,7 +50,7 @@ impl<'a> Elaborator<'a> {
             return Ok((datum, range));
         }
         // Equal operations inside and outside the branch share one graph value. The ranges from the
-        // branch are therefore dropped at its end, because they hold only inside the branch.
+        // branch hold only inside the branch. They are therefore dropped at its end.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);

@@ -29,8 +29,8 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. If the number of classes is not a constant, the support contains 0 instead of the number, because
-/// the number is not known at this point.
+/// Returns the support of an element type. If the number of classes is not a constant, it is not known at this point. The support then
+/// contains 0 instead of the number.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -230,7 +230,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 
     /// Returns the interval that an observation is truncated to. Only observations are drawn with a truncated sampler. Sites cannot use a
-    /// truncated sampler, because it finds a draw by a search, and such a draw does not have a gradient.
+    /// truncated sampler. Such a sampler finds a draw by a search, and a draw from a search does not have a gradient.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {
@@ -296,7 +296,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         body(self, &mut frame)
     }
 
-    /// Returns the number of elements of the value if a joint distribution over vectors must treat the tensor as one flat vector.
+    /// If a joint distribution over vectors must treat the tensor as one flat vector, returns the number of elements of the
+    /// value.
     fn flat(&self, item: &DistItem) -> Option<usize> {
         let Ty::Tensor(_, dims) = &item.on else {
             return None;
@@ -345,8 +346,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// Adds the parameter for the value. If the caller guarantees that the elements of the value lie in `support`, the function records this as
-    /// a bound.
+    /// Adds the parameter for the value. The caller may guarantee that the elements of the value lie in `support`. The function then records
+    /// this as a bound.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {

@@ -130,8 +130,8 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
-        // A long list of numbers becomes one constant, because with one node per number, the time
-        // would be quadratic in the length.
+        // A long list of numbers becomes one constant. With one node per number, the time would be
+        // quadratic in the length.
         let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
             true => values.iter().map(|value| self.number(*value)).collect(),
             false => None,
@@ -273,8 +273,8 @@ impl<'a> Elaborator<'a> {
         (a.min(c), b.max(d))
     }
 
-    /// Returns bounds of a sum, difference or product of integers. A result that may exceed 32 bits is computed as a real, because integers would
-    /// overflow silently.
+    /// Returns bounds of a sum, difference or product of integers. A result that may exceed 32 bits is computed as a real. Integers would
+    /// overflow without an error.
     fn extent_of_result(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
         is_arithmetic
@@ -417,8 +417,8 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // Where a real is expected, `1 / 2` is one half, so the result is an integer only if the
-        // division is exact. In dims, `DimExpr::divided` divides and rounds down.
+        // Where a real is expected, `1 / 2` is one half. The result is therefore an integer only if
+        // the division is exact. In dims, `DimExpr::divided` divides and rounds down.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

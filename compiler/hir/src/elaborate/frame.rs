@@ -55,7 +55,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Creates a frame. No variable in it has a value yet.
+    /// Creates a frame. Its variables do not have values yet.
     pub fn new(locals: &'a Locals, path: &str) -> Frame<'a> {
         Frame {
             locals,
@@ -110,8 +110,8 @@ pub struct Elaborator<'a> {
     pub observed_ranges: Vec<ObservedRange>,
     /// The current depth of calls. The depth is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls so far. The number is limited because it can grow exponentially
-    /// with the depth of nested calls.
+    /// The number of expanded calls so far. The number is limited, because it can grow
+    /// exponentially with the depth of nested calls.
     pub calls: usize,
     /// The smallest and the largest value of each integer that depends on counters. An index is
     /// checked against its axis with these values at compile time.
@@ -163,8 +163,8 @@ impl<'a> Elaborator<'a> {
             Some(why) => Err(limit(format!("this array {why}"))),
             None => Ok(()),
         };
-        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes
-        // and could overflow.
+        // Shapes are checked before the type rule of the op runs. The rule multiplies sizes, so it
+        // could overflow.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 holds(shape)?;

@@ -42,8 +42,8 @@ struct Given<'m> {
 }
 
 /// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns
-/// a warning if the elements of one output depend on each other, and a warning if the check cannot
-/// determine the dependences. `dims` contains the sizes of the model's dim names.
+/// a warning if the elements of one output depend on each other. Returns another warning if the
+/// check cannot determine the dependences. `dims` contains the sizes of the model's dim names.
 pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
     let item = &module.models[id];
     let of_size = |local: LocalId| {
@@ -143,8 +143,8 @@ fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut
 struct Step {
     from: LocalId,
     to: LocalId,
-    /// The smallest and the largest distance from the element with the distribution to the element
-    /// that the distribution reads. `None` if the distances are not known.
+    /// The distance from the element with the distribution to the element that the distribution
+    /// reads: its smallest and its largest value. `None` if the distances are not known.
     distance: Option<(i64, i64)>,
 }
 

@@ -14,8 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 const MOST_FACTS: usize = 16;
 
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their
-/// creation, so the number of an inner counter is higher than the numbers of the enclosing
-/// counters.
+/// creation. An inner counter therefore has a higher number than the enclosing counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AffineExpr {
     constant: i64,
@@ -111,9 +110,9 @@ impl Forms {
         self.written = text;
     }
 
-    /// Suggests a range for the counter that an index contains, such that the index stays inside an
-    /// axis of length `size`. Returns `None` if the index or the counter's current range depends on
-    /// other counters.
+    /// Suggests a range for the counter that an index contains. With this range, the index stays
+    /// inside an axis of length `size`. Returns `None` if the index or the counter's current range
+    /// depends on other counters.
     pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
         let form = self.values.get(&position)?;
         let (Some((counter, 1)), 1) = (

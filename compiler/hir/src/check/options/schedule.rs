@@ -45,7 +45,8 @@ pub(super) fn schedule(
     RateSchedule::of(form.word, &values.into_iter().collect::<Option<Vec<_>>>()?)
 }
 
-/// Returns the arguments in the order of the form: unnamed arguments by their place, then named arguments by their names.
+/// Returns the arguments in the order of the form. Unnamed arguments come first, by their place; named arguments are
+/// matched by their names.
 fn ordered<'a>(
     session: &mut CheckSession<'_>,
     place: (Span, &str),

@@ -34,7 +34,8 @@ impl Binder<'_> {
         self.port(binding, DataSource::Inputs);
     }
 
-    /// Returns the sizes that the data give to the axes of an array of all inputs; `None` if the inputs do not fit into the array.
+    /// Returns the sizes that the data give to the axes of an array of all inputs. Returns `None` if the inputs do not fit into
+    /// the array.
     fn sizes(&self, dims: &[DimExpr]) -> Option<Vec<usize>> {
         let inputs = self.schema.inputs;
         let known: Vec<Option<usize>> = dims.iter().map(|dim| self.evaluate(dim)).collect();

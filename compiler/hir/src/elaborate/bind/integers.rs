@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Returns warnings about positions that no row selects, at most one for each axis. The examined
 /// axes belong to the parameters and layers that integer columns index. The warning names a
-/// position that no row selects although some row selects a larger position. An axis is skipped if
+/// position that no row selects, although a row selects a larger position. An axis is skipped if
 /// something other than a column also indexes it.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model

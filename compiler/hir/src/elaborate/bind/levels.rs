@@ -127,8 +127,8 @@ fn of_integers(group: &[&Selector<'_>]) -> Joined {
 }
 
 /// Checks integers that are positions of an axis. Returns a warning for the first position that no
-/// value selects. If the program fixes the number of classes of an output, the function warns only
-/// if position 0 is missing.
+/// value selects. If the program fixes the number of classes of an output, only a missing position
+/// 0 causes a warning.
 ///
 /// # Errors
 /// Fails if a value is not a position of the axis.
@@ -150,8 +150,8 @@ pub fn positions(
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
     // Data often contain only some of the declared classes: for example, images of only some
-    // digits. If the program fixes the number of classes, missing classes other than 0 therefore do
-    // not cause a warning.
+    // digits. If the program fixes the number of classes, missing classes therefore do not cause a
+    // warning, except for class 0.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

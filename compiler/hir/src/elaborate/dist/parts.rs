@@ -165,9 +165,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, DistributionPart::LogSurvival, low),
             (false, true) => at(self, DistributionPart::LogCdf, high),
             (true, true) => {
-                // The difference is computed from the smaller of the cumulative probabilities and
-                // the survival probabilities, so that cancellation does not lose digits. Far above
-                // the median, the survival probabilities are smaller.
+                // The difference is computed from cumulative probabilities or from survival
+                // probabilities, whichever are smaller. Cancellation then does not lose digits. Far
+                // above the median, the survival probabilities are smaller.
                 let has_upper =
                     item.declares(DistributionPart::Survival) || item.declares(DistributionPart::LogSurvival);
                 let upper = [

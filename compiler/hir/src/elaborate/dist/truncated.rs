@@ -1,7 +1,7 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
 //! Note \[Truncation\]. A value is represented by the logarithm of its distance from one end of the
-//! interval, so that no digits are lost far out in a tail. A value is `end + exp(y)` or
+//! interval. Far out in a tail, no digits are then lost. A value is `end + exp(y)` or
 //! `end - exp(y)`. If the interval is bounded, `sigmoid(y)` is the distance from `end` as a
 //! fraction of the interval's length. `beyond(y)` is the probability of values further away from
 //! `end` than `y`. The function `beyond` is a survival function or a cumulative function. In a
@@ -30,8 +30,8 @@ use std::sync::Arc;
 /// The number of evaluations of the integrand in the integral for a mean. For an exponential
 /// distribution, the distance between neighbouring points is 0.2 in `y`.
 const POINTS: usize = 128;
-/// The integral for a mean omits this probability next to the end from which values are measured.
-/// In a bounded interval, it omits the same probability next to the other end.
+/// The integral for a mean omits this probability next to the end where the measurement of values
+/// starts. In a bounded interval, it omits the same probability next to the other end.
 const NEAR: f64 = 1e-9;
 /// The integral for a mean omits this probability far out in an unbounded interval. For a tail
 /// probability `t ^ -1.5`, the integral ends near `t = 2e13`. There, the mean has converged to six
@@ -92,8 +92,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Builds the mean of the distribution inside an interval. Returns `None` if the distribution's
-    /// declarations do not determine whether the mean exists.
+    /// Builds the mean of the distribution inside an interval. Returns `None` if the declarations
+    /// of the distribution do not show whether the mean exists.
     pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
         let inside = Interval { low, high };
         let item = self.item();

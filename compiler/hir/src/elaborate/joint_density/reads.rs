@@ -127,7 +127,7 @@ impl<'m> ElementReader<'m> {
                         let first = self.found.len();
                         self.visit(result, &call, is_certain);
                         // The position of a read inside a function is replaced by the position of
-                        // the call, so that errors do not point into the library.
+                        // the call. Errors then do not point into the library.
                         self.found[first..]
                             .iter_mut()
                             .for_each(|read| read.span = expr.span);
@@ -246,8 +246,8 @@ impl<'m> ElementReader<'m> {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
                     (Some(TypedIndex::Range(..)), Some([first, _])) => shifted(&ends, &first),
-                    // The index of the inner access selects one position of the first axis, so
-                    // `outer` applies to the element at that position.
+                    // The index of the inner access selects one position of the first axis.
+                    // Therefore, `outer` applies to the element at that position.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);

@@ -39,8 +39,8 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output: the number assigned to its first element, the count of its elements, and
-    /// true if all of its elements count as one.
+    /// For each output, three values: the number of its first element, the count of its elements,
+    /// and a flag. The flag is true if all of its elements count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
     /// The index of the statement and the value of the counter of each element.
     owners: Vec<Option<(usize, i64)>>,
