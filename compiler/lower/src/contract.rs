@@ -13,8 +13,8 @@ use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
-/// A contraction with static sizes becomes a call only if it has more than this number of
-/// multiplications.
+/// A contraction with static sizes becomes a call only if it has enough multiplications: more than
+/// this number.
 pub const TINY: usize = 128;
 
 /// The letters of a contraction.
@@ -170,7 +170,7 @@ pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     }
 }
 
-/// One loop of a matrix product: its size, and its strides in each operand and in the result.
+/// One loop of a matrix product: its size, and its strides in the two operands and in the result.
 #[derive(Clone, Debug)]
 struct Axis {
     size: SizePolynomial,

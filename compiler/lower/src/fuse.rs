@@ -11,11 +11,11 @@
 //! further tensor is stored.
 //!
 //! Note [Draws in memory]. The memory of a program must not depend on the number of draws of a
-//! divergence. If a tensor has elements for every such draw, a high cost is therefore not a reason
-//! to store it. Instead, each kernel computes such tensors again from the noise. Draws of weights
-//! are stored nevertheless, because they are operands of matrix products. Values that are computed
-//! from draws of weights are recomputed if they are only summed over the draws. A single number for
-//! each draw, such as a norm, may be stored.
+//! divergence. A tensor with elements for every such draw is therefore not stored because of a high
+//! cost. Instead, each kernel computes such tensors again from the noise. Draws of weights are
+//! stored nevertheless, because they are operands of matrix products. Values that are computed from
+//! draws of weights are recomputed if they are only summed over the draws. A single number for each
+//! draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -28,16 +28,16 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
-/// A tensor is computed again instead of being loaded if its cost is at most this number. One call
-/// of a library function costs more.
+/// If the cost of a tensor is at most this number, it is computed again instead of being loaded.
+/// One call of a library function costs more.
 const CHEAP: u32 = 7;
 /// Like [`CHEAP`], but for tensors that are repeated along an axis.
 const CHEAP_REPEATED: u32 = 3;
 /// A chain of tensors that are evaluated inside each other is cut at this depth, by storing a
 /// tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// If computing a tensor again takes more loads than this, and several kernels need the tensor, it
-/// is stored.
+/// If several kernels need a tensor, and computing it again takes more loads than this, it is
+/// stored.
 const FEW_LOADS: usize = 2;
 
 /// Decides which tensors are stored, and groups the tasks that compute these tensors into kernels.
@@ -238,8 +238,8 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// Returns, for each tensor, whether it is always computed again instead of being stored, even if
-/// its cost is high. See Note [Draws in memory].
+/// For each tensor, returns whether it is always computed again instead of being stored, even at a
+/// high cost. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();

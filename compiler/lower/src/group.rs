@@ -4,8 +4,8 @@
 //! a task reads memory that another task writes, it reads at each point only the element that the
 //! other task writes at the same point. After the merge, the reading task uses the computed value.
 //! Second, there must be no path from one group to the other through a third group. Paths follow
-//! true dependences and the order that states impose: a task that reads the old value of a state
-//! precedes the task that writes the new value.
+//! true dependences, and the order that states impose. This order is as follows: a task that reads
+//! the old value of a state precedes the task that writes the new value.
 //!
 //! Groups are merged in four steps. The first step merges a task that overwrites data with the
 //! tasks that read these data. If such tasks do not become one kernel, one of them must write to
@@ -14,9 +14,9 @@
 //! elements. The last step merges kernels whose launch costs more than their work.
 //!
 //! Note [Compile time]. In the last two steps, the two groups of a pair may be anywhere in the
-//! function. Examining all pairs takes quadratic time, and in a deep network most pairs cannot be
-//! merged because a path leads from one group to the other. A task is therefore tried only with the
-//! [`NEAR`] latest groups before it.
+//! function. Examining all pairs takes quadratic time. In a deep network, most pairs cannot be
+//! merged, because a path leads from one group to the other. A task is therefore tried only with
+//! the [`NEAR`] latest groups before it.
 
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
@@ -30,13 +30,13 @@ use std::collections::{BTreeSet, HashMap};
 /// examples, a task joins one of the three latest groups. In chains of hundreds of layers, a task
 /// joins the latest group.
 const NEAR: usize = 16;
-/// The largest number of tasks in a kernel whose tasks do not read each other's elements. In larger
-/// kernels, other costs exceed the cost of the launch, and code generators take more than linear
-/// time. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this limit,
-/// it takes 0.3 s.
+/// The largest number of tasks in a kernel if the tasks do not read each other's elements. In
+/// larger kernels, other costs exceed the cost of the launch, and code generators take more than
+/// linear time. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this
+/// limit, it takes 0.3 s.
 const MOST: usize = 64;
-/// The largest number of tasks in a kernel whose tasks read each other's elements. Cranelift takes
-/// quadratic time to allocate registers: with the updates of 2000 scalar parameters in one kernel,
+/// The largest number of tasks in a kernel if the tasks read each other's elements. Cranelift takes
+/// quadratic time to allocate registers. With the updates of 2000 scalar parameters in one kernel,
 /// register allocation took 10 s of the total of 12 s.
 const MOST_LINKED: usize = 256;
 
@@ -67,7 +67,7 @@ pub enum Grouped {
     Copy(usize, Vec<FusedTask>),
 }
 
-/// The first and the last task of a group among the tasks that have a property in common.
+/// Of the tasks of a group that have a property in common, the first and the last.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -194,7 +194,8 @@ impl Groups {
     }
 
     /// Merges tasks if one of them overwrites data that another of them reads. Such tasks must be
-    /// one kernel. If this is not possible, returns a task that must write to other memory.
+    /// one kernel. If this is not possible, returns one of these tasks. This task must write to
+    /// other memory.
     fn join_cycles(&mut self) -> Option<usize> {
         let cycles = self.partition.cycles();
         let mut cycle_of = vec![None; self.tasks.len()];
@@ -321,8 +322,7 @@ impl Groups {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
         // All operands of a group exist when its latest task runs. The rank of a group is therefore
-        // its latest task. With this rank, a group does not move to an earlier place than
-        // necessary.
+        // its latest task. With this rank, no group moves earlier than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

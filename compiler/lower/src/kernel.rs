@@ -127,8 +127,8 @@ impl RawKernel {
         }
     }
 
-    /// Returns whether an axis is a poor choice for splitting: either it has few iterations, or
-    /// each chunk needs a copy of a result that sums over the axis.
+    /// Returns whether an axis is a poor choice for splitting. It is a poor choice if it has few
+    /// iterations, or if each chunk needs a copy of a result that sums over the axis.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
         let reduced = combining

@@ -167,8 +167,8 @@ impl Merge {
         (others == 1).then_some(into)
     }
 
-    /// Returns the stride along each merged axis. Returns `None` if no single stride traverses all
-    /// parts of a merged axis.
+    /// Returns the stride along each merged axis. Returns `None` if the parts of a merged axis do
+    /// not share a single stride.
     fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();

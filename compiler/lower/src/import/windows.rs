@@ -10,7 +10,7 @@
 //! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows. These windows are
 //! `contract(kernel, dy)`. With a stride of one, the derivative is also a convolution: the reversed kernel is convolved with `dy` after zeros
 //! were added around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are
-//! in memory. The derivative of a padding keeps a part of the result, and only this part is computed.
+//! in memory. The derivative of a padding keeps only a part of the result. Only this part is computed.
 
 use super::{Import, Site, movement};
 use crate::contract::Letters;
@@ -21,8 +21,8 @@ use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// A product replaces sums of windows if its number of operations is at most this multiple of the operations of the product that
-/// computes the windows.
+/// A product may replace sums of windows. It does so if its number of operations is at most this multiple of the operations of
+/// the product that computes the windows.
 const MORE: i64 = 3;
 
 impl Import<'_> {
@@ -35,8 +35,9 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// If a contraction computes the windows, returns the sums of the windows as another contraction; see Note \[Sums of windows as products\].
-    /// Returns `None` if the windows are not computed by a contraction, or if the other contraction would need many more operations.
+    /// If a contraction computes the windows, returns another contraction that computes the sums of the windows. See Note \[Sums of windows as
+    /// products\]. Returns `None` if the windows are not computed by a contraction, or if the other contraction would need many more
+    /// operations.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
         let TensorDef::Call(LibraryCall {
@@ -164,7 +165,7 @@ impl Import<'_> {
         (order, windows)
     }
 
-    /// If a slice selects a part of a product that replaces sums of windows, computes only this part of the product. Returns `None` for other slices.
+    /// If a slice selects a part of a product that replaces sums of windows, computes only the selected part. Returns `None` for other slices.
     pub(super) fn part_of_convolved(&mut self, site: &Site) -> Option<TensorId> {
         let (starts, dims) = (ops::slice::starts(site.attrs), site.ty.dims());
         let arg = site.args[0];
