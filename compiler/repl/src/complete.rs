@@ -130,8 +130,8 @@ fn start(line: &str) -> usize {
     }
 }
 
-/// Returns the options of an `infer` or `data` item. Returns `None` if the entry does not end
-/// inside the item's braces at a place where an option may stand.
+/// Returns the options of an `infer` or `data` item. Returns `None` unless the entry ends inside
+/// the item's braces at a place where an option may stand.
 fn options(entry: &str) -> Option<Vec<String>> {
     let brace = open_brace(entry)?;
     let inside = &entry[brace + 1..];

@@ -21,8 +21,8 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// The largest number of draws among which the REPL searches for a draw that lies inside a declared
-/// type.
+/// If a draw must lie inside a declared type, the REPL searches for it among at most this number of
+/// draws.
 const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes that the values of a distribution must have.
@@ -197,7 +197,8 @@ fn sizes(ty: &Type) -> Vec<usize> {
     ty.shape.static_sizes().unwrap_or_default()
 }
 
-/// Returns the sizes of a distribution's values according to its arguments, or `None` if the arguments do not determine them.
+/// Returns the sizes of a distribution's values according to its arguments. Returns `None` if the arguments do not determine
+/// them.
 pub fn value_sizes(
     module: &Module,
     dist: &DistDatum,

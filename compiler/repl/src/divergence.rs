@@ -1,5 +1,5 @@
-//! The command `:kl Q P`. The command computes the KL divergence exactly if the divergence has a
-//! closed form, and otherwise estimates it from draws. The output states the method and the reason
+//! The command `:kl Q P`. If the KL divergence has a closed form, the command computes it exactly.
+//! Otherwise, it estimates the divergence from draws. The output states the method and the reason
 //! for its choice.
 
 use super::show::number;
@@ -95,8 +95,8 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters, so the declared support of the
-    // distribution does not contain them. For two distributions on intervals, the declared ends
+    // The ends of a uniform distribution are parameters. The declared support of the distribution
+    // therefore does not contain them. For two distributions on intervals, the declared ends
     // therefore determine whether the divergence is finite.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
@@ -218,8 +218,8 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // If the values of a distribution are unbounded, its log density can be evaluated
-                // beyond the end of its table.
+                // The values of a distribution may be unbounded. Its log density can then be
+                // evaluated beyond the end of its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

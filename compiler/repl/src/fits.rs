@@ -288,8 +288,7 @@ impl Session {
         Ok(Some(variable))
     }
 
-    /// Adds a variable that is not visible to the user, because its name is not a valid name in the
-    /// language.
+    /// Adds a variable that the user cannot see: its name is not a valid name in the language.
     pub(super) fn hide(
         &mut self,
         name: &Arc<str>,

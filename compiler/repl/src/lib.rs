@@ -155,7 +155,8 @@ impl Session {
     pub fn enter(&mut self, text: &str) -> Reply {
         let mut reply = Reply::default();
         self.entries += 1;
-        // The flag is new, so that an interruption of an earlier entry does not stop this entry.
+        // The flag is new for each entry. An interruption of an earlier entry therefore does not
+        // stop this one.
         self.stop = Arc::default();
         let source = self.sources.add(&format!("entry {}", self.entries), text);
         let outcome = match self.is_command(text) {

@@ -47,7 +47,7 @@ impl PendingEntry {
         self.has_errors |= !lexed.diagnostics.is_empty() || line.contains("/*");
         for (_, token, _) in &lexed.tokens {
             let is_glob = self.is_after_dot && *token == Token::Star;
-            // A keyword does not count as an operator, because it may be the name of an option.
+            // A keyword does not count as an operator: it may be the name of an option.
             self.lacks_operand = !(token.ends_value() || token.is_keyword() || is_glob);
             self.is_after_dot = *token == Token::Dot;
             self.open += isize::from(token.is_opener()) - isize::from(token.is_closer());
