@@ -122,9 +122,9 @@ pub struct SitePrior {
     pub members: Vec<(Site, SitePrior)>,
 }
 
-/// Splits `model` into functions. Returns a diagnostic if a prior depends on an example, if the
-/// model has local sites, if the model does not contain an observation, if the density of a point
-/// is needed, or if random quantities inside loops cannot be separated.
+/// Splits `model` into functions. Returns a diagnostic if a prior depends on an example, the model
+/// has local sites, the model does not contain an observation, the density of a point is needed, or
+/// random quantities inside loops cannot be separated.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let mut densities = Split::new(model, Means::Stored).densities(model);

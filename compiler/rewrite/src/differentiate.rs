@@ -223,8 +223,8 @@ fn elementwise(
     flows.into_iter().map(|flow| flow.map(&mut of)).collect()
 }
 
-/// Returns the cotangents of the operands of an op whose operands and result differ in shape. The
-/// cotangent of such an op applies to the elements where the cotangent is not zero.
+/// Returns the cotangents of the operands of an op whose operands and result differ in shape. Its
+/// cotangent applies to the elements where it is not zero.
 fn reshaped(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,

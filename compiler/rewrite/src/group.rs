@@ -6,8 +6,8 @@
 //! coordinates of a constrained member onto its support. The prior of the group is the density of
 //! these coordinates: the product of the members' priors and of the Jacobian determinants of the
 //! bijections. The density computes the parameters of each member's prior from the values of the
-//! members, so the prior of one member may depend on another member. For example, a scale and the
-//! weights that it scales may share a family.
+//! members. The prior of one member may therefore depend on another member. For example, a scale
+//! and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};

@@ -3,8 +3,8 @@
 //! The choices, in order of preference:
 //!
 //! - a closed form ([`closed`]);
-//! - draws of noise ([`estimate`], with stop-gradient signs in place of absolute values), if the divergence separates, that
-//!   is, depends on the draws only through means of functions of the noise;
+//! - draws of noise ([`estimate`], with stop-gradient signs in place of absolute values), if the divergence separates: it
+//!   then depends on the draws only through means of functions of the noise;
 //! - a Taylor series, if requested ([`taylor`]);
 //! - the plain mean over draws.
 //!

@@ -168,7 +168,8 @@ pub fn lookup(name: &str) -> Option<&'static Pass> {
 
 /// The passes that run before a function is differentiated. Loops are expanded first, so that the
 /// rules match ops inside loops together with the ops around the loops. Rules run before
-/// differentiation, because a node that they remove later would already have added its cotangents.
+/// differentiation. The cotangents of a node would otherwise be added before a rule removes the
+/// node.
 pub static BEFORE_DERIVATIVE: &[&Pass] = &[&EXPAND_MAPS, &EXPAND_EXPECTATIONS, &SIMPLIFY];
 
 /// The passes that run before a function is lowered. The rules first run on composite ops such as

@@ -180,5 +180,5 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
 // through position t. Then k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}). The recurrence for k is a
 // scan from the last position to the first. The k of the first position is the cotangent of the
 // initial carry. The total cotangent of c_t is dc_t + k_{t+1}. Once these totals are known for
-// every t, the cotangents of x and z at different t are independent of each other, so they are
+// every t, the cotangents of x and z at different t do not depend on each other. They are then
 // computed as a batch. The cotangents of z are summed over t, because all positions share z.

@@ -188,9 +188,9 @@ const ROUNDS: usize = 12;
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
 /// Note \[Termination\]. If the replacement of a case is a term, the case makes a function smaller
-/// in the measure of `tests/termination.rs`, for every binding of the variables. Such cases alone
-/// therefore always terminate. For rules that compute their replacements, only the limit on rounds
-/// guarantees termination.
+/// in the measure of `tests/termination.rs`. This holds for every binding of the variables. Such
+/// cases alone therefore always terminate. For rules that compute their replacements, only the
+/// limit on rounds guarantees termination.
 ///
 /// # Errors
 /// Fails if rules still fire after `ROUNDS` rounds. In this case, the rules have a bug.

@@ -12,11 +12,11 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 impl Densities {
-    /// Returns an interval that contains the mean of an output for all values of parameters and
-    /// data. The interval is computed from the bounds of the ops. For example, the mean of
-    /// `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` in three cases: the distribution
-    /// does not define a mean, both ends of the interval are infinite, or the interval is a single
-    /// point.
+    /// Returns an interval that contains the mean of an output, for all possible values of
+    /// parameters and data. The interval is computed from the bounds of the ops. For example, the
+    /// mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` in three cases: the
+    /// distribution does not define a mean, both ends of the interval are infinite, or the interval
+    /// is a single point.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = PortName::Mean.of(output);
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
@@ -47,9 +47,9 @@ impl Densities {
     }
 }
 
-/// The search for the factors of a product visits at most this number of nodes, because repeated
-/// squaring doubles the number of nodes at each level. If there are more nodes, some factors stay
-/// products.
+/// The search for the factors of a product visits at most this number of nodes. Without this limit,
+/// repeated squaring would double the number of nodes at each level. If there are more nodes, some
+/// factors stay products.
 const MOST_FACTORS: usize = 64;
 
 /// Computes bounds of every value by the rules of the ops. The bounds of a product are computed

@@ -1,5 +1,5 @@
-//! Finds outputs with infinite variances, and outputs whose variances are the same for all values
-//! of the parameters.
+//! Finds outputs with infinite variances. Also finds outputs whose variances are the same for all
+//! values of the parameters.
 
 use super::Densities;
 use crate::nodes;
@@ -10,7 +10,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
 /// Two values that are tried for every argument that is not a constant in the program. If the
-/// variance is infinite at both values, the constant arguments are taken to be the reason.
+/// variance is infinite at both values, bnnc assumes that the constant arguments are the reason.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
 /// The range of an argument that is searched for the threshold between infinite and finite

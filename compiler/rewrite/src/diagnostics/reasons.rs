@@ -108,7 +108,7 @@ pub struct NoPriorDraws {
 pub enum Undrawable {
     /// The distribution is improper.
     Improper,
-    /// The distribution is a joint distribution of all elements, so the new elements cannot be
+    /// The distribution is a joint distribution of all elements. New elements therefore cannot be
     /// drawn separately.
     Joint,
     /// The distribution does not define a sampler.

@@ -22,8 +22,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// A value with more terms than this becomes one atom, because separate means of all its terms
-/// would cost more than they save.
+/// A value with more terms than this becomes one atom. Separate means of all its terms would cost
+/// more than they save.
 const MOST_TERMS: usize = 64;
 
 /// A power of a sum is expanded only up to this exponent.

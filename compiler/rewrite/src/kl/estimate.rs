@@ -22,7 +22,7 @@ pub struct NoiseProduct {
     pub coefficient: Value,
     /// The factors that are averaged over draws, as powers of atoms.
     pub monomial: Monomial,
-    /// The value of the monomial. No gradient flows through it.
+    /// The value of the monomial. Gradients do not flow through it.
     pub noise: Value,
 }
 
@@ -73,8 +73,8 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
 }
 
-/// A draw of a site in separated form. The form consists of the value in the support, the draw of
-/// the family, and the log determinant of the Jacobian of the bijection between them.
+/// A draw of a site in separated form. The form has three parts: the value in the support, the draw
+/// of the family, and the log determinant of the Jacobian of the bijection between them.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.

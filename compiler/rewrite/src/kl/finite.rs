@@ -3,16 +3,16 @@
 //!
 //! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero.
 //! The divergence is also infinite if `-log p` grows too fast towards an end of the support. If
-//! `-log p` grows like a power of the distance, the divergence is infinite if q does not have a
-//! moment of that order. If `-log p` grows like an exponential, the divergence is infinite if the
-//! mean of that exponential under q does not exist. Power and log-normal tails of p never make the
-//! divergence infinite, because the mean of the squared logarithm exists under every declared tail.
+//! `-log p` grows like a power of the distance, the divergence is infinite unless q has a moment of
+//! that order. If `-log p` grows like an exponential, the divergence is infinite unless the mean of
+//! that exponential under q exists. Power and log-normal tails of p never make the divergence
+//! infinite. The reason is that the mean of the squared logarithm exists under every declared tail.
 //! At a finite end, the inverse of the distance from that end is used instead of the distance.
 //! Every entropy of the library is finite.
 //!
-//! The check uses the starting values of optimised parameters. If a shape parameter decides whether
-//! the divergence is finite, the divergence must be finite at the starting value of this parameter.
-//! Numbers that depend on other sites are unknown, but they rarely affect the result.
+//! The check uses the starting values of optimised parameters. A shape parameter may decide whether
+//! the divergence is finite. The divergence must then be finite at the starting value of this
+//! parameter. Numbers that depend on other sites are unknown, but they rarely affect the result.
 
 mod decide;
 mod ends;

@@ -63,8 +63,8 @@ struct Observed<'a> {
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: the location of one row.
     location: Function,
     size: usize,
-    /// For a Normal distribution, the name of the scale among the arguments of the likelihood, and
-    /// the output that is observed.
+    /// For a Normal distribution, the name of the scale argument of the likelihood, and the
+    /// observed output.
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
@@ -205,9 +205,9 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
 }
 
 /// Returns the parts of a model whose only output is the location, with the weights that affect the
-/// location. If the user chose the last layer, weights that also affect the scale are left out,
-/// except if all weights affect the scale. The reason is that a network with a separate output
-/// layer for its noise has two last layers.
+/// location. If the user chose the last layer, weights that also affect the scale are left out. The
+/// exception is the case that all weights affect the scale. The reason is that a network with a
+/// separate output layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, PortName::Outputs.text());
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));

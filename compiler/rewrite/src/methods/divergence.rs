@@ -302,10 +302,11 @@ impl Task<'_> {
     }
 
     /// Adds a divergence that needs draws. If the divergence factorises, means of noise are enough.
-    /// If it does not factorise, a Taylor series replaces the log prior, provided that the user
-    /// requested a series and the divergence with this series factorises. In all other cases, the
-    /// whole divergence is averaged over draws. Factorising only a part of the divergence would not
-    /// help, because the values of the other part are averaged with gradients anyway.
+    /// If it does not factorise, a Taylor series replaces the log prior. For this, the user must
+    /// have requested a series, and the divergence with this series must factorise. In all other
+    /// cases, the whole divergence is averaged over draws. It would not help to factorise only a
+    /// part of the divergence, because the values of the other part are averaged with gradients
+    /// anyway.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,

@@ -58,8 +58,8 @@ impl StageFunctions for Dropped {
 /// Puts masks on the inputs of layers, in all functions of a row in `densities`.
 ///
 /// # Errors
-/// Fails if a name is not a layer, if the weights of a layer are not multiplied with values of an
-/// example, or if the model does not have an input to drop.
+/// Fails if a name is not a layer, the weights of a layer are not multiplied with values of an
+/// example, or the model does not have an input to drop.
 pub fn dropped(
     densities: &Densities,
     model: &Model,

@@ -1,11 +1,11 @@
 //! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
-//! The outputs `f` are the arguments of the observed distributions that depend on the row and on at
-//! least one moving site (a site that is not fixed). If no such argument depends on the row, `f`
-//! consists of all arguments that depend on a moving site. Each of these arguments is transformed
-//! onto the reals by the bijection of its support. All arguments are then concatenated into one
-//! vector. The weights are the sites that affect `f`. All other sites keep their values at the
-//! maximum.
+//! The outputs `f` are some arguments of the observed distributions: those that depend on the row
+//! and on at least one moving site (a site that is not fixed). If no such argument depends on the
+//! row, `f` consists of all arguments that depend on a moving site. Each of these arguments is
+//! transformed onto the reals by the bijection of its support. All arguments are then concatenated
+//! into one vector. The weights are the sites that affect `f`. All other sites keep their values at
+//! the maximum.
 
 pub mod choice;
 mod columns;
@@ -95,10 +95,11 @@ pub struct Approximation {
     /// For each site in `weights`, the arguments of the observed distributions that the site
     /// affects. The names of the arguments have the same form as in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
-    /// The moving states that affect the likelihood of a row for fixed `f`, but do not affect `f`.
+    /// The moving states that do not affect `f`, but affect the likelihood of a row for fixed `f`.
     pub noise: Vec<String>,
-    /// A moving site that is not among the weights, but that the prior links to a weight. Either
-    /// the prior of the weight depends on the site, or the prior of the site depends on the weight.
+    /// A moving site that the prior links to a weight, although the site is not among the weights.
+    /// Either the prior of the weight depends on the site, or the prior of the site depends on the
+    /// weight.
     pub tied: Option<Arc<str>>,
     /// The number of scalar parameters that affect `f`.
     pub parameters: usize,

@@ -14,9 +14,9 @@ use bnnc_graph::tensor::Tensor;
 /// of the report do not show larger sites.
 const ELEMENTS: usize = 64;
 
-/// A value is plausible if its log density is at least the log density at the mean minus this
-/// number. For a normal prior, the limit is 4.9 standard deviations from the mean. For an
-/// exponential prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond
+/// A value is plausible if its log density is high enough: at least the log density at the mean
+/// minus this number. For a normal prior, the limit is 4.9 standard deviations from the mean. For
+/// an exponential prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond
 /// the limit.
 const DROP: f64 = 12.0;
 
@@ -78,7 +78,7 @@ impl Search<'_> {
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
         // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has
-        // not dropped by then, the plausible values are not limited in this direction.
+        // not dropped by then, there is no limit on the plausible values in this direction.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;

@@ -84,8 +84,8 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
 }
 
 /// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. The result
-/// is the number of positions of one row that depend on parameters and lie outside their axes.
-/// Returns `None` if all positions are known to lie inside their axes.
+/// is a number of positions of one row. It counts the positions that depend on parameters and lie
+/// outside their axes. Returns `None` if all positions are known to lie inside their axes.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let mut builder = Builder::new("outside");

@@ -104,11 +104,11 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws>
 
 /// The number of draws from the distribution before its truncation, for each value. The value is
 /// the first draw that lies inside the support, or NaN if no draw does. If a tenth of the
-/// probability lies inside the support, the probability that no draw lies inside is 2e-12.
+/// probability lies inside the support, all draws lie outside with a probability of 2e-12.
 const TRIES: usize = 256;
 
-/// A site with more elements than this is not drawn by rejection, because all draws for a value are
-/// in memory at the same time.
+/// A site with more elements than this is not drawn by rejection. The reason is that all draws for
+/// a value are in memory at the same time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {

@@ -58,8 +58,8 @@ pub struct SamplingPrograms {
     pub noncentred: Vec<usize>,
     /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites that are sampled in the centred parameterisation, although a non-centred
-    /// parameterisation exists and the scale of their prior is itself a parameter.
+    /// The sites that are sampled in the centred parameterisation, although two conditions hold: a
+    /// non-centred parameterisation exists, and the scale of their prior is itself a parameter.
     pub centred: Vec<Arc<str>>,
     /// The number of nodes in the log density that a gradient flows through.
     pub gradient_nodes: usize,
@@ -232,8 +232,8 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Returns whether a non-centred parameterisation of a site exists, and the scale of the site's
-/// prior depends on a site that is not fixed.
+/// Returns whether a site has a non-centred parameterisation and its prior has a scale that depends
+/// on a site that is not fixed.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
         return false;

@@ -52,7 +52,7 @@ pub fn running(model: &Model) -> impl Iterator<Item = State> {
 }
 
 /// Returns the names of two states that are tuned while another state is optimised. The first is a factor on the slope of the log prior. The second
-/// is added to the slope of the log posterior; it is, for example, the slope of an evidence.
+/// is added to the slope of the log posterior. For example, it is the slope of an evidence.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
@@ -204,8 +204,7 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
 }
 
 /// Transforms a start from the declared scale to the reals. A start outside the support is assumed
-/// to lie on the reals already; an example is the default start of a family that is defined on the
-/// reals.
+/// to lie on the reals already. An example is the default start of a family on the reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();
@@ -283,7 +282,7 @@ mod tests {
         close(&values, &[0.5, 2.0]);
     }
 
-    /// At 1, the inverse of softplus has the slope `1 / (1 - exp(-1))`.
+    /// The slope of the inverse of softplus at 1 is `1 / (1 - exp(-1))`.
     #[test]
     fn a_narrow_normal_keeps_its_width() {
         let got = starts(POSITIVE, Init::Normal(1.0, 0.01));

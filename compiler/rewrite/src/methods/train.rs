@@ -88,7 +88,7 @@ pub fn objective(
         .iter()
         .map(|(_, shape)| count(shape))
         .sum();
-    // A descent evaluates the rows in blocks, and would compute separate running means for each
+    // A descent evaluates the rows in blocks. It would compute separate running means for each
     // block.
     let most = settings.gradient.filter(|_| model.running.is_empty());
     let gradient = match most.is_some_and(|most| variational_parameters <= most) {

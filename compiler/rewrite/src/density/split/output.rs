@@ -1,5 +1,5 @@
-//! The predictive quantities of an output that a single observation covers: its mean, a draw, class
-//! probabilities, and its log density.
+//! The predictive quantities of an output that a single observation covers. They are its mean, a
+//! draw, class probabilities, and its log density.
 
 use super::{Random, Split};
 use crate::density::{Prediction, coordinates, prefix_noise};

@@ -226,8 +226,8 @@ impl Algebra<'_> {
 
     /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the
     /// absolute value is taken factor by factor. Any other form is multiplied by the sign of its
-    /// value. No gradient flows through this sign. This does not change the derivative, because the
-    /// derivative of the sign is zero almost everywhere.
+    /// value. Gradients do not flow through this sign. This does not change the derivative, because
+    /// the derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if self.is_non_negative(x.value) {
             return x.clone();
@@ -287,8 +287,8 @@ impl Algebra<'_> {
     }
 
     /// Returns whether all terms are products of positive whole powers of noise, and all constant
-    /// coefficients are finite. For other terms, the branch that is not taken could make the sum
-    /// NaN.
+    /// coefficients are finite. For other terms, the sum could become NaN because of the branch
+    /// that is not taken.
     fn is_polynomial(&mut self, form: &SeparatedForm) -> bool {
         let is_tame = |this: &mut Self, term: &SeparatedTerm| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

@@ -86,8 +86,8 @@ fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) ->
     Finiteness::Finite
 }
 
-/// Returns the result for a distribution that does not declare its tails: the divergence may be
-/// infinite.
+/// Returns the result for a distribution that does not declare its tails: an infinite divergence is
+/// possible.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how fast its density falls (`tails = ..`)"

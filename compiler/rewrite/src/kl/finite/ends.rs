@@ -183,8 +183,8 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
             _ => inside[1] < at,
         };
         if is_cut {
-            // If the density is positive at the point of truncation, the probability within a small
-            // distance of this point is proportional to the distance.
+            // If the density is positive at the point of truncation, the probability near this
+            // point is proportional to the distance from it.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),

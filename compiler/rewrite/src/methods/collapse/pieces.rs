@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the reason why the derivative does not determine the function. The reason is an op
-    /// whose derivative is zero although the function may jump at the op. Returns `None` if no such
+    /// with a zero derivative although the function may jump at the op. Returns `None` if no such
     /// op exists. A comparison in the derivative is a kink and not a jump, because it comes from a
     /// continuous function.
     fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {

@@ -122,8 +122,8 @@ fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value
     dependents(function, &from)
 }
 
-/// Returns the index of the last node that combines a weight with a value of the row, or 0 if such
-/// a node does not exist.
+/// Returns the index of the last node that combines a weight with a value of the row. Returns 0 if
+/// such a node does not exist.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {

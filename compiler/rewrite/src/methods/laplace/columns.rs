@@ -2,8 +2,8 @@
 //! squares of its columns, or the product `J V J'` with a diagonal matrix `V`.
 //!
 //! Each program is written in its plain form, with whole gradients. The gradient of a weight matrix
-//! is an outer product. If a program needs only a part of this gradient, or a sum, then rewrite
-//! rules avoid storing the whole gradient.
+//! is an outer product. If a program needs only a part of this gradient, or a sum, rewrite rules
+//! avoid storing the whole gradient.
 
 use super::super::task::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};

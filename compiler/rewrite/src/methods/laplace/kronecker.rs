@@ -4,13 +4,13 @@
 //! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the
 //! cotangent, and `a` depends only on the row. If a matrix is used several times (at the positions
 //! of a sequence, or in several places), its gradient is a sum of outer products. Products of
-//! different uses are then omitted, and each use counts as an additional row ("expand", Eschenhagen
-//! et al. 2023, section 3.2). The left factor is the mean of `a a'` over the uses, and the right
+//! different uses are then omitted. Each use counts as an additional row ("expand", Eschenhagen et
+//! al. 2023, section 3.2). The left factor is the mean of `a a'` over the uses, and the right
 //! factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its
 //! window, and `a` is the window. The factors are then the factors of theorem 1 of Grosse and
-//! Martens (2016), except that the mean is taken in the left factor instead of the right factor.
-//! The product of the factors is the same. A lookup table is treated as a matrix. For this matrix,
-//! `a` is the row of the identity matrix at the looked-up position.
+//! Martens (2016), with one exception: the mean is taken in the left factor instead of the right
+//! factor. The product of the factors is the same. A lookup table is treated as a matrix. For this
+//! matrix, `a` is the row of the identity matrix at the looked-up position.
 
 use super::super::task::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};

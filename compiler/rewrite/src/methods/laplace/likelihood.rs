@@ -130,8 +130,8 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The derivatives of the log-likelihood with respect to an argument in `f` that symbolic
-/// differentiation shows to be zero.
+/// Derivatives of the log-likelihood with respect to arguments in `f`, if symbolic differentiation
+/// shows that they are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
     /// The first derivative is zero. The argument can then change the likelihood only by moving an

@@ -75,7 +75,7 @@ fn nothing_moves(model: &Model) -> Diagnostic {
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
-/// Creates the error for an argument of the likelihood that depends on the weights but is not a
+/// Creates the error for an argument of the likelihood that depends on the weights without being a
 /// real number.
 fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
     let values = match is_ordered {

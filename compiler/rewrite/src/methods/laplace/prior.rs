@@ -133,8 +133,9 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// Returns a moving site that is not among the weights, but that a prior links to a weight. Either
-/// the prior of the weight depends on the site, or the prior of the site depends on the weight.
+/// Returns a moving site that a prior links to a weight, although the site is not among the
+/// weights. Either the prior of the weight depends on the site, or the prior of the site depends on
+/// the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;

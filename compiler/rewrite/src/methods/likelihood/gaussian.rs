@@ -211,7 +211,7 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
 /// `-log cosh(z / 2)`. The coefficients belong to the even powers `z^2, z^4, ..` up to
 /// `z^(order + 2)`. The last coefficient, beyond `order`, bounds the error of the series. The
 /// reason is that the Fourier transform of each even derivative of the logistic density has a
-/// constant sign, so this derivative is largest at zero.
+/// constant sign. This derivative is therefore largest at zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
     // The equation `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating
     // this series gives the series of `log cosh`.

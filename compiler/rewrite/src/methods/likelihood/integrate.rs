@@ -4,9 +4,9 @@
 //! A product `w h` of independent normal weights `w` is normal for a given `h`. If the
 //! log-likelihood is a polynomial in this product, the expectation needs only the product's mean
 //! and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates,
-//! as an expectation, or as a value that is independent of the variates. The rewrite fails if an op
-//! that is applied to a polynomial is not elementwise and not linear. The rewrite also fails at a
-//! product of two values that share weights in different ways.
+//! as an expectation, or as a value that is independent of the variates. The rewrite fails at two
+//! kinds of nodes. The first is an op that is applied to a polynomial, but is neither elementwise
+//! nor linear. The second is a product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
@@ -340,8 +340,8 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Before the factor is squared, its letters that the contraction sums and that the
-        // polynomial does not have would have to be summed.
+        // Some letters of the factor are summed by the contraction but do not occur in the
+        // polynomial. These letters would have to be summed before the factor is squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));

@@ -4,8 +4,8 @@
 //! normal weights `w` is normal for a given `h`. The product is therefore drawn separately for each
 //! example, as `m h + sqrt(s^2 h^2) z`.
 //!
-//! Flipout (Wen et al. 2018): all examples share one draw, and each example flips the signs of its
-//! elements, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
+//! Flipout (Wen et al. 2018): all examples share one draw, and each example flips the signs of the
+//! draw's elements, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
 use super::choice::{Expectation, refusal};
 use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
@@ -21,9 +21,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A small amount that is added to variances. If all factors of a product are zero, the variance of
-/// the product is zero, and the slope of the square root at zero is infinite. The amount is below
-/// the rounding error of any variance above `1e-22`. The amount also keeps the slope at zero finite
-/// in both precisions.
+/// the product is zero. The slope of the square root at zero is infinite. The amount is below the
+/// rounding error of any variance above `1e-22`. The amount also keeps the slope at zero finite in
+/// both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function that draws some sites separately for each example, with sentences for the report.

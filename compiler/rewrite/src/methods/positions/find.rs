@@ -29,8 +29,8 @@ static MOVING: [&OpDef; 6] = [
 /// Also returns the sizes of the axes. Where a choice takes a branch that does not use the selected
 /// element, the position is 0.
 ///
-/// The search runs before loops are expanded. If the index of a selection differs between positions
-/// of a loop, batching replaces the selection by a sum over a mask.
+/// The search runs before loops are expanded. Batching replaces a selection by a sum over a mask if
+/// its index differs between positions of a loop.
 pub fn positions(function: &Function) -> (Function, Vec<usize>) {
     let (found, sizes) = collect(function);
     (unroll::expand_maps(&found), sizes)

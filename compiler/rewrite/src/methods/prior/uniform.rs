@@ -11,7 +11,7 @@ use bnnc_graph::ops;
 /// Returns whether the input with a given name selects levels.
 pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Compares two elaborations of a model that differ only in the sizes of the axes of levels. An
+/// Compares two elaborations of a model. They differ only in the sizes of the axes of levels. An
 /// element along such an axis may depend only on elements of its own level and on values that all
 /// levels share. Only the inputs that satisfy `selects` may select a level.
 ///

@@ -196,8 +196,8 @@ fn keeps_rows(ty: &Type) -> bool {
 }
 
 /// Returns the number of scalar operations of one node for one row. The number is a static weight,
-/// not a time. Divisions and roots count as four operations, and functions that are computed by a
-/// series as sixteen.
+/// not a time. A division or a root counts as four operations. A function that is computed by a
+/// series counts as sixteen.
 fn work(function: &Function, value: Value) -> u64 {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return 0;

@@ -2,11 +2,12 @@
 //!
 //! Note \[Noise of a prior\]. The sampler of the prior determines the form of the noise. The
 //! sampler must compute a draw of the form `loc + scale * noise`, element by element, where `loc`
-//! and `scale` do not depend on noise. If the draw depends on a parameter in another way (such as
-//! on the degrees of freedom of Student's t), this dependence belongs to the noise. The position of
-//! the site is `z = (x - loc) / scale`. The density of the position is the density of the prior at
-//! `loc + scale z`, times `|scale|`. This formula holds for any `loc` and `scale`, so a bad choice
-//! makes the position less useful, but not wrong. The code does not refer to any family by name.
+//! and `scale` do not depend on noise. If the draw also depends on a parameter through the noise
+//! (such as on the degrees of freedom of Student's t), this dependence belongs to the noise. The
+//! position of the site is `z = (x - loc) / scale`. The density of the position is the density of
+//! the prior at `loc + scale z`, times `|scale|`. This formula holds for any `loc` and `scale`. A
+//! bad choice makes the position less useful, but not wrong. The code does not refer to any family
+//! by name.
 
 use crate::density::SitePrior;
 use crate::diagnostics;
