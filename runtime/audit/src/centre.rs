@@ -10,8 +10,7 @@ use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_inference::outcome::InferenceOutcome;
 
-/// A loss of log predictive density per row below this value is ignored. The value is ten times the loss that correct approximations in the book
-/// have.
+/// A loss of log predictive density per row below this value is ignored. The value is ten times the loss of correct approximations in the book.
 const MATERIAL: f64 = 0.05;
 
 /// A mean difference counts as significant if it is larger than this number of standard errors.
@@ -22,8 +21,8 @@ const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
 /// standard error is computed from the paired differences of the rows. On training rows, the summed log density under a posterior is expected to
-/// be lower than at its centre, by half of the effective number of parameters. The check therefore subtracts an upper bound on this number: half
-/// of the number of parameters.
+/// be lower than at its centre. The expected difference is half of the effective number of parameters. The check therefore subtracts an upper
+/// bound on this number: half of the number of parameters.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -27,14 +27,14 @@ const NEAR: f64 = 0.3;
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// A function counts as constant if the standard deviation of its predictions over rows is below this fraction of the standard deviation of the
-/// target. The predictions then explain less than 4 % of the variance.
+/// A function counts as constant if the standard deviation of its predictions over rows is small. The limit is this fraction of the standard
+/// deviation of the target. The predictions then explain less than 4 % of the variance.
 const CONSTANT: f64 = 0.2;
 /// A function that predicts classes counts as constant if the standard deviation of its probabilities over rows is below this value.
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The check does not run on more training rows than this. A pass over more rows takes noticeable time, and with more training rows posteriors do not
-/// collapse.
+/// The check does not run on more training rows than this. A pass over more rows takes noticeable time. Besides, posteriors do not collapse if there
+/// are more training rows.
 const ROWS: usize = 20_000;
 
 /// Nearest neighbours are searched among at most this number of rows, because the search takes quadratic time.
@@ -87,7 +87,7 @@ pub fn collapsed(
     }))
 }
 
-/// Returns the number of arrays of weights with a known prior, and the fraction of the elements of these arrays whose posterior equals the prior.
+/// Counts the arrays of weights with a known prior. Returns their number, and the fraction of their elements whose posterior equals the prior.
 fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {

@@ -23,8 +23,8 @@ const COMPARED: usize = 60;
 /// If the columns have more values in total than this, they are not compared.
 const CELLS: usize = 20_000_000;
 
-/// A column counts as an exact linear combination of other columns if its residual is small: the norm of the residual is at most this fraction of
-/// the norm of the column. The fraction allows for rounding errors.
+/// A column counts as an exact linear combination of other columns if the norm of its residual is at most this fraction of the column's norm. The
+/// fraction allows for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 /// The values of an input port in all rows.
@@ -60,8 +60,7 @@ struct Coefficient<'a> {
     name: &'a str,
     /// The columns of the coefficient. The key is the index of the sum.
     columns: BTreeMap<usize, &'a ColumnFormula>,
-    /// True if the column is the same non-zero number in all sums that contain the coefficient. By contrast, the column of a trend differs between
-    /// sums.
+    /// True if the column is the same non-zero number in all sums with the coefficient. The column of a trend differs between sums.
     is_flat: bool,
     /// True if the coefficient is flat and is contained in all sums of its group.
     is_intercept: bool,
@@ -83,8 +82,8 @@ impl Coefficient<'_> {
     }
 
     /// Returns whether only the priors distinguish this coefficient from another coefficient. The data do not distinguish two coefficients with the
-    /// same columns. The data also do not distinguish a mean from a deviation that is added to it in some sums, or two such deviations of the same
-    /// parameter.
+    /// same columns. The data also cannot distinguish a mean from a deviation that is added to it in some sums. The same holds for two such
+    /// deviations of the same parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
@@ -133,8 +132,7 @@ pub(super) fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Datase
         .collect()
 }
 
-/// Divides the coefficients into groups, such that coefficients in the same sum are in the same group. Returns the coefficients and the sums of each
-/// group.
+/// Divides the coefficients into groups: coefficients of one sum share a group. Returns the coefficients and the sums of each group.
 fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
     fn root(parent: &[usize], mut at: usize) -> usize {

@@ -51,8 +51,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if the number of equal rows is
-/// larger than chance would produce among rounded values.
+/// Returns a warning if two conditions hold: at least a third of the training rows equal an earlier row in inputs and target, and their
+/// number is larger than chance would produce among rounded values.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();

@@ -12,8 +12,8 @@ use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// If all elements of a parameter with at least this number of elements are at the means of their priors, this is not due to chance. The
-/// probability that 10 normal numbers are all within a hundredth of a standard deviation is below 1e-20.
+/// All elements of a parameter may be at the means of their priors. If it has at least this number of elements, this is not due to
+/// chance. The probability that 10 normal numbers are all within a hundredth of a standard deviation is below 1e-20.
 const ELEMENTS: usize = 10;
 
 /// A weight counts as being at the prior mean if its distance from the mean, measured in prior standard deviations, is below this value.
@@ -23,9 +23,9 @@ const AT_MEAN: f64 = 0.01;
 /// difference is divided by the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
-/// Returns a warning if, at a maximum, several weight matrices are at the mean of their prior, and the predictions are the same for all training rows
-/// although inputs and targets vary. A single weight matrix at its prior mean does not cause a warning, because in a linear model this may be
-/// correct.
+/// Returns a warning if two conditions hold at a maximum: several weight matrices are at the mean of their prior, and the predictions are the same
+/// for all training rows although inputs and targets vary. A single weight matrix at its prior mean does not cause a warning, because in a linear
+/// model this may be correct.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -30,7 +30,7 @@ const MANY: usize = 50;
 const IMBALANCED: f64 = 0.8;
 
 /// The check multiplies the parameters with flat priors by constants. The check is skipped if all of these parameters are at most this large
-/// in absolute value, because scaling would hardly change them.
+/// in absolute value. Scaling would hardly change them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the result of an inference block on the last split. `is_converged` is false if the training is known to have ended too
@@ -123,8 +123,8 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows are in the central half of their predictive
-/// distributions.
+/// Returns a warning in two cases: the predictive intervals contain far fewer rows than they should, or all rows are in the central half of their
+/// predictive distributions.
 fn intervals(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -210,14 +210,14 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// Returns the end of an interval that a posterior is concentrated at. The ends 0, 1 and -1 are ignored, because a scale, a probability or a
+/// Returns the end of an interval that a posterior is concentrated at. The ends 0, 1 and -1 are ignored. A scale, a probability or a
 /// correlation may have good reasons to be there. But if the posterior of a coefficient is concentrated at 0, the data require a negative
 /// value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
-    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. The distance is 1 for exponential decay
-    // from the end, 1.3 for a half-normal distribution, and 1.7 for a uniform distribution. If a coefficient is zero, its posterior is half-normal.
-    // If its estimate is two standard errors beyond the end, the distance is 1.1.
+    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. For exponential decay from the end, the
+    // distance is 1. For a half-normal distribution it is 1.3, and for a uniform distribution 1.7. If a coefficient is zero, its posterior is
+    // half-normal. If its estimate is two standard errors beyond the end, the distance is 1.1.
     let is_near = |end: &f64| {
         let distance = (mean - end).abs() / sd;
         distance < if is_chosen(*end) { 1.4 } else { 1.1 }

@@ -1,9 +1,9 @@
-//! Variance inflation: the factor by which the correlations of columns increase the variance of a coefficient.
+//! Variance inflation. The correlations of columns increase the variance of a coefficient by this factor.
 //!
 //! Let the likelihood be Normal and the priors flat. The posterior precision of the coefficients is then proportional to `X' X`. A variational
 //! family with independent elements gives coefficient `i` the variance `1 / (X' X)_ii`, while the posterior variance is the `i`-th diagonal element
-//! of the inverse. The ratio of the two variances is the variance inflation factor: the squared length of the column, divided by the squared length
-//! of its part that the other columns do not explain.
+//! of the inverse. The ratio of the two variances is the variance inflation factor. It is the squared length of the column, divided by the squared
+//! length of the part that the other columns do not explain.
 
 use super::orthogonal::{Basis, dot};
 
@@ -33,8 +33,8 @@ pub(super) fn residuals(columns: &[Vec<f64>], others: &[Vec<f64>]) -> Vec<Vec<f6
 }
 
 /// Returns the candidate with the largest variance inflation, if its factor is above [`LEAST`]. A column that the others determine up to rounding is
-/// left out. Returns `None` if the number of values per column is less than twice the number of columns, because the other columns would then
-/// explain a column by chance.
+/// left out. Returns `None` if the number of values per column is less than twice the number of columns. The other columns would then explain a
+/// column by chance.
 pub(super) fn largest(columns: &[Vec<f64>], is_candidate: &dyn Fn(usize) -> bool) -> Option<InflatedColumn> {
     if columns.first()?.len() < 2 * columns.len() {
         return None;

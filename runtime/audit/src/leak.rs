@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 /// A relation is first searched in this number of rows. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// If there are more columns than this, relations are not searched, because the search fits the target again for each column
-/// that it leaves out.
+/// If there are more columns than this, relations are not searched. The search fits the target again for each column that it
+/// leaves out.
 const MOST: usize = 30;
 
-/// Relations are searched only if there are at least this number of rows per column, because fewer rows may be fitted by chance.
+/// Relations are searched only if there are at least this number of rows per column. Fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
 /// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of
@@ -45,7 +45,7 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
 }
 
 /// The check for levels that occur in only one class needs at least this number of rows per class. With fewer rows, such levels may be due to
-/// chance. With ten rows in each of two classes, uninformative levels separate the classes in one of 92,378 data sets.
+/// chance. With ten rows in each of two classes, uninformative levels separate the classes in only one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
 /// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.

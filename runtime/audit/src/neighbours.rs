@@ -26,7 +26,7 @@ impl<'a> Neighbours<'a> {
     /// Returns the mean difference between a row and its nearest row. If several rows are equally near, the difference is averaged over these rows.
     ///
     /// If the inputs are discrete, many rows have the same inputs. If only the first of these rows were used, all others would be compared with this
-    /// one row, and its noise would dominate the mean. If the next row in the file were used, the differences would be too small in a file that is
+    /// one row. Its noise would then dominate the mean. If the next row in the file were used, the differences would be too small in a file that is
     /// sorted by the target.
     pub(super) fn nearby(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         self.mean(&|row| {

@@ -4,14 +4,14 @@ use super::orthogonal::dot;
 
 /// A relation must hold in at least this number of rows, because a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
-/// If the other column leaves less than this fraction of the variance of a column unexplained, the coefficients of the two columns cannot be
-/// distinguished. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
+/// If the other column explains all but this fraction of a column's variance, the coefficients of the two columns cannot be distinguished.
+/// The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// A relation is first tested on this number of rows. If the relation holds there, it is tested on all rows.
 const FIRST: usize = 500;
 
-/// The largest amount by which rounding to ten digits can reduce a squared correlation of 1.
+/// Rounding to ten digits can reduce a squared correlation of 1 by at most this amount.
 const ROUNDING: f64 = 1e-10;
 
 /// Describes how an input determines a target in every row. Returns `None` if the input does not determine the target.

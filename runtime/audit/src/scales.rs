@@ -17,7 +17,7 @@ const FACTOR: f64 = 100.0;
 const SMALL: f64 = 1e-3;
 
 /// A column is examined only if at least this fraction of its values lies strictly between the smallest and the largest value. Indicator columns and
-/// rarely used pixels are therefore skipped, because their standard deviations are small in any unit.
+/// rarely used pixels are therefore skipped. Their standard deviations are small in any unit.
 const VARIED: f64 = 0.1;
 
 /// An input column: its name, its standard deviation, its mean and its root mean square.

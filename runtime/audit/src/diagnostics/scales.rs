@@ -60,7 +60,7 @@ pub(super) static CORRELATED: Code = Code {
               Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
 };
 
-/// Returns the warning that the column of a coefficient is correlated with another column, and that the variational family makes the standard
+/// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
 /// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.
 pub fn correlated([column, other]: &[ColumnTerm; 2], [first, second]: [&str; 2], factor: f64) -> Diagnostic {
     let names = match first == second {
