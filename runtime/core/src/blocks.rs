@@ -6,13 +6,13 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 
-/// The maximum number of rows of a block. Consecutive draws of one row are 248 doubles, or 31 cache
-/// lines, apart in memory. An odd number of cache lines cycles through all sets of the cache,
-/// whereas 32 lines would use only a few sets.
+/// The maximum number of rows of a block. In memory, consecutive draws of one row are 248 doubles
+/// apart. This is 31 cache lines. With an odd number of cache lines, the draws use all sets of the
+/// cache. With 32 lines, they would use only a few sets.
 pub const ROWS: usize = 248;
 
 /// The maximum number of bytes that a program may use for one block of rows. The same limit applies to the Jacobian of a
-/// block. If a block of the maximum number of rows needs more memory, blocks have fewer rows.
+/// block. If a block of the maximum number of rows needs more memory than this, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
 /// Returns the number of rows per block. Each program then needs at most [`BYTES`] per block. The

@@ -1,5 +1,5 @@
-//! The folder `checkpoint` of a run. The folder contains the data from which an interrupted run
-//! continues with bit-identical results.
+//! The folder `checkpoint` of a run. An interrupted run can continue from the data in the folder,
+//! with bit-identical results.
 //!
 //! | file | holds |
 //! |---|---|
@@ -17,8 +17,8 @@
 //! block, the split and the chain. A renamed file is therefore rejected.
 //!
 //! A commit of a chain first writes the draws to the disk. The commit then writes the state under a
-//! temporary name, and renames this file. So even after a crash, the folder contains a state whose
-//! draws are all on disk. Draws after this state are deleted and drawn again.
+//! temporary name. At the end, it renames this file. So even after a crash, the folder contains a
+//! state whose draws are all on disk. Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -140,8 +140,8 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| diagnostics::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed before the other files. If the process is killed before all files are removed, a later
-            // run does not resume from the remaining files, because a checkpoint without a fingerprint is ignored.
+            // The fingerprint is removed before the other files. If the process is killed before all files are removed, some
+            // files remain. A later run does not resume from them, because a checkpoint without a fingerprint is ignored.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -231,7 +231,7 @@ impl Checkpoint {
     }
 
     /// Returns the stored result of an inference block on a split, or `None` if it is missing or
-    /// damaged. A damaged result is not an error, because it can be computed again.
+    /// damaged. A damaged result is not an error, because the run can compute it again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
         let name = format!("{infer}-{split}");
@@ -293,14 +293,14 @@ impl ChainFile {
         self.due = Instant::now() + self.wait;
     }
 
-    /// On the first call, returns the state from which the chain must continue, or `None` if the
-    /// chain starts from the beginning. Later calls return `None`. The caller must restore the
-    /// sampler from this state before it continues the chain.
+    /// On the first call, returns the state for continuing the chain. Returns `None` if the chain
+    /// starts from the beginning. Later calls return `None`. The caller must restore the sampler
+    /// from this state before it continues the chain.
     pub fn resumed(&mut self) -> Option<Resumed> {
         self.resumed.take()
     }
 
-    /// Returns the diagnostic for a state from which the sampler could not be restored.
+    /// Returns the diagnostic for a state that the sampler could not be restored from.
     pub fn corrupt(&self) -> Diagnostic {
         let path = self
             .state
@@ -379,7 +379,7 @@ impl ChainFile {
     }
 
     /// Returns the draws after an interruption in the middle of an iteration. Does not make a
-    /// commit, so a resumed run continues from the last commit.
+    /// commit. A resumed run therefore continues from the last commit.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -399,8 +399,8 @@ struct State {
     sampler: Vec<u8>,
 }
 
-/// Returns the latest intact state whose draws are all on disk, or `None` if the chain was never
-/// committed.
+/// Returns the latest intact state if all of its draws are on disk. Returns `None` if the chain was
+/// never committed.
 fn latest(
     path: &Path,
     draws: &Path,

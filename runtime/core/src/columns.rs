@@ -125,8 +125,8 @@ pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     columns
 }
 
-/// Returns the names of the probability columns of an output, such as `p[malignant]`, or `p0` if
-/// the classes do not have names.
+/// Returns the names of the probability columns of an output, such as `p[malignant]`. If the
+/// classes do not have names, the names are `p0` and so on.
 pub fn classes(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.iter().map(|name| format!("p[{name}]")).collect(),
@@ -208,7 +208,8 @@ impl<'a> OfOutput<'a> {
                     summary.sd = f64::INFINITY;
                 }
                 // If the distribution does not have a mean, its standard deviation is undefined.
-                // The column is left out, although the draws have a sample standard deviation.
+                // The column is left out, although the standard deviation of the draws could be
+                // computed.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }
@@ -219,8 +220,7 @@ impl<'a> OfOutput<'a> {
                 column.extend(deviations);
             }
             // The standard deviation computed from its two parts is exact. The exact value replaces
-            // the standard deviation of the draws, because the draws are only a finite number of
-            // quantiles.
+            // the standard deviation of the draws. The draws are only a finite number of quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

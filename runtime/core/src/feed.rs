@@ -61,7 +61,7 @@ pub struct FeedPorts<'a> {
     /// The precision of reals.
     pub precision: Precision,
     /// A function that returns the storage type of a port's elements in the program that reads the
-    /// port, or `None` if the program does not have the port.
+    /// port. It returns `None` if the program does not have the port.
     pub storage: &'a dyn Fn(&str) -> Option<Storage>,
 }
 
@@ -87,7 +87,7 @@ impl Feed {
     }
 
     /// Checks that predictions can be computed for these rows. The check is made before the
-    /// inference run, because a later failure would lose the result of the run.
+    /// inference run. A failure after the run would lose its result.
     ///
     /// # Errors
     /// Fails if an element is too large. Also fails in the same cases as [`Feed::new`].

@@ -63,8 +63,8 @@ impl Fingerprint {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut name = format!("`{file}` of `{}`", spec.name);
                 if print.contents.contains_key(&name) {
-                    // Files in different folders may have the same name, so the second file gets a
-                    // longer name.
+                    // Files in different folders may have the same name. The second file then gets
+                    // a longer name.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
                 let checksum = match sources.checksum(&spec.name, &path) {
@@ -78,8 +78,7 @@ impl Fingerprint {
     }
 
     /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the
-    /// number of draws must not change, because more draws would change the results of the other
-    /// block.
+    /// number of draws must not change. More draws would change the results of the other block.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),

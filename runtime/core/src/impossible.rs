@@ -7,9 +7,9 @@ use super::states::StateValues;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::Dataset;
 
-/// Returns a note that names the first row whose likelihood is zero or NaN at the parameters
-/// `start`, or `None` if every row has a positive likelihood. `begin` describes these parameters in
-/// the note, for example "where the attempts begin".
+/// Finds the first row with a likelihood of zero or NaN at the parameters `start`, and returns a
+/// note that names it. Returns `None` if every row has a positive likelihood. `begin` describes
+/// these parameters in the note, for example "where the attempts begin".
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The time that predictions may still take after an interruption. Most programs predict faster
-/// than this, and a user who presses Ctrl-C does not want to wait longer.
+/// than this. A user who presses Ctrl-C does not want to wait longer.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A flag that a signal handler raises and that long computations check. Chains check the flag
@@ -47,8 +47,7 @@ impl Interrupt {
         raised
     }
 
-    /// Returns whether the flag has been raised for longer than the time that predictions may still
-    /// take.
+    /// Returns whether the flag has been raised for longer than predictions may still take.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

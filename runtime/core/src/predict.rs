@@ -62,7 +62,7 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
 /// have the shape `[draws, rows]` or `[draws, rows, elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// The predictions of each output, if the model has several outputs. The value `self` then contains only the joint log likelihood of all outputs.
+    /// The predictions of each output, if the model has several outputs. `self` then contains only the joint log likelihood of all outputs.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
@@ -76,10 +76,10 @@ pub struct Predictive {
     pub draw: Vec<f64>,
     /// The probabilities of the classes. Empty if the output is not a class.
     pub probabilities: Vec<f64>,
-    /// The epistemic standard deviation of each row: the standard deviation of the target's mean. Empty if it must be computed from the draws.
+    /// For each row, the epistemic standard deviation: the standard deviation of the target's mean. Empty if it must be computed from the draws.
     pub epistemic: Vec<f64>,
-    /// The aleatoric standard deviation of each row: the standard deviation of the target given the parameters. Empty if it must be computed from the
-    /// draws.
+    /// For each row, the aleatoric standard deviation: the standard deviation of the target given the parameters. Empty if it must be computed from
+    /// the draws.
     pub aleatoric: Vec<f64>,
     /// The exact quantiles of the target for each row, at the [`PROBABILITIES`]. Empty if they must be computed from the draws.
     pub quantiles: [Vec<f64>; 3],
@@ -215,7 +215,7 @@ pub fn trained_draws(infer: &InferenceBlock) -> usize {
 }
 
 /// Returns the number of predictive draws from `held` stored draws of the parameters. If all outputs are classes, the number is `held`. If not, the
-/// number is the smallest multiple of `held` that is at least `predictive_draws`, so that each stored draw is used equally often.
+/// number is the smallest multiple of `held` that is at least `predictive_draws`. Each stored draw is then used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);

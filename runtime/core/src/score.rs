@@ -153,8 +153,8 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                // If a row has several classes, only the sum of their log likelihoods is known, so
-                // it is not used as the log likelihood of a class.
+                // If a row has several classes, only the sum of their log likelihoods is known. It
+                // is therefore not used as the log likelihood of a class.
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];

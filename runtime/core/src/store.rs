@@ -110,7 +110,7 @@ impl ChainStore {
         of: Checksum,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
-        // An existing file is removed instead of truncated, so that a link is replaced and not
+        // An existing file is removed instead of truncated. A link is then replaced and not
         // followed.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -52,7 +52,7 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl TrainingFile {
-    /// Returns the state that an interrupted run saved, or `None` if it did not save a state.
+    /// Returns the state that an interrupted run saved. Returns `None` if it did not save a state.
     ///
     /// # Errors
     /// Fails if the file is damaged.

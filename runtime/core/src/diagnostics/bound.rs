@@ -41,13 +41,13 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it; or use `nuts`")
 }
 
-/// A warning: the posterior of a parameter decreases exponentially from an end of its interval, but
-/// it is approximated by a Gaussian on the unconstrained scale.
+/// A warning: the posterior of a parameter decreases exponentially from an end of its interval.
+/// However, the approximation is a Gaussian on the unconstrained scale.
 ///
 /// The factors in the note come from the exponential distribution with mean 1. The density of the
 /// logarithm of the parameter is highest at 0, where its logarithm has the second derivative -1.
 /// The approximation is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the standard
-/// deviation `1.65 sqrt(e - 1) = 2.16`, where both should be 1.
+/// deviation `1.65 sqrt(e - 1) = 2.16`. Both should be 1.
 pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior"

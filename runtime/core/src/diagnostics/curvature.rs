@@ -28,8 +28,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 }
 
 /// Returns options that make a Gaussian over logits predict as well as its centre, or `None` if
-/// such options are not known. A diagonal structure ignores the correlations of the weights, so the
-/// variance of the logits is several times its correct value. With a diagonal structure, the
+/// such options are not known. A diagonal structure ignores the correlations of the weights. The
+/// variance of the logits is then several times its correct value. With a diagonal structure, the
 /// Laplace bridge alone does not help.
 pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
@@ -48,9 +48,9 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
 pub const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is the
-/// second derivative along a direction that moves the parameter, divided by the second derivative
-/// that the Gaussian has along this direction.
+/// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is a
+/// ratio of second derivatives along a direction that moves the parameter. The actual second
+/// derivative is divided by the one that the Gaussian has along this direction.
 pub fn narrow_parameter(
     infer: &str,
     (parameter, curvature): (&str, f64),

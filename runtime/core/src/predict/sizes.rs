@@ -33,7 +33,7 @@ pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
 }
 
 /// Returns a limit for the cost of a call whose first draw alone costs `first`. The parts of a program that are the same for all draws are
-/// computed once per call. If these parts exceed a limit, further draws cost little, whereas more calls would repeat these parts.
+/// computed once per call. If these parts exceed a limit, further draws cost little. More calls would repeat these parts.
 fn with_room(first: u64) -> u64 {
     first.saturating_add(first / 2)
 }
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn few_operations_per_draw_are_repeated_for_a_network_that_draws_do_not_share() {
-        // A call with 7 of the 100 draws has 14.3 MB; 13 draws need more than 16 MiB.
+        // A call with 7 of the 100 draws takes 14.3 MB. A call with 13 draws would need more than
+        // 16 MiB.
         assert_eq!(sizes(&plan(10, 2000), 256, 100).get(Symbol::Draws), 7);
         // If a single draw exceeds the limit, every call computes one draw.
         let plan = plan(10, 2_000_000);
