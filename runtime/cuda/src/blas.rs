@@ -191,8 +191,7 @@ impl Products {
     /// Fails if cuBLAS reports an error.
     ///
     /// # Safety
-    /// The workspace must be on the device of the stream, and must have the number of bytes that is
-    /// passed.
+    /// The workspace must be on the device of the stream. It must have the stated number of bytes.
     pub unsafe fn new(
         blas: &Arc<Blas>,
         stream: Stream,

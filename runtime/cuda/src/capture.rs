@@ -50,7 +50,8 @@ impl Captured {
         };
         // SAFETY: the call writes to `own.graph`. The capture was begun above.
         let ended = unsafe { (symbols.capture_end)(stream, &mut own.graph) };
-        // If both calls fail, the error of `issue` is reported, because it is more informative.
+        // If both calls fail, the error of `issue` is reported. It is more informative than the
+        // other error.
         issued?;
         device.check("cuStreamEndCapture", ended)?;
         let mut graph = GraphExec::NONE;

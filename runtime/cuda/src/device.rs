@@ -92,7 +92,7 @@ impl Device {
         })
     }
 
-    /// Returns the number of free bytes and the number of all bytes of the device's memory.
+    /// Returns two numbers about the device's memory: the free bytes and all bytes.
     ///
     /// # Errors
     /// Fails if the driver reports an error.
@@ -146,8 +146,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         // SAFETY: the context was retained in `open`, and every object in it keeps the device
-        // alive. An error is ignored, because the context is released at the latest when the
-        // process ends.
+        // alive. An error is ignored. The context is released at the latest when the process ends.
         let _ = unsafe { (self.driver.symbols.context_release)(self.number) };
     }
 }

@@ -1,7 +1,7 @@
 //! The CUDA driver. Its library is loaded when a program first needs it.
 //!
 //! Note [Driver errors]. Every entry point of the driver returns a status. [`Driver`] converts a
-//! status other than success to a [`Fault`]. The fault has the name of the call, and CUDA's name
+//! status other than success to a [`Fault`]. This value has the name of the call, and CUDA's name
 //! and description of the status. Launches and copies are asynchronous. The status of a call may
 //! therefore report an error in the work of an earlier call.
 
@@ -108,8 +108,8 @@ impl Driver {
     }
 }
 
-/// The reasons why a library could not be loaded: the errors of all paths that were tried, or the
-/// error of one entry point.
+/// The reasons why a library could not be loaded. These are the errors of all paths that were
+/// tried, or the error of one entry point.
 #[derive(Debug)]
 pub struct NoLibrary(pub Vec<libloading::Error>);
 

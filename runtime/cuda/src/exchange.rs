@@ -27,8 +27,8 @@ pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
-    /// The captured graph, and the page-locked memory that it uses. The graph is the first field,
-    /// so it is dropped before the memory.
+    /// The captured graph, and the page-locked memory that it uses. The graph is the first field.
+    /// It is therefore dropped before the memory.
     pub graph: Option<(Captured, PageLocked)>,
     /// True if the system could not provide page-locked memory for a graph.
     pub refused: bool,

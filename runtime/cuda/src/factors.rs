@@ -3,7 +3,7 @@
 //! Note [Cholesky factors]. A factor is computed one column of blocks at a time. First, one matrix
 //! product subtracts the contribution of the earlier columns, on and below the diagonal. Nearly all
 //! of the work is in these products. Then bnnc's kernels factor the block on the diagonal, with one
-//! block of threads per matrix, and solve for the rows below it, with one thread per row.
+//! block of threads per matrix. They also solve for the rows below it, with one thread per row.
 //!
 //! If a matrix is not positive definite, the result is what the primitive specifies, including NaN.
 //! The result is guaranteed for two reasons. First, an element of a product depends on only one row
@@ -17,14 +17,15 @@
 //! to fail in a capture. Suppose that a library enqueued work on another stream during a capture. The
 //! work could succeed without becoming part of the graph, and later runs of the graph would then read
 //! the factor of the first run. Second, the result of cuSOLVER for a matrix that is not positive
-//! definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
+//! definite is not documented. Besides, cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
 /// A matrix is factored by blocks if it has at least this number of rows. Without blocks, a kernel
-/// with one block of threads makes `n^3 / 3` multiply-adds, 256 at a time, and each takes about 20
-/// ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks. Factoring
-/// it takes eleven launches of about 40 us each. These times are estimates, not measurements.
+/// with one block of threads makes `n^3 / 3` multiply-adds, 256 at a time. Each of them takes about
+/// 20 ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks.
+/// Factoring it takes eleven launches of about 40 us each. These times are estimates, not
+/// measurements.
 const FROM: i64 = 256;
 
 /// The matrices that a call of `cholesky` factors.

@@ -2,7 +2,7 @@
 //!
 //! Note [Rows on the device]. The device keeps rows only from their second use on. Suppose that the
 //! device kept rows from their first use on. Rows that change before every step would then be sent
-//! completely each time, although a step uses only one batch of them. For each place of the arena,
+//! completely each time. A step, however, uses only one batch of them. For each place of the arena,
 //! one table of rows is kept if the device has enough memory.
 
 use crate::device::Device;
@@ -52,8 +52,8 @@ pub enum Need {
 }
 
 impl Tables {
-    /// Returns the next action for the table at a place of the arena. Frees the rows of another
-    /// stamp, so the stream must have finished using these.
+    /// Returns the next action for the table at a place of the arena. If there are rows of another
+    /// stamp, frees them. The stream must therefore have finished using them.
     ///
     /// # Errors
     /// Fails if the driver reports an error.
@@ -93,8 +93,8 @@ impl Tables {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }
 
-    /// Returns the address of the memory for row indices, and whether it already contains these row
-    /// indices. Returns `None` if the memory is too small.
+    /// Returns the address of the memory for row indices. Also returns whether this memory already
+    /// contains these row indices. Returns `None` if the memory is too small.
     pub fn indices(&self, chosen: &[u32]) -> Option<(u64, bool)> {
         let indices = self.indices.as_ref()?;
         let holds = size_of_val(chosen) <= indices.bytes;

@@ -8,7 +8,7 @@
 //! cuBLAS computes `c = a b`. The stride of an axis with a single element does not matter.
 
 /// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute the
-/// product, because they are then faster.
+/// product. They are then faster.
 const MOST: i64 = 64;
 
 /// One strided batched product in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -=

@@ -32,7 +32,7 @@ const LONGEST: u64 = 20_000;
 /// The number of bytes of page-locked memory for copies that are not part of a graph.
 const STAGING_BYTES: usize = 1 << 20;
 /// An exchange of more bytes than this is not captured as a graph. Copying its bytes takes far
-/// longer than enqueueing the copies, and page-locked memory is scarce.
+/// longer than enqueueing the copies. Besides, page-locked memory is scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
 /// The alignment, in bytes, of the parts of the session's allocation on the device.
 const ALIGN: usize = 256;
@@ -152,8 +152,8 @@ impl CudaSession {
         }
     }
 
-    /// Returns `bytes` bytes of page-locked memory that no unfinished copy uses, or `None` if the session's page-locked memory is smaller
-    /// than that in total.
+    /// Returns `bytes` bytes of page-locked memory that no unfinished copy uses. Returns `None` if the session has less page-locked
+    /// memory in total.
     fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
         if !self.staging.may_hold(bytes) {
             return Ok(None);
@@ -329,8 +329,8 @@ impl DeviceSession for CudaSession {
         }
         self.on.device.enter()?;
         // An exchange that does not fetch results does not wait for the device. Such an exchange is
-        // not replayed as a graph, because the next step could then overwrite page-locked memory
-        // that the device has not read yet.
+        // not replayed as a graph. Otherwise, the next step could overwrite page-locked memory that
+        // the device has not read yet.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {

@@ -7,8 +7,8 @@
 //! transposed. The system `l^T x = b` becomes `x^T u^T = b^T`. cuBLAS does not read the other
 //! triangle of the matrix.
 
-/// If a call of the primitive has more systems than this, bnnc's kernel solves them, because cuBLAS
-/// needs one call per system.
+/// If a call of the primitive has more systems than this, bnnc's kernel solves them. The reason is
+/// that cuBLAS needs one call per system.
 const MOST: i64 = 64;
 /// In the time of one cuBLAS call, a thread of bnnc's kernel makes this number of sequential
 /// multiply-adds. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
@@ -37,8 +37,8 @@ impl System {
     }
 }
 
-/// Returns the systems of a call with these integers, or `None` if bnnc's kernel is at least as
-/// fast. This kernel has one thread for each right-hand side.
+/// Returns the systems of a call with these integers. Returns `None` if bnnc's kernel is at least
+/// as fast. This kernel has one thread for each right-hand side.
 pub fn system(ints: &[i64]) -> Option<System> {
     let [batch, n, columns, transposed] = *ints.as_array()?;
     // One right-hand side takes n (n - 1) / 2 sequential multiply-adds.

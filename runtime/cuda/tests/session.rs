@@ -231,7 +231,7 @@ fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     assert_eq!(stub.live(), 0);
 }
 
-/// If the wait for a launch fails, the launch may still use its memory. The memory must not be
+/// If the wait for a launch fails, the launch may still be using its memory. The memory must not be
 /// written or freed before a later wait succeeds.
 #[test]
 fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
@@ -484,8 +484,8 @@ fn every_failure_is_reported_and_leaks_nothing() {
             let called = name.trim_end_matches("_v2").replace("cublasDgemm", "cublasGemm");
             match found {
                 Ok(()) => {
-                    // An error at the end of a session cannot be reported, because `drop` does not
-                    // return a result.
+                    // An error at the end of a session cannot be reported: `drop` does not return a
+                    // result.
                     let ends = ["cuCtxSetCurrent", "cuStreamSynchronize"];
                     assert!(
                         is_release || ends.contains(name) || can_spare(call),
