@@ -26,8 +26,8 @@ pub struct Dataset {
     pub test: Rows,
     /// The out-of-distribution rows (outliers). The targets of outliers are meaningless.
     pub outliers: Rows,
-    /// The images of the test rows, or `None` if the program neither rotates images nor shuffles
-    /// them to make outliers.
+    /// The images of the test rows. `None` if the program does not rotate images and does not
+    /// shuffle them to make outliers.
     pub images: Option<Images>,
     /// The means, standard deviations and levels of the training rows. They are used to prepare all
     /// rows.
@@ -43,8 +43,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Returns one copy of the test rows for each rotation angle except the first, with the images
-    /// rotated by that angle. The images in [`Dataset::test`] are rotated by the first angle.
+    /// For each rotation angle except the first, returns a copy of the test rows with the images
+    /// rotated by this angle. The images in [`Dataset::test`] are rotated by the first angle.
     pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
         let images = self.images.iter();
         images.flat_map(|images| {
@@ -74,8 +74,7 @@ pub struct Preparation {
     /// The names of the input columns, for messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// The name of each array that is a separate input, and one standardisation per element of the
-    /// array.
+    /// For each array that is a separate input, its name and one standardisation per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The mean and the standard deviation of each call of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
@@ -88,7 +87,7 @@ pub struct Preparation {
     /// The name of each array with several numbers per row, and the axes of one row.
     #[serde(default)]
     pub axes: Vec<(String, Vec<usize>)>,
-    /// The axes of the inputs of one row as in the file, if the inputs are one array.
+    /// If the inputs are one array, the axes of the inputs of one row as in the file.
     #[serde(default)]
     pub input_axes: Vec<usize>,
 }
@@ -150,7 +149,7 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
 pub(crate) enum InputColumn<'a> {
     Array(&'a Array),
     Computed(String, Vec<f64>),
-    /// A single element whose values are not in memory, because the program does not read them.
+    /// A single element without values in memory, because the program does not read it.
     Unread,
 }
 
@@ -284,7 +283,7 @@ fn fit(
     }
 }
 
-/// Returns the number of consecutive elements of a column that share a mean and a standard deviation; `None` if the column is not
+/// Returns how many consecutive elements of a column share a mean and a standard deviation. `None` if the column is not
 /// standardised.
 fn fitted_together(source: &LoadedData, column: &InputColumn<'_>) -> Option<usize> {
     match column {

@@ -6,8 +6,8 @@ use crate::standardise::Standardisation;
 use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
-/// Describes each element of a model input or output: its column or expression, and the mean and
-/// standard deviation that were fitted to the training rows.
+/// For each element of a model input or output, returns a description: its column or expression,
+/// and the mean and standard deviation from the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,

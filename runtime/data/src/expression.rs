@@ -10,8 +10,8 @@ use bnnc_base::source::Span;
 
 /// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
-    /// Fits a mean and a standard deviation per call to these rows, and appends both to the list in
-    /// the order of evaluation.
+    /// Fits a mean and a standard deviation to these rows for each call. Appends both to the list
+    /// in the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<FittedStandardisation>),
     /// Applies means and standard deviations that were fitted earlier, in the order of evaluation.
     Apply(std::slice::Iter<'a, Standardisation>),
@@ -30,8 +30,8 @@ impl Scores<'_> {
 struct Function {
     name: &'static str,
     arity: usize,
-    /// The operator that is written between the two arguments of a call, or `None` if the
-    /// function's name is written before the arguments.
+    /// The operator between the two arguments of a call. `None` if the function's name is written
+    /// before the arguments.
     infix: Option<&'static str>,
     eval: fn(&[f64]) -> f64,
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// Returns the files that a pattern matches, in the order of their names. In the pattern, `*` stands for any characters of the file's name.
-/// Returns the path itself if a file has this name, or if no file matches.
+/// If a file has this name, or no file matches, returns the path itself.
 pub fn matching(path: &Path) -> Vec<PathBuf> {
     let own = || vec![path.to_path_buf()];
     let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {
@@ -32,7 +32,8 @@ pub fn matching(path: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| path.with_file_name(name)).collect()
 }
 
-/// Returns whether a name consists of the parts of the pattern in order, with any characters in place of each `*`.
+/// Returns whether a name matches the pattern: the parts of the pattern occur in order, and any characters take
+/// the place of each `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -99,8 +100,8 @@ fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) 
     found.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, why)))
 }
 
-/// Opens a regular file. Pipes and devices are rejected without being opened, because a pipe may
-/// never receive data, and a device may deliver data without end.
+/// Opens a regular file. Pipes and devices are rejected without being opened. A pipe may never
+/// receive data, and a device may deliver data without end.
 ///
 /// # Errors
 /// Fails if the operating system reports an error, or if the path is not a regular file.

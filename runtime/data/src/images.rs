@@ -138,7 +138,7 @@ impl Turn {
             let down = (pixel / frame.width) as f64 - middle;
             let right = (pixel % frame.width) as f64 - centre;
             // The vertical axis points down. With these signs, the lines compute the source of a
-            // pixel, that is the inverse rotation.
+            // pixel. This is the inverse rotation.
             let y = middle + right * sine + down * cosine;
             let x = centre + right * cosine - down * sine;
             taps(frame, (y, x))

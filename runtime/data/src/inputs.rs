@@ -17,8 +17,8 @@ pub(crate) enum Input {
     Array(usize),
     /// The values of an expression.
     Computed(ColumnExpr),
-    /// An array that is not part of the input vector, because it is text, has a new name, or is
-    /// shared by all examples. A program can bind such an array only by its name.
+    /// An array that is not part of the input vector. It is text, has a new name, or is shared by
+    /// all examples. A program can bind such an array only by its name.
     Aside,
 }
 
@@ -60,7 +60,7 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
 }
 
 /// Returns the input columns. If the program does not name inputs and some column is text, the
-/// result is empty: programs can then bind columns only by name.
+/// result is empty. Programs can then bind columns only by name.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,

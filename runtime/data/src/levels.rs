@@ -13,8 +13,8 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Adds one string. Returns the number of bytes of the copies that are stored, or 0 if the
-    /// string occurred before.
+    /// Adds one string. Returns the number of bytes of the stored copies. Returns 0 if the string
+    /// occurred before.
     pub(crate) fn push(&mut self, text: &str) -> usize {
         if let Some(&code) = self.places.get(text) {
             self.codes.push(code);

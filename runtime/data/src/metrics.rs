@@ -74,8 +74,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
     let above = (below + 1).min(last);
-    // If both neighbours are equal infinities, their difference would be NaN, so equal neighbours
-    // are returned directly.
+    // If both neighbours are equal infinities, their difference would be NaN. Equal neighbours are
+    // therefore returned directly.
     match sorted[below] == sorted[above] {
         true => sorted[below],
         false => sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]),
@@ -184,8 +184,8 @@ pub struct RealScores {
 
 impl RealScores {
     /// Creates scores without rows. The log likelihoods are on the scale of the standardised
-    /// target; `target` is this standardisation, or the identity for a target that is not
-    /// standardised.
+    /// target. `target` is this standardisation. If the target is not standardised, it is the
+    /// identity.
     pub fn new(target: Standardisation) -> RealScores {
         let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
         RealScores {
@@ -244,8 +244,8 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            // A distribution without a mean has an undefined standard deviation, although the draws
-            // have a finite one.
+            // If a distribution does not have a mean, its standard deviation is undefined, although
+            // the standard deviation of the draws is finite.
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
@@ -329,8 +329,8 @@ impl ClassScores {
 
     /// Returns the probabilities of one row, averaged over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // Each probability is summed over the draws. The draws of one probability are far apart in
-        // memory if there are many classes, so the outer loop is over draws.
+        // Each probability is summed over the draws. If there are many classes, the draws of one
+        // probability are far apart in memory. The outer loop is therefore over draws.
         let mut means = vec![Mean::default(); self.classes];
         for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
             let of_row = &draw[row * self.classes..(row + 1) * self.classes];
@@ -395,8 +395,8 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
         .collect()
 }
 
-/// Computes the mean and its standard error, which is the standard deviation (with the divisor n -
-/// 1) divided by the root of n. For a single number, the standard error is `None`.
+/// Computes the mean and its standard error. The standard error is the standard deviation (with the
+/// divisor n - 1) divided by the root of n. For a single number, the standard error is `None`.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

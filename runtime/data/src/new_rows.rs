@@ -18,8 +18,8 @@ use std::path::Path;
 pub struct NewRows<'a> {
     /// The path of the file.
     pub file: &'a Path,
-    /// The columns that may have new levels, that is levels that do not occur in the training rows.
-    /// New levels are numbered after the levels of the training rows.
+    /// The columns that may have new levels: levels that do not occur in the training rows. New
+    /// levels are numbered after the levels of the training rows.
     pub open: &'a [&'a str],
     /// The sources of the inputs that predictions read, or `None` if all inputs are read.
     pub sources: Option<&'a [&'a DataSource]>,

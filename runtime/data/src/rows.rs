@@ -177,8 +177,8 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // The ids of a run are sorted. If new rows have further ids, these are appended, and the
-        // ids may then be unsorted; unsorted ids are searched in a map.
+        // The ids of a run are sorted. If new rows have further ids, these are appended, so the ids
+        // may be unsorted. Unsorted ids are searched in a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -246,8 +246,8 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// Returns the number of each row in its file, as messages count rows, or `None` if the rows
-    /// come from several files.
+    /// Returns the number of each row in its file, as messages count rows. Returns `None` if the
+    /// rows come from several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
         let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();

@@ -116,8 +116,8 @@ impl LoadedData {
         Ok(source)
     }
 
-    /// Returns the number of bytes that a split takes in addition to the table: its inputs, its
-    /// fields, and the row indices before and after selection.
+    /// Returns the number of bytes that a split takes in addition to the table. These are its
+    /// inputs, its fields, and the row indices before and after selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
         let fields: usize = fields.map(|array| array.values.len()).sum();
@@ -193,7 +193,7 @@ impl LoadedData {
         self.checksums.get(path).copied()
     }
 
-    /// Returns the sizes of the images, or `None` if the program neither rotates nor shuffles
+    /// Returns the sizes of the images. Returns `None` if the program does not rotate or shuffle
     /// images.
     pub(crate) fn frame(&self) -> Result<Option<Frame>, Faults> {
         let spec = &self.spec;

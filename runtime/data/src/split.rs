@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_shuffle_is_uniform() {
-        // In 6000 permutations of six values, the number of times that a given value comes first is
-        // binomial, with the mean 1000 and the standard deviation 28.9.
+        // A given value comes first in some of the 6000 permutations of six values. The number of
+        // these permutations is binomial, with the mean 1000 and the standard deviation 28.9.
         let mut counts = [0_i32; 6];
         for key in 0..6000 {
             counts[shuffled(6, key, 0)[0]] += 1;

@@ -28,7 +28,7 @@ impl Standardisation {
     pub const IDENTITY: Standardisation = Standardisation { mean: 0.0, sd: 1.0 };
 
     /// Fits a standardisation to some values. If all values are equal, it only subtracts their
-    /// mean, so that a constant column becomes zeros for the model.
+    /// mean. A constant column then becomes zeros for the model.
     pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> FittedStandardisation {
         let constant = |mean| FittedStandardisation {
             map: Standardisation { mean, sd: 1.0 },

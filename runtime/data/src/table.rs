@@ -173,7 +173,7 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level. A new level is added to `levels`. A new level is not added to `places`: the levels of one file are distinct, so the
+/// Returns the code of a level. A new level is added to `levels`. A new level is not added to `places`. The levels of one file are distinct, so the
 /// same level does not come again.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
@@ -284,8 +284,8 @@ pub struct Shard {
     pub start: usize,
     /// The position in the table after the file's last row.
     pub end: usize,
-    /// The changes of the offset between row numbers and line numbers. Lines that do not start a row (blank lines, and lines inside quoted cells)
-    /// cause them.
+    /// The changes of the offset between row numbers and line numbers. They are caused by lines that do not start a row: blank lines, and lines
+    /// inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 

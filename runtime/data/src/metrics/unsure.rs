@@ -23,14 +23,14 @@ impl Unsure {
         self.outliers.push(entropy(probabilities));
     }
 
-    /// Returns whether all entropies can be ordered, that is whether none of them is NaN.
+    /// Returns whether all entropies can be ordered: none of them is NaN.
     fn is_ordered(&self) -> bool {
         let rows = self.rows.iter().map(|(entropy, _)| entropy);
         !rows.chain(&self.outliers).any(|entropy| entropy.is_nan())
     }
 
-    /// Returns the mean entropy of the rows. Without outliers the result is `None`, because this
-    /// mean is reported only beside the mean of the outliers.
+    /// Returns the mean entropy of the rows. Without outliers the result is `None`: this mean is
+    /// reported only together with the mean of the outliers.
     pub fn entropy(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(|(entropy, _)| entropy).sum();
         (!self.rows.is_empty() && !self.outliers.is_empty()).then(|| sum / self.rows.len() as f64)
@@ -66,10 +66,10 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// Returns the accuracy after the most uncertain predictions have been rejected, for each
-    /// rejected fraction in [`REJECTED`]. Rows and outliers are ranked together, and a prediction
-    /// for an outlier always counts as wrong. If only some predictions of equal entropy are
-    /// rejected, the result is the mean accuracy over all choices of these predictions. Without
+    /// For each rejected fraction in [`REJECTED`], returns the accuracy after the most uncertain
+    /// predictions have been rejected. Rows and outliers are ranked together, and a prediction for
+    /// an outlier always counts as wrong. If predictions have equal entropy and only some of them
+    /// are rejected, the result is the mean accuracy over all choices of these predictions. Without
     /// outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
@@ -92,9 +92,9 @@ impl Unsure {
     }
 }
 
-/// Returns the number of correct predictions among the first `kept` predictions. If only a fraction
-/// of the predictions of equal entropy is kept, this fraction of their correct predictions is
-/// counted.
+/// Returns the number of correct predictions among the first `kept` predictions. If predictions
+/// have equal entropy and only a fraction of them is kept, this fraction of their correct
+/// predictions is counted.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
@@ -109,7 +109,7 @@ fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     right
 }
 
-/// Computes the entropy, which is minus the sum of `p log p`, in nats.
+/// Computes the entropy in nats: minus the sum of `p log p`.
 fn entropy(probabilities: &[f64]) -> f64 {
     let term = |p: &f64| if *p > 0.0 { -p * p.ln() } else { 0.0 * p };
     probabilities.iter().map(term).sum()
@@ -150,7 +150,7 @@ mod tests {
         // Each of the two outliers is compared with each of the two rows. The outlier at 0.2 wins
         // one comparison and loses one; the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
-        // The outlier at 0.1 and the row at 0.1 are a tie, which counts as half a pair.
+        // The outlier at 0.1 and the row at 0.1 are a tie. A tie counts as half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
         assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).auroc(), Some(0.5));
         assert_eq!(with(&rows, &[]).auroc(), None);

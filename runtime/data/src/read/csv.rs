@@ -57,8 +57,8 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     }
     let names = counted_header(path, &record, reading)?;
     // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file.
-    // This bounds the number of rows. Without this bound, a header of many names with many blank
-    // lines below it would reserve gigabytes.
+    // This bounds the number of rows. Without this bound, a header of many names above many blank
+    // lines would reserve gigabytes.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -125,7 +125,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     })
 }
 
-/// Returns whether a rejected cell stands for a missing value: the cell is empty, a mark such as
+/// Returns whether a rejected cell stands for a missing value. Such a cell is empty, a mark such as
 /// `NA`, or `NaN`.
 fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
     diagnostics::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
@@ -163,7 +163,7 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed, because it makes all rows below it part of one cell. Only
+/// Reports a quote that is never closed, because all rows below it become part of one cell. Only
 /// the last record of a file can have such a quote. The arguments `start` and `row` are the first
 /// byte and the line of this record. To find an open quote, a line is appended to the record. The
 /// quote is open if the appended line does not become a separate record.
@@ -329,7 +329,7 @@ impl Empty {
         self.first.truncate(FEW_EMPTY);
     }
 
-    /// Returns one diagnostic per empty cell if a column has few empty cells, and otherwise a
+    /// If a column has few empty cells, returns one diagnostic per empty cell. Otherwise, returns a
     /// single diagnostic for all of them.
     fn reported(mut self, read: usize) -> Vec<Diagnostic> {
         if self.count > FEW_EMPTY {
@@ -357,8 +357,8 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// Adds a cell. If `gaps` is true, a mark such as `NA` in a text column is a missing value;
-    /// otherwise it is an ordinary string.
+    /// Adds a cell. If `gaps` is true, a mark such as `NA` in a text column is a missing value.
+    /// Otherwise, it is an ordinary string.
     fn push(&mut self, at: At<'_>, name: &str, (cell, gaps): (&[u8], bool)) -> Result<(), Diagnostic> {
         if matches!(self, Column::LeftOut) {
             return Ok(());

@@ -109,8 +109,8 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// Returns the message of `serde_json` without its suffix `at line 1 column 2`, because the
-/// diagnostic has the place in a separate field.
+/// Returns the message of `serde_json` without its suffix `at line 1 column 2`. The diagnostic has
+/// the place in a separate field.
 fn without_place(message: &str) -> String {
     message
         .rsplit_once(" at line ")

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A gzip stream may unpack to this number of bytes at most. Without this limit, a file of a few
 /// kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a device,
-/// which may never end.
+/// because such a source may never end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
 /// Reads a whole file. If the file begins with the magic bytes of gzip, it is unpacked, even if its

@@ -22,13 +22,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// The number of records that are read at a time. Without pieces of a fixed size, the size of an
-/// allocation would depend on a number in the file.
+/// The number of records that are read at a time. The pieces have a fixed size. Otherwise, the size
+/// of an allocation would depend on a number in the file.
 const PIECE: usize = 1 << 16;
 
 /// The values of a file may take at most [`LARGEST`] bytes, or [`LARGEST_RATIO`] times the size of
 /// the file if this is more. A run of equal values takes a few bytes in the file regardless of its
-/// length, so without a limit a small file could fill the memory.
+/// length. Without a limit, a small file could therefore fill the memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 

@@ -119,8 +119,8 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Records the checksum of a file's contents. The checksum is computed while the file is read,
-    /// because a pipe cannot be read again, and a file may change later.
+    /// Records the checksum of a file's contents. The checksum is computed while the file is read.
+    /// A pipe cannot be read again, and a file may change later.
     pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), contents);
