@@ -57,8 +57,8 @@ impl SamplingResult {
         self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Calls `visit` with the sampler statistic `name` for every draw of a chain, in order. The values are not stored. If the sampler does not record
-    /// this statistic, `visit` is not called.
+    /// For every draw of a chain, in order, calls `visit` with the sampler statistic `name`. The values are not stored. If the sampler does not
+    /// record this statistic, `visit` is not called.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -134,7 +134,7 @@ pub fn spread(
         let mut at = first;
         chain.store.blocks(0..chain.store.len(), |block| {
             for draw in block.chunks_exact(record) {
-                // Among all draws, the next selected draw has the index `taken * all / count`.
+                // The next selected draw has the index `taken * all / count` among all draws.
                 if taken < count && at == taken * all / count {
                     for (column, (_, range)) in columns.iter_mut().zip(&layout.slots) {
                         column.extend_from_slice(&draw[range.clone()]);
@@ -207,7 +207,7 @@ impl StateLayout {
 pub struct Quantity {
     /// The name of the quantity, for example `tau`, `theta[2]` or `norm(hidden.w)`.
     pub name: String,
-    /// If the quantity is an element of a site: the index of the site in [`InferenceBlock::reports`], and the index of the element.
+    /// If the quantity is an element of a site, two indices: of the site in [`InferenceBlock::reports`], and of the element.
     pub element: Option<(usize, usize)>,
     /// The summary of the draws, with convergence diagnostics.
     pub summary: QuantitySummary,
@@ -234,7 +234,7 @@ pub struct Diagnosis {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The quantities with the worst convergence diagnostics: for each diagnostic, the name of the quantity and the value of the diagnostic.
+/// The quantities with the worst convergence diagnostics. For each diagnostic, the name of the quantity and the value are given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst<'a> {
     /// The quantity with the largest R-hat.

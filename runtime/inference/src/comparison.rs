@@ -155,8 +155,8 @@ fn is_log_density(measure: &&ComparedMetric) -> bool {
     matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
 }
 
-/// Compares the models of two inference blocks. If one model assigns densities to an output and the other assigns probabilities, returns the names of
-/// the two blocks, first the block with densities.
+/// Compares the models of two inference blocks. One model may assign densities to an output, and the other may assign probabilities. In this case,
+/// returns the names of the two blocks, first the block with densities.
 fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
@@ -197,7 +197,8 @@ fn observed((infer, outcome): (&InferenceBlock, &InferenceOutcome), rows: &Rows)
     infer.outputs.iter().map(of).collect()
 }
 
-/// Returns whether values are equal, up to the rounding errors that arise when a standardisation is undone.
+/// Returns whether values are equal. Undoing a standardisation causes rounding errors, so small differences
+/// are ignored.
 fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     let near =
         |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();
@@ -293,13 +294,13 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
     );
 }
 
-/// A warning is given if the effective number of parameters, divided by the number of parameters that the rows inform, is below this value. The
-/// posterior standard deviations are then less than a quarter of their correct values.
+/// A warning is given if too few parameters are effective: their effective number, divided by the number of parameters that the rows inform, is
+/// below this value. The posterior standard deviations are then less than a quarter of their correct values.
 const LEAST_P: f64 = 0.05;
 
-/// Returns an estimate of the number of parameters that the rows inform: the sum of `1 - posterior variance / prior variance` over the parameters.
-/// For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters whose prior is not known are left
-/// out. Returns 1 if no prior is known.
+/// Returns an estimate of the number of parameters that the rows inform. It is the sum of `1 - posterior variance / prior variance` over the
+/// parameters. For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters whose prior is not
+/// known are left out. Returns 1 if no prior is known.
 fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
@@ -315,7 +316,8 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
                     .normal(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
-            // An element that has the same value in all draws is reported separately, as a fixed parameter.
+            // If an element has the same value in all draws, it is reported separately, as a fixed
+            // parameter.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
                 known = true;
                 sum += share.max(0.0);

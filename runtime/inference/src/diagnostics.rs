@@ -66,7 +66,7 @@ pub static HELD: Code = Code {
               Right: use `nuts` or `vi`, whose posterior includes `sigma`, or compare the `log_likelihood` of test rows (`test = fraction(0.2)`).",
 };
 
-/// The code for draws that differ so little that the likelihood of each row is nearly the same under all draws.
+/// The code for draws that hardly differ: the likelihood of each row is nearly the same under all draws.
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
@@ -80,8 +80,8 @@ pub static NO_SPREAD: Code = Code {
               Right: `nuts`, `laplace` or `vi`, or `swag` with small batches at a constant rate.",
 };
 
-/// Returns the warning that in an inference block with leave-one-out estimates, some parameters are fixed at values that were fitted to all
-/// rows. `names` and `count` describe these parameters.
+/// Returns a warning about an inference block with leave-one-out estimates: some of its parameters are fixed at values that were fitted to
+/// all rows. `names` and `count` describe these parameters.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"

@@ -24,7 +24,8 @@ pub struct StateDraws {
     pub count: usize,
 }
 
-/// A function that receives the index of a site in [`InferenceBlock::reports`], and the values of this site at some draws, `[draws, ..]`.
+/// A function that receives the index of a site in [`InferenceBlock::reports`]. It also receives the values of this site at some draws,
+/// `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl StateDraws {
@@ -42,7 +43,7 @@ impl StateDraws {
 
     /// Computes the values of the `wanted` sites at all draws, in blocks of draws. Sites are given by their indices in [`InferenceBlock::reports`].
     /// For each site and block, calls `visit(site, values)` with values of the shape `[draws of the block, ..]`. The noise is the same as in
-    /// predictions, so draw `i` here is also draw `i` of the predictions.
+    /// predictions. Therefore, draw `i` here is also draw `i` of the predictions.
     ///
     /// # Errors
     /// Fails if there is too little memory.

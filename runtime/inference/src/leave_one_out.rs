@@ -19,7 +19,7 @@ use std::sync::Arc;
 const LIKELIHOODS: usize = 8_000_000;
 
 /// The number of draws from an approximation for leave-one-out estimates, if the limits allow this number. With 1000 draws, the threshold for the
-/// Pareto shape is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
+/// Pareto shape is 0.67. The Monte Carlo error is small compared to the standard error over rows.
 const DRAWS: usize = 1000;
 
 /// The leave-one-out estimates of the training rows, where densities refer to the original units of the target.
@@ -34,7 +34,7 @@ pub struct LeftOut {
 }
 
 /// Returns the number of draws for leave-one-out estimates. The result is the number of all draws. If there are too many draws, the result is the
-/// number that `LIKELIHOODS` allows, but at least the number of predictive draws. Returns `None` if the estimates are not computed.
+/// number that `LIKELIHOODS` allows. However, it is at least the number of predictive draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -195,13 +195,14 @@ fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
     sampling.transition.part().likelihood_power(rows) == Some(sampling.options.temperature)
 }
 
-/// For `draws` draws that are evenly spaced over all chains, returns the index after the last draw of each chain.
+/// The selected `draws` draws are evenly spaced over all chains. For each chain, returns the index after its last
+/// selected draw.
 fn ends(sampled: &SamplingResult, draws: usize) -> Vec<usize> {
     let all = sampled.draws();
     let mut before = 0;
     let end = |chain: &SampledChain| {
         before += chain.store.len();
-        // The selected draw with the index `at` has the index `at * all / draws` among all draws.
+        // The selected draw with the index `at` is the draw `at * all / draws` of all draws.
         (before * draws).div_ceil(all.max(1))
     };
     sampled.chains.iter().map(end).collect()

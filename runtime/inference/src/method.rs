@@ -128,11 +128,10 @@ pub trait Method {
     /// Finds the posterior. If the run is resumed and the posterior is already stored, takes it from there.
     ///
     /// # Errors
-    /// Fails if a training run or a chain fails, if some columns do not fit the program, if there is too little memory, or if the user interrupts
-    /// the run.
+    /// Fails if a training run or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Restores those parts of a posterior that predictions need, from the folder of its run.
+    /// Restores the parts of a posterior that predictions need from the folder of its run.
     ///
     /// # Errors
     /// Fails if the folder is damaged or belongs to another program.
@@ -154,8 +153,8 @@ pub trait Method {
     /// Returns the sizes of a step that uses `rows` rows at once.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// Returns the number of iterates that a complete run collects for this number of rows, or stores for other inference blocks. `of_earlier`
-    /// returns this number for an earlier inference block.
+    /// Returns the number of iterates that a complete run collects for this number of rows. These iterates may also be stored for other
+    /// inference blocks. `of_earlier` returns this number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }
@@ -231,7 +230,8 @@ fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// Returns the number of bytes per draw for the weights whose draws are made before the predictions, including their noise.
+/// For some weights, the draws are made before the predictions. Returns the number of bytes per draw for these weights,
+/// including their noise.
 pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)
 }

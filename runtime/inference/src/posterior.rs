@@ -55,7 +55,8 @@ pub trait Posterior: Any + Debug {
         None
     }
 
-    /// Returns whether the posterior is a point that maximises a density or a bound, or is centred at such a point.
+    /// Returns whether the posterior is a point that maximises a density or a bound, or has such a point as its
+    /// centre.
     fn is_maximum(&self) -> bool {
         false
     }

@@ -140,7 +140,8 @@ pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Contex
     pruning.sites.iter().map(of_site).collect()
 }
 
-/// Returns the signal-to-noise ratio of a weight. If the mean is zero, the ratio is zero, even if the variance is zero too.
+/// Returns the signal-to-noise ratio of a weight. If the mean is zero, the ratio is zero. This holds even if the variance
+/// is zero too.
 fn ratio(mean: f64, variance: f64) -> f64 {
     match mean == 0.0 {
         true => 0.0,

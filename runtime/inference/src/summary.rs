@@ -39,7 +39,8 @@ pub struct SiteSummary {
     pub axes: Vec<Option<Vec<String>>>,
     /// True if the program itself declares the site. False if the site belongs to a layer.
     pub own: bool,
-    /// True if the Gaussian of a Laplace approximation leaves the site out, so that it has the same value in all draws.
+    /// True if the Gaussian of a Laplace approximation leaves the site out. The site then has the same value in all
+    /// draws.
     pub held: bool,
 }
 
@@ -63,7 +64,7 @@ impl SiteSummary {
     }
 }
 
-/// Returns whether the Gaussian of a Laplace approximation leaves a site out, so that the site stays fixed at its maximum.
+/// Returns whether the Gaussian of a Laplace approximation leaves a site out. The site then stays fixed at its maximum.
 fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     let part = infer.laplace();
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))

@@ -105,12 +105,12 @@ pub fn warnings(
         .collect()
 }
 
-/// A warning is given if a Gaussian over iterates has variances that are more than this number times the posterior variances. For standard
+/// A warning is given if the variances of a Gaussian over iterates are more than this number times the posterior variances. For standard
 /// deviations, the ratio is five.
 const BROAD: f64 = 25.0;
 
-/// The learning rate may decrease by at most this factor while iterates are collected. If the rate decreases more, the iterates do not scatter as
-/// they do with a constant rate.
+/// The learning rate may decrease by at most this factor while iterates are collected. If the rate decreases more, the iterates scatter less than
+/// with a constant rate.
 const FALL: f64 = 2.0;
 
 /// Returns the factor that the learning rate decreases by while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
