@@ -1,12 +1,12 @@
 //! Assigns places in the arena to the buffers of a plan.
 //!
 //! Note [When buffers live]. Each step has a position, its number in the order of execution, with
-//! loops flattened. A scratch buffer is alive from its first use to its last use. A scratch buffer
-//! that is used inside a `Repeat` is alive during the whole loop, because an iteration may read
-//! data that the previous iteration wrote. One case is different: if all uses are inside the loop
-//! and the first use is a reduction, the lifetime is not extended, because the reduction fills the
-//! buffer before any read. Buffers that are not scratch are alive during the whole run. Two buffers
-//! share memory only if they are never alive at the same position.
+//! loops flattened. A scratch buffer is alive from its first use to its last use. If a scratch
+//! buffer is used inside a `Repeat`, it is alive during the whole loop, because an iteration may
+//! read data that the previous iteration wrote. One case is different: all uses are inside the
+//! loop, and the first use is a reduction. The lifetime is then not extended, because the reduction
+//! fills the buffer before any read. Buffers that are not scratch are alive during the whole run.
+//! Two buffers share memory only if they are never alive at the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -228,8 +228,8 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A reduction fills its buffer before any read, except if another slot of
-                        // the same launch reads this buffer.
+                        // A reduction fills its buffer before any read. The exception is another
+                        // slot of the same launch that reads this buffer.
                         let all = launch
                             .buffers
                             .iter()

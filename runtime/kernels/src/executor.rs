@@ -77,7 +77,7 @@ impl Workers {
     }
 }
 
-/// Opens a session with an arena on the device, or returns `None` if the code does not run on a
+/// Opens a session with an arena on the device. Returns `None` if the code does not run on a
 /// device.
 fn open(
     plan: &Arc<Plan>,
@@ -278,8 +278,8 @@ impl Machine {
     }
 
     /// Executes all steps like [`Machine::run`]. If the steps run on a device, the contents of
-    /// these ports are copied to the host during the run, so that reading them does not wait for
-    /// the device again.
+    /// these ports are copied to the host during the run. Reading them then does not wait for the
+    /// device again.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].

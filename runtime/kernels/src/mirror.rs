@@ -6,9 +6,8 @@
 //! `unsent` are always current. If the buffer is not stale, the host's bytes outside `unsent` are
 //! current. A run makes a buffer stale, because it may write every buffer except inputs and
 //! constants. A change of sizes also makes a buffer stale, because it exposes bytes that were never
-//! read back. Inputs and constants are never stale, because only the host writes them. The
-//! exception is an input or constant into which the device copied rows or the bytes of another
-//! machine.
+//! read back. Inputs and constants are never stale, because only the host writes them. There is one
+//! exception: inputs or constants that the device copied rows or another machine's bytes into.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
@@ -190,7 +189,7 @@ impl Mirror {
 
     /// Collects in `sent` the ranges of bytes that only the host has, and joins adjacent ranges. A
     /// joined range also includes the gap after the earlier range. A gap after an input is safe to
-    /// send: only the host writes inputs, so the host's bytes of the gap are current.
+    /// send. Only the host writes inputs, so the host's bytes of the gap are current.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -277,8 +276,8 @@ fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
 }
 
 /// Sorts the ranges to be read, and joins neighbouring ranges. Call this only if no bytes are
-/// unsent. A joined range includes the bytes between two ranges, and reading these from the device
-/// would overwrite what the host wrote there.
+/// unsent. A joined range includes the bytes between two ranges. Reading these bytes from the
+/// device would overwrite what the host wrote there.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

@@ -256,7 +256,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps if a section has not opened. A wake-up cannot be lost: the worker counts itself in
+    /// Sleeps if a section has not opened. A wake-up cannot be lost. The worker counts itself in
     /// `sleepers` before it looks at the gate, and the caller reads `sleepers` after it has opened
     /// a section.
     fn sleep(&self, served: u64) {

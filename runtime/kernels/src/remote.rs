@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// Copies a port of another machine on the device. Returns false if the machines use different
-    /// devices, or store the port in different forms.
+    /// devices, or if they store the port in different forms.
     pub(crate) fn copy_there(
         &mut self,
         to: BufferId,

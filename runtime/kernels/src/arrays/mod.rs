@@ -53,14 +53,14 @@ impl Level {
     }
 }
 
-/// Returns the array primitive for a scalar operation with one operand, or `None` if generated code
-/// computes the operation without a call.
+/// Returns the array primitive for a scalar operation with one operand. Returns `None` if generated
+/// code computes the operation without a call.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     unary_at(Level::detect(), scalar, precision)
 }
 
-/// Returns the array primitive for a scalar operation with two operands, or `None` if generated
-/// code computes the operation without a call.
+/// Returns the array primitive for a scalar operation with two operands. Returns `None` if
+/// generated code computes the operation without a call.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     rare::binary(scalar, precision)
 }

@@ -4,9 +4,9 @@
 //! Note [Copied operands]. The kernels accept any strides of the left operand. The right operand
 //! may have any row stride, but its columns must be adjacent. Operands are therefore copied only in
 //! two cases. First, if the columns of the right operand are not adjacent, they are copied, one
-//! strip at a time. Second, if the stride of the left operand is a multiple of a page, its rows or
-//! columns are copied, because they would otherwise evict each other from the L1 cache. Further
-//! copies do not help on processors that reorder loads across hundreds of instructions.
+//! strip at a time. Second, the stride of the left operand may be a multiple of a page. Its rows or
+//! columns are then copied, because they would otherwise evict each other from the L1 cache.
+//! Further copies do not help on processors that reorder loads across hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};

@@ -2,8 +2,8 @@
 //!
 //! Note [Copied blocks]. Both operands are copied block by block: rows of the left operand to the L2 cache, and strips of columns of the right
 //! operand to the L1 cache. The copies have the layout of a plain product, so the kernels of plain products can multiply them. The windows of an
-//! image are therefore never in memory as a whole: an element that occurs in several windows is copied from the image once per window, and each copy
-//! is used for all rows of the block. Elements are summed in the order of plain products (see Note [One order of summation] in `tile`).
+//! image are therefore never in memory as a whole. An element that occurs in several windows is copied from the image once per window. Each copy is
+//! used for all rows of the block. Elements are summed in the order of plain products (see Note [One order of summation] in `tile`).
 
 use super::blocked::{Strip, blocks};
 use super::copies::{Block, count_runs, distance};
@@ -367,8 +367,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             job.a = a.wrapping_offset(top as isize * job.a_strides[0]);
             // SAFETY: the tile is inside the workspace.
             unsafe { strip.kernels[rows - 1](&job) };
-            // Columns are the outer loop, because the elements of a column are often adjacent where the elements of a
-            // row are not.
+            // Columns are the outer loop. The elements of a column are often adjacent where the elements of a row are
+            // not.
             for (column, column_to) in columns_to.iter().enumerate() {
                 for (row, row_to) in rows_to[top..top + rows].iter().enumerate() {
                     let to = self.c.wrapping_offset(row_to + column_to);

@@ -1,13 +1,14 @@
 //! Copies of operands whose rows, columns or terms are spread over several axes.
 //!
-//! Note [Runs]. The positions of the elements along each side of an operand are in a table. Where the elements along one side of the operand are
-//! adjacent in runs (the columns of a window, a row of positions), each run is copied with one vector. A run is never longer than a vector. If
-//! elements are adjacent along the other side only, squares are transposed. Otherwise elements are copied one by one.
+//! Note [Runs]. The positions of the elements along each side of an operand are in a table. The elements along one side of the operand may be
+//! adjacent in runs (the columns of a window, a row of positions). Each run is then copied with one vector. A run is never longer than a vector.
+//! If elements are adjacent along the other side only, squares are transposed. Otherwise elements are copied one by one.
 
 use super::tile::{CopyJob, Kernels, MatmulElement};
 use super::workspace::AdjacentRun;
 
-/// Runs must have at least this number of elements on average; shorter runs are not faster than single elements.
+/// On average, runs must have at least this number of elements. Shorter runs are not faster than single
+/// elements.
 const SHORTEST: usize = 2;
 
 /// A block of an operand, and its copy. Each line of the copy holds the elements of one line of the block, in order.

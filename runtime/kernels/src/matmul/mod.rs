@@ -1,9 +1,9 @@
 //! Computes batches of matrix products whose operands have arbitrary strides.
 //!
-//! Note [Pieces of a product]. A product is divided along the batch axes if it has enough items,
-//! and otherwise along the longer side of the result. This division depends only on the sizes of
-//! the product. Each piece is computed by one thread, so results do not depend on the number of
-//! threads.
+//! Note [Pieces of a product]. If a product has enough items, it is divided along the batch axes.
+//! Otherwise, it is divided along the longer side of the result. This division depends only on the
+//! sizes of the product. Each piece is computed by one thread, so results do not depend on the
+//! number of threads.
 //!
 //! The module `blocked` computes a piece with the kernels of `tile`. The kernels are written once
 //! for all vector types of `vector`, and are compiled for each instruction set.
@@ -25,8 +25,8 @@ pub use contraction::{contraction, contraction_at};
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// A product with fewer floating-point operations than this is computed as a single piece, because
-/// a second thread would not make it faster.
+/// A product with fewer floating-point operations than this is computed as a single piece. A second
+/// thread would not make it faster.
 const PIECE: u64 = 800_000;
 /// The maximum number of pieces of a product. More pieces are allowed only if each of them still
 /// has at least [`LARGE`] operations. With this number, threads finish at about the same time.
@@ -197,8 +197,8 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Returns whether the stride of the left operand makes its rows or columns compete for the
-    /// same sets of a cache.
+    /// Returns whether the left operand's rows or columns compete for the same sets of a cache,
+    /// because of its stride.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -208,9 +208,9 @@ impl Extents {
     }
 
     /// Returns whether to divide a product along `n`. If an operand will be copied, the product is
-    /// divided so that each part of this operand is copied only once, if possible. If no operand is
-    /// copied, or if such a division is not possible, the product is divided along the longer side
-    /// of the result.
+    /// divided such that each part of this operand is copied only once, if possible. If no operand
+    /// is copied, or if such a division is not possible, the product is divided along the longer
+    /// side of the result.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {

@@ -286,7 +286,7 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// Copies lines. Whole vectors are written: elements after a run are overwritten by the next run or line, and one vector after the last line is lost.
+/// Copies lines. Whole vectors are written. Elements after a run are overwritten by the next run or line, and one vector after the last line is lost.
 ///
 /// # Safety
 /// The operand must hold the runs. The length of a run is at most the number of lanes. The copy must have room for the lines and one more
