@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// approximation of this matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Curvature {
-    /// The full symmetric matrix `[D, D]`. The matrix is the sum of a [`Gram`], or is computed from products with unit vectors and then made
-    /// symmetric with [`Matrix::symmetrise`].
+    /// The full symmetric matrix `[D, D]`. The matrix is the sum of a [`Gram`], or it is computed from products with unit vectors. In the
+    /// second case, [`Matrix::symmetrise`] then makes it symmetric.
     Full(Matrix),
     /// Only the diagonal of the curvature, `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),

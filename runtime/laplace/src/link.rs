@@ -203,13 +203,13 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 }
 
 /// Writes the log probabilities of the classes by the Laplace bridge. The distribution of the logits is conditioned on a sum of zero. The bridge then
-/// maps it to a Dirichlet distribution (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"), whose
-/// mean is the vector of probabilities.
+/// maps it to a Dirichlet distribution (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"). The mean
+/// of this distribution is the vector of probabilities.
 ///
-/// Each parameter of the Dirichlet distribution is divided by the variance of its own logit. If one logit has a much smaller variance than the
-/// others, as can happen if the covariance has a low rank, this logit alone determines the result. The result is then far from the mean of the
-/// softmax. If a logit has zero variance, its parameter would be infinite, and the Dirichlet distribution does not exist. After the conditioning on a
-/// sum of zero, a variance can be zero, for example if the covariance has rank one. In this case, the result is the softmax of the mean.
+/// Each parameter of the Dirichlet distribution is divided by the variance of its own logit. One logit may have a much smaller variance than the
+/// others, for example if the covariance has a low rank. This logit alone then determines the result. The result is then far from the mean of the
+/// softmax. If a logit has zero variance, its parameter would be infinite. The Dirichlet distribution then does not exist. After the conditioning on
+/// a sum of zero, a variance can be zero, for example if the covariance has rank one. In this case, the result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
@@ -237,7 +237,7 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    // If the smallest variance is below the threshold, it is zero except for rounding errors.
+    // If the smallest variance is below the threshold, it is only a rounding error.
     let least = (0..k).map(variance).fold(f64::INFINITY, f64::min);
     if least <= CERTAIN * trace {
         log_alpha.copy_from_slice(mean);

@@ -14,7 +14,7 @@ pub use tuning::{EvidenceTerms, Tuning, evaluate, groups};
 use std::f64::consts::TAU;
 
 /// The upper bound for a factor on the prior precision. The lower bound is one over this number. Bounds are needed for weights that the data do not
-/// inform: the marginal likelihood does not have a maximum in the prior precision of such weights.
+/// inform. In the prior precision of such weights, the marginal likelihood does not have a maximum.
 pub const LARGEST_FACTOR: f64 = 1e8;
 
 /// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"). The result is the sum of

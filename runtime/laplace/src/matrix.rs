@@ -145,8 +145,8 @@ impl Matrix {
         }
     }
 
-    /// Replaces each element and the element on the other side of the diagonal by their mean. This removes rounding errors from a
-    /// matrix that should be symmetric.
+    /// Replaces each element by the mean of itself and the element on the other side of the diagonal. This removes rounding
+    /// errors from a matrix that should be symmetric.
     pub fn symmetrise(&mut self) {
         for row in 0..self.rows {
             for column in 0..row {

@@ -27,8 +27,8 @@ pub use whitened::whitened;
 pub struct GaussianPosterior {
     form: Form,
     log_determinant: f64,
-    /// The log determinant of the prior precision. If the form cannot represent the prior exactly, it is the determinant of the precision that the
-    /// form represents.
+    /// The log determinant of the prior precision. If the form cannot represent the prior exactly, it is the determinant of the represented
+    /// precision.
     prior_log_determinant: f64,
 }
 
@@ -149,9 +149,9 @@ impl GaussianPosterior {
 
     /// Returns the log determinant of `P` minus the log determinant of the prior precision. Returns `None` if the prior is not positive definite.
     ///
-    /// Some forms represent a prior only approximately. Only `Full` is exact for a prior with dependent weights, and `Kronecker` is not exact for a
-    /// prior that varies within a block. In these cases, the result uses the prior precision that the form represents, so that the result without
-    /// data is zero.
+    /// Some forms represent a prior only approximately. If the weights are dependent under the prior, only `Full` is exact. If the prior varies
+    /// within a block, `Kronecker` is not exact. In these cases, the result uses the prior precision that the form represents. The result without
+    /// data is then zero.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)

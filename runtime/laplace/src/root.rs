@@ -1,9 +1,9 @@
 //! Roots of the curvature of a row's likelihood with respect to its outputs. Jacobians are multiplied by these roots.
 //!
-//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first. The factorisation takes `K^3 / 3`
-//! operations, and ends early if `H` is singular. The curvature of the softmax is always singular. The matrix that remains after the last pivot shows
-//! whether `H` has a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix is at most
-//! the smallest eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition. Their negative
+//! Note \[Two ways\]. Every `C` with `C' C = H` is a root. Therefore, a Cholesky factorisation with pivots is tried first. The factorisation takes
+//! `K^3 / 3` operations, and ends early if `H` is singular. The curvature of the softmax is always singular. The matrix that remains after the last
+//! pivot shows whether `H` has a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix
+//! is at most the smallest eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition. Their negative
 //! eigenvalues are then replaced by zero.
 
 use bnnc_base::dtype::Precision;

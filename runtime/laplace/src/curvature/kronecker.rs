@@ -2,15 +2,16 @@
 
 use crate::matrix::Matrix;
 
-/// A diagonal block that is approximated by a Kronecker product (Martens and Grosse 2015, section 3; Botev et al. 2017). The left factor is
-/// the mean of `a a'`, and the right factor is the sum of `g g'`. The approximation is exact if the data have one row.
+/// A diagonal block, approximated by a Kronecker product (Martens and Grosse 2015, section 3; Botev et al. 2017). The left factor is the
+/// mean of `a a'`, and the right factor is the sum of `g g'`. The approximation is exact if the data have one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KroneckerBlock {
     /// The index of the first element of the block among the `D` weights.
     pub start: usize,
     /// The mean of `a a'` over the rows of the data. If the right factor is the whole block, the left factor is the number 1.
     pub left: Matrix,
-    /// The sum of `g g'` over all rows of the data and all columns of the root of each row.
+    /// A sum of `g g'` over all rows of the data. For each row, it runs over all columns of the
+    /// row's root.
     pub right: Matrix,
     /// Determines the order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or
     /// `j * left + i` if `swapped` is true. In these formulas, `left` and `right` are the numbers of rows of the factors.

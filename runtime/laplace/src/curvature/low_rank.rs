@@ -1,4 +1,5 @@
-//! The largest eigenvalues and eigenvectors of a curvature that is only available through products with vectors.
+//! The largest eigenvalues and eigenvectors of a curvature. The curvature is only available through products
+//! with vectors.
 //!
 //! Note [Thick restarts]. The search is a block Lanczos method with thick restarts (Wu and Simon 2000). The search keeps an orthonormal basis, and
 //! extends the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. In one
@@ -69,8 +70,8 @@ impl LowRank {
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise at the start of the search. This number is slightly larger than the rank, because otherwise the smallest
-    /// of the wanted eigenvalues would converge slowly.
+    /// Returns the number of rows of noise at the start of the search. This number is slightly larger than the rank. Otherwise, the smallest of the
+    /// wanted eigenvalues would converge slowly.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))
@@ -161,8 +162,8 @@ impl Space {
         self.products.append(products);
     }
 
-    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two passes of the Gram-Schmidt method are
-    /// accurate enough (Giraud et al. 2005).
+    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two passes of the Gram-Schmidt method
+    /// give enough accuracy (Giraud et al. 2005).
     fn complement(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let once = self.orthonormal(rows, pool);
         self.orthonormal(once, pool)

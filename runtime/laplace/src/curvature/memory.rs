@@ -6,7 +6,7 @@ use bnnc_abi::laplace::{Structure, WeightBlock};
 /// The number of bytes that are allocated at the same time in each of three phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// The bytes while the curvature is summed, without the blocks that are added.
+    /// The bytes while the curvature is summed, without the blocks that are added to it.
     pub curvature: u64,
     /// The bytes while the posterior is computed from the curvature.
     pub decomposition: u64,
@@ -22,7 +22,7 @@ impl Bytes {
 }
 
 /// Returns the memory of a form. The model has `elements` weights, and the data have `rows` rows with `columns` outputs each. `blocks` are the
-/// diagonal blocks of the form `Kronecker`. If a sum exceeds the largest integer, the result is the largest integer.
+/// diagonal blocks of the form `Kronecker`. If a sum exceeds the largest integer, the result is the largest integer instead.
 pub fn bytes(
     structure: Structure,
     elements: usize,

@@ -1,5 +1,5 @@
-//! Searches for one factor on the prior precision that maximises a score without derivatives. An example of such a score is the accuracy of
-//! predictions for validation rows.
+//! Searches for one factor on the prior precision. The factor maximises a score without derivatives. An example of such a score is the
+//! accuracy of predictions for validation rows.
 
 /// The smallest and the largest factor of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];
@@ -27,8 +27,8 @@ pub struct Grid {
 }
 
 /// Searches for the factor with the highest score. First evaluates 21 factors from 1e-4 to 1e4. Then evaluates 12 more factors by golden section,
-/// between the two neighbours of the best factor. If several factors have the highest score, the factor nearest to 1 is chosen, because 1 leaves the
-/// prior unchanged. A NaN score counts as minus infinity.
+/// between the two neighbours of the best factor. If several factors have the highest score, the factor nearest to 1 is chosen. A factor of 1 leaves
+/// the prior unchanged. A NaN score counts as minus infinity.
 ///
 /// # Errors
 /// Fails if `score` fails. The first error ends the search.

@@ -1,4 +1,5 @@
-//! Searches for one factor on the precision of the whole prior that maximises the marginal likelihood, computed from eigenvalues.
+//! Searches for one factor on the precision of the whole prior. The factor maximises the marginal likelihood, which is computed
+//! from eigenvalues.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
@@ -47,7 +48,7 @@ impl ScalarEvidence<'_> {
 
     /// Finds the factor that maximises the log marginal likelihood by Newton steps from `start`. The logarithm of the factor has an error of at most
     /// 1e-8. A step is halved until the log marginal likelihood increases. If the precision at the start is not positive definite, the result is the
-    /// start, and the search is marked as not converged.
+    /// start. The search is then marked as not converged.
     pub fn maximise(&self, start: f64) -> TuningResult {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());

@@ -51,8 +51,8 @@ pub fn evaluate(
     }
 }
 
-/// The settings of a search. The search finds factors on the prior precisions of groups of weights that maximise the log marginal likelihood. The
-/// weights have independent Normal priors, and their values are fixed.
+/// The settings of a search. The search finds factors on the prior precisions of groups of weights. These factors maximise the log marginal
+/// likelihood. The weights have independent Normal priors, and their values are fixed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning<'a> {
     /// The prior precisions `[D]` without factors.
@@ -63,8 +63,8 @@ pub struct Tuning<'a> {
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// The maximum number of steps. 200 steps are enough to find a maximum. A few steps are enough if the weights change during an optimisation and
-    /// the factors only follow them.
+    /// The maximum number of steps. 200 steps are enough to find a maximum. If the weights change during an optimisation and the factors only
+    /// follow them, a few steps are enough.
     pub steps: usize,
 }
 

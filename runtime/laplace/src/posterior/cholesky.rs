@@ -2,8 +2,9 @@
 //!
 //! Note [Blocks of a factor]. The factor is computed one block row at a time, in three steps. The diagonal block is factored, the rest of the row is
 //! multiplied by the inverse of this factor, and a product is subtracted from the remaining matrix. Both solvers use the same blocks. All work of
-//! cubic order therefore consists of matrix products that run on the pool. The inverses of diagonal blocks are less accurate than substitution only
-//! if a block of [`BLOCK`] rows is itself ill-conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
+//! cubic order therefore consists of matrix products that run on the pool. If a block of [`BLOCK`] rows is itself ill-conditioned, the inverses of
+//! diagonal blocks are less accurate than substitution. In all other cases, they are as accurate (Higham, Accuracy and Stability of Numerical
+//! Algorithms, section 8.2).
 
 use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
@@ -143,7 +144,7 @@ impl Cholesky {
         rows
     }
 
-    /// Implements [`Cholesky::forward`] for rows that contain known zeros. In the columns up to the end of a block, only the first `height(block)`
+    /// Implements [`Cholesky::forward`] for rows that contain known zeros. Up to the end of a block of columns, only the first `height(block)`
     /// rows have nonzero elements.
     fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
         let size = self.upper.rows;

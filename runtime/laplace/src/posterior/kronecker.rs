@@ -148,8 +148,8 @@ impl EigenBlock {
         half.product_transposed(&first, pool).values
     }
 
-    /// Returns the variances of the elements. Each variance is a sum over the coordinates: the squared element of the eigenvector times the variance
-    /// of the coordinate.
+    /// Returns the variances of the elements. Each variance is a sum over the coordinates. A term is the squared element of the eigenvector times
+    /// the variance of the coordinate.
     fn variances(&self, pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let variances = self.deviations.iter().map(|deviation| deviation * deviation);

@@ -34,8 +34,8 @@ impl Spectrum {
         })
     }
 
-    /// Computes the eigenvalues and eigenvectors of a matrix that is positive semidefinite except for rounding errors. Eigenvalues of the size of
-    /// rounding errors are replaced by zero, so that all eigenvalues are nonnegative.
+    /// Computes the eigenvalues and eigenvectors of a matrix. Except for rounding errors, the matrix is positive semidefinite. Eigenvalues of the
+    /// size of rounding errors are replaced by zero, so that all eigenvalues are nonnegative.
     ///
     /// # Errors
     /// Fails in the same cases as [`Spectrum::new`].
