@@ -30,7 +30,7 @@ fn read(text: &str) -> Result<Vec<Quantity>, Box<dyn std::error::Error>> {
     Ok(quantities)
 }
 
-/// The name of a diagnostic that is not part of the summary, and the function that computes it.
+/// A diagnostic that is not part of the summary: its name, and the function that computes it.
 type More = (&'static str, fn(&[&[f64]]) -> f64);
 
 const MORE: &[More] = &[

@@ -1,7 +1,7 @@
 //! Reads log likelihoods as CSV from standard input, and writes the leave-one-out estimates of each row as CSV. Numbers are printed with all digits.
 //!
-//! The first line of the input holds the relative efficiency of the draws. The other lines have the format that `diagnose` reads (a header, then one
-//! line per draw); each quantity is the log likelihood of one row of data.
+//! The first line of the input holds the relative efficiency of the draws. The other lines have the format that `diagnose` reads: a header, then one
+//! line per draw. Each quantity is the log likelihood of one row of data.
 
 use bnnc_mcmc::loo::LooEstimator;
 use std::io::Read;

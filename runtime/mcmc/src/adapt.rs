@@ -22,7 +22,7 @@ pub enum Change {
     /// Only the step size changed. The metric is final from here on, so the step sizes of the following iterations are averaged.
     Last,
     /// The metric changed so much that the old step size is useless. If the step size is not fixed, the caller must search for a step size of the
-    /// right order of magnitude and pass it to [`Warmup::restart`].
+    /// right order of magnitude. It must pass this step size to [`Warmup::restart`].
     Order,
 }
 
@@ -129,7 +129,7 @@ impl Warmup {
         }
     }
 
-    /// Returns the step size that the chain would use after the warm-up if the warm-up ended now.
+    /// Returns the step size that the chain would use if the warm-up ended now.
     pub fn settled(&self) -> f64 {
         self.fixed.unwrap_or_else(|| self.dual.mean())
     }

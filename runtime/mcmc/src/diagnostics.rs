@@ -5,7 +5,7 @@
 //! improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2). The diagnostics are computed as in the R package posterior and in
 //! ArviZ. Each chain is split into halves. Autocorrelations are summed with Geyer's initial monotone sequence. For `S` draws, an effective sample
 //! size is at most `S log10 S`, and the normal score of rank `r` is the normal quantile of `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. If a
-//! draw is not finite, all numbers of the quantity are undefined. If a quantity is constant, or if chains have fewer than four draws, then R-hat,
+//! draw is not finite, all numbers about the quantity are undefined. If a quantity is constant, or chains have fewer than four draws, then R-hat,
 //! effective sample sizes and standard errors are undefined.
 
 pub mod advice;

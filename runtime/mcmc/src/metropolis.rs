@@ -133,7 +133,8 @@ impl Metropolis {
         }
     }
 
-    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected, and its log density is never requested.
+    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected. Its log density is then never
+    /// requested.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -211,8 +212,8 @@ impl Metropolis {
         })
     }
 
-    /// Adapts the step size and the metric after an iteration of the warm-up. After a change of the metric, the adaptation of the step size is
-    /// restarted, because the old step size does not fit the new metric.
+    /// Adapts the step size and the metric after an iteration of the warm-up. After a change of the metric, the old step size does not fit the
+    /// new metric. The adaptation of the step size is therefore restarted.
     fn learn(&mut self, acceptance: f64) {
         self.state.step.learn(acceptance);
         if self.state.warmup.learn(acceptance, &self.state.position, None) == Change::Order {

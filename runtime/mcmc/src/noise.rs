@@ -142,8 +142,8 @@ mod tests {
         }
     }
 
-    /// For iterations below 2^40, the second and third words are the high and the low half of the iteration. A trial step adds a multiple of 2^40.
-    /// Published draws depend on these coordinates.
+    /// For iterations below 2^40, the second word is the high half of the iteration, and the third word is the low half. A trial step adds a
+    /// multiple of 2^40. Published draws depend on these coordinates.
     #[test]
     fn ordinary_iterations_have_the_numbers_of_their_halves() {
         for iteration in [0, 9, u64::from(u32::MAX), (1 << 40) - 1] {

@@ -3,8 +3,8 @@
 //! that Stan introduced in version 2.21.
 //!
 //! Note \[Doubling\]. A doubling of depth `d` adds a tree of `2^d` new points. The tree is built without recursion, like a binary counter.
-//! Each point is pushed on a stack as a tree of depth 0. While the two trees on top of the stack have the same depth, they are merged. When
-//! the stack holds a single tree of depth `d`, this tree is added to the trajectory.
+//! Each point is pushed on a stack as a tree of depth 0. While the two trees on top of the stack have the same depth, they are merged into
+//! one. When the stack holds a single tree of depth `d`, this tree is added to the trajectory.
 
 mod tree;
 

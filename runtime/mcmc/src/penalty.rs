@@ -32,8 +32,8 @@ pub const STATS: [&str; 6] = [
 /// A chain of the penalty method.
 ///
 /// Note \[Batches of gradients\]. The forward and the reverse proposal use gradients on the same rows. These rows are chosen independently of the
-/// rows that are used to estimate the loss difference. For given rows of the gradient, the proposal is therefore an ordinary proposal, and the
-/// noise of the loss difference is independent of the proposal.
+/// rows that are used to estimate the loss difference. For given rows of the gradient, the proposal is therefore an ordinary proposal. The noise
+/// of the loss difference is independent of the proposal.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: ChainNoise,

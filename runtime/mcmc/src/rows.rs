@@ -1,8 +1,8 @@
 //! The random choice of the rows of batches. The rows depend on the iteration and the purpose, not on earlier choices.
 //!
 //! The rows of all shards are numbered consecutively, so that each shard is a contiguous range. Batches are chosen independently of each other.
-//! Every shard contributes a fixed number of rows to a batch. All subsets of this size are equally likely, up to a relative error of `rows / 2^32`,
-//! which is the resolution of the uniform numbers.
+//! Every shard contributes a fixed number of rows to a batch. All subsets of this size are equally likely, up to a relative error of `rows / 2^32`.
+//! This is the resolution of the uniform numbers.
 
 use crate::noise::{ChainNoise, Purpose};
 
@@ -27,8 +27,8 @@ struct Shard {
     count: usize,
 }
 
-/// Chooses the rows of batches. The choices of a chooser depend only on the arguments of its constructor, the noise, the purpose and the iteration,
-/// so it need not be saved.
+/// Chooses the rows of batches. A chooser need not be saved, because its choices depend only on the arguments of its constructor, the noise, the
+/// purpose and the iteration.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     shards: Vec<Shard>,
@@ -127,7 +127,7 @@ impl Chooser {
 }
 
 /// The rows for estimating a gradient. The rows are chosen from all shards together, as if these were a single shard. If each shard contributed
-/// a fixed number of rows, this number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased estimate of
+/// a fixed number of rows, the number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased estimate of
 /// the gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
@@ -183,7 +183,7 @@ fn below(count: usize, uniform: f64) -> usize {
 
 /// Returns the number of rows of each shard in a batch of `batch` rows. The numbers are proportional to the sizes of the shards, and are rounded by
 /// the method of largest remainders. If remainders are equal, the earlier shard is rounded up. Every shard that is not empty contributes at least
-/// one row. The result is therefore a larger batch if more than `batch` shards are not empty. If `batch` is 0 or at least the number of all rows,
+/// one row. If more than `batch` shards are not empty, the result is therefore a larger batch. If `batch` is 0 or at least the number of all rows,
 /// the batch has all rows.
 pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     let all: usize = shards.iter().sum();
@@ -205,14 +205,14 @@ pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Gives one row to every shard that is not empty but contributes no rows. The row is taken from the shard with the largest contribution, if that
-/// shard contributes more than one row.
+/// Gives one row to each shard that contributes no rows, unless the shard is empty. The row is taken from the shard with the largest
+/// contribution, if that shard contributes more than one row.
 fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // If several shards have the largest contribution, the last of these loses a row, because it was the last to receive a row for its
-            // remainder.
+            // Several shards may have the largest contribution. The last of them then loses a row, because it was the last to receive a row
+            // for its remainder.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }
@@ -301,8 +301,8 @@ mod tests {
     }
 
     /// A row is in a batch with the probability `count / rows`. A pair of rows is in a batch with the probability
-    /// `count (count - 1) / (rows (rows - 1))`. The probability that one row is in a first batch and another in a second batch is the product of the
-    /// probabilities of the rows.
+    /// `count (count - 1) / (rows (rows - 1))`. Consider the event that one row is in a first batch and another row in a second batch. Its
+    /// probability is the product of the probabilities of the rows.
     #[test]
     fn rows_and_pairs_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[2, 6], &[1, 3], false));

@@ -1,29 +1,29 @@
 //! Metrics from positions and gradients together.
 //!
-//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
-//! variance `1 / v`. The square root of the ratio of the two variances is therefore `v`. The equation holds even for very few draws, and before the
-//! chain has converged. For other distributions, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened
-//! target and a standard normal distribution. The warm-up of nutpie uses the same metric. After every iteration, the metric is computed again from
-//! the draws of a window. The first windows are short, because draws that were made before the chain reached the bulk of the posterior should soon be
-//! forgotten. Later windows are longer.
+//! Note \[Spreads\]. For independent normal quantities, suppose that an element of the position has the variance `v`. The same element of the
+//! gradient then has the variance `1 / v`. The square root of the ratio of the two variances is therefore `v`. The equation holds even for very few
+//! draws, and before the chain has converged. For other distributions, these square roots form the diagonal metric that minimises a Fisher divergence
+//! between the whitened target and a standard normal distribution. The warm-up of nutpie uses the same metric. After every iteration, the metric is
+//! computed again from the draws of a window. The first windows are short, so that draws from before the chain reached the bulk of the posterior are
+//! soon forgotten. Later windows are longer.
 //!
-//! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, if there are at least
-//! twice as many draws as dimensions. In whitened coordinates, the noise of the estimated covariance is the same in all directions. With `n` draws in
-//! `d` dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide. This ratio is 5.8 for two draws per
-//! dimension and 2.6 for five. If there are fewer than five draws per dimension, the correlations are shrunk in proportion to their noise
-//! ([`RunningMoments::noise`]). With five or more draws per dimension the correlations are not shrunk. Shrinking would mostly reduce correlations
-//! near 1, and these correlations are the reason to use a dense metric.
+//! A dense metric begins as this diagonal metric. If there are at least twice as many draws as dimensions, the metric is the covariance of the
+//! positions. This holds from the first long window on. In whitened coordinates, the noise of the estimated covariance is the same in all directions.
+//! With `n` draws in `d` dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide. This ratio is 5.8 for
+//! two draws per dimension and 2.6 for five. If there are fewer than five draws per dimension, the correlations are shrunk in proportion to their
+//! noise ([`RunningMoments::noise`]). With five or more draws per dimension the correlations are not shrunk. Shrinking would mostly reduce
+//! correlations near 1. However, these correlations are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
-//! worse than a diagonal metric: under a dense metric, steps are long on average, so a chain cannot leave a region in which the posterior is narrow.
-//! For the Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds with the dense metric.
-//! The squared lengths of the whitened gradients reveal such a metric. In this model with 13 dimensions, the mean of the squared lengths under the
-//! dense metric was 60 to 90. The variance of the squared lengths was 10 to 14 times the variance for a normal distribution with the same mean; under
-//! the diagonal metric, it was 7.5 to 8 times this variance. At the end of the last window, the dense metric is therefore replaced by the diagonal
-//! metric if two conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the
-//! variance to the squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean
-//! under the dense metric is between `d` and `1.2 d`, so the dense metric is kept.
+//! worse than a diagonal metric. Under a dense metric, steps are long on average. A chain then cannot leave a region with a narrow posterior. For the
+//! Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds with the dense metric. The
+//! squared lengths of the whitened gradients reveal such a metric. In this model with 13 dimensions, the mean of the squared lengths under the dense
+//! metric was 60 to 90. The variance of the squared lengths was 10 to 14 times the variance for a normal distribution with the same mean. Under the
+//! diagonal metric, it was 7.5 to 8 times this variance. At the end of the last window, the dense metric is therefore replaced by the diagonal metric
+//! if two conditions hold. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to
+//! the squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense
+//! metric is between `d` and `1.2 d`, so the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};
@@ -101,7 +101,8 @@ pub struct Spreads {
     early: usize,
     /// From this iteration on, only the step size is adapted.
     end: usize,
-    /// True if, after the last change of the metric, enough iterations remain to adapt the step size to the new metric.
+    /// True if enough iterations remain after the last change of the metric, so that the step size can adapt to the new
+    /// metric.
     settles: bool,
     /// The number of draws in a window. After this number of draws, older draws are forgotten.
     width: u64,
@@ -213,7 +214,7 @@ impl Spreads {
                 return;
             }
             self.correlated = true;
-            // The Cholesky factor is not computed in every iteration, because in high dimensions a factorisation costs as much as many steps.
+            // The Cholesky factor is not computed in every iteration. In high dimensions, a factorisation costs as much as many steps.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 let share = if each < many { positions.noise() } else { 0.0 };
                 positions.correlate(lower, share);
@@ -223,7 +224,8 @@ impl Spreads {
         scale(whitening, |at| self.used.agreed(at));
     }
 
-    /// Adds the squared length of a gradient, once whitened with the dense metric and once with the diagonal metric.
+    /// Adds the squared length of a gradient twice: whitened with the dense metric, and whitened with the diagonal
+    /// metric.
     fn measure(&mut self, gradient: &[f64], whitening: &Whitening) {
         if !self.correlated {
             return;
@@ -241,8 +243,8 @@ impl Spreads {
         }
     }
 
-    /// Replaces a dense metric by the diagonal metric if the gradients whitened with the dense metric are too long, and are longer or vary more than
-    /// with the diagonal metric. Returns whether the metric was replaced: see Note \[Lengths\].
+    /// Replaces a dense metric by the diagonal metric if two conditions hold: the gradients whitened with the dense metric are too long, and they
+    /// are longer or vary more than with the diagonal metric. Returns whether the metric was replaced: see Note \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;
@@ -328,7 +330,7 @@ mod tests {
     }
 
     /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150 iterations the
-    /// metric is constant, and the step size is averaged over these iterations alone.
+    /// metric is constant. The step size is averaged over these iterations alone.
     #[test]
     fn windows_grow_and_end_before_the_last_iterations() {
         let mut spreads = Spreads::new(1, 1000, false);

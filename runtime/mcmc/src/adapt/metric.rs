@@ -1,7 +1,7 @@
 //! Metrics: linear maps to coordinates that make a posterior approximately round, and their estimation.
 //!
 //! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior covariance. Momenta
-//! are stored as `p = L' (momentum)`. For every metric, a fresh `p` is therefore standard normal, the kinetic energy is `|p|^2 / 2`, and the U-turn
+//! are stored as `p = L' (momentum)`. For every metric, a fresh `p` is therefore standard normal. The kinetic energy is `|p|^2 / 2`, and the U-turn
 //! criterion uses plain dot products. Gradients are stored as `L' gradient`. `L` is only used to move a position (`position += step L p`) and to
 //! whiten a new gradient.
 
@@ -188,8 +188,8 @@ impl RunningMoments {
         sum / (self.count.max(2) - 1) as f64
     }
 
-    /// Writes the metric for these moments. Variances (or covariances) are shrunk towards 0.001 as if five additional positions had this variance
-    /// (Stan, `var_adaptation` and `covar_adaptation`). If the moments do not give a valid metric, the old metric is kept.
+    /// Writes the metric for these moments. Variances (or covariances) are shrunk towards 0.001, as if there were five additional positions with
+    /// this variance (Stan, `var_adaptation` and `covar_adaptation`). If the moments do not give a valid metric, the old metric is kept.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
             return;
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// For the positions (1, 2), (3, 1) and (5, 6), the variances are 4 and 7 and the covariance is 4. The estimate counts eight positions: these
-    /// three, and five that have the value towards which the estimate shrinks.
+    /// three, and five positions with the value that the estimate shrinks towards.
     #[test]
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];

@@ -12,7 +12,7 @@ pub struct DualAveraging {
     averaged: u64,
     /// The weighted mean of `target - acceptance` (`H bar` in the paper).
     error: f64,
-    /// The log step size towards which the iterates shrink (`mu` in the paper).
+    /// The log step size that the iterates shrink towards (`mu` in the paper).
     centre: f64,
     log_step: f64,
     log_mean: f64,
@@ -21,13 +21,13 @@ pub struct DualAveraging {
 impl DualAveraging {
     /// The strength of the shrinkage of iterates towards the centre (`gamma` in the paper).
     const SHRINKAGE: f64 = 0.05;
-    /// A number that is added to the count of iterations, so that the first iterations change the step size less (`t0` in the paper).
+    /// This number is added to the count of iterations, so that the first iterations change the step size less (`t0` in the paper).
     const DELAY: f64 = 10.0;
     /// The exponent in the weights of the mean of the iterates. The higher it is, the more slowly old iterates are forgotten (`kappa` in the
     /// paper).
     const FORGETTING: f64 = 0.75;
-    /// The dual averaging shrinks towards this multiple of the initial step size. The multiple is large because large steps cost less to try
-    /// than small steps.
+    /// The dual averaging shrinks towards this multiple of the initial step size. The multiple is large because it is cheaper to try a large
+    /// step than a small one.
     const OPTIMISM: f64 = 10.0;
 
     /// Starts the dual averaging with this step size.
@@ -60,9 +60,9 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Restarts the mean with the next iterate. The iterates themselves continue from their current value. Restarted iterates would oscillate
-    /// widely, so that their mean would be too small: when the iterates were restarted, the acceptance rates after 150 iterations were 0.83 to
-    /// 0.86 at a target of 0.8.
+    /// Restarts the mean with the next iterate. The iterates themselves continue from their current value. If the iterates were restarted,
+    /// they would oscillate widely, and their mean would be too small. In a test with restarts, the acceptance rates after 150 iterations were
+    /// 0.83 to 0.86 at a target of 0.8.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }
@@ -96,8 +96,8 @@ enum Direction {
 impl StepSizeSearch {
     /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
-    /// The search ends if the step size leaves this range. Above the range, the density is assumed to be flat; below the range, all steps
-    /// are rejected.
+    /// The search ends if the step size leaves this range. Above the range, bnnc assumes that the density is flat. Below the range, it
+    /// assumes that all steps are rejected.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Starts the search with this step size.

@@ -31,8 +31,8 @@ impl WarmupWindows {
     /// A shorter warm-up than this does not learn a metric.
     pub const SHORTEST: usize = 20;
 
-    /// Returns the windows of a warm-up. If a warm-up is too short for the full lengths, its first stage has 15 % of the iterations
-    /// and its last stage 10 %.
+    /// Returns the windows of a warm-up. If a warm-up is too short for the full lengths, 15 % of its iterations are the first stage
+    /// and 10 % are the last stage.
     pub fn new(warmup: usize) -> WarmupWindows {
         let [mut first, mut width, mut last] = WarmupWindows::STAGES;
         if warmup < WarmupWindows::SHORTEST {

@@ -16,8 +16,7 @@ use divergences::{as_noise, divergences, smooth};
 /// If a chain has fewer draws than this, its two halves cannot be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// If the mean estimated variance of the loss differences is above this value, the penalty does not reliably correct for the noise of these
-/// differences.
+/// If the mean estimated variance of the loss differences is above this value, the penalty is not a reliable correction for their noise.
 const NOISY: f64 = 2.0;
 
 /// The results of the chains of an inference run. Warnings are derived from these results. Only iterations after the
@@ -36,7 +35,7 @@ pub struct ChainFacts<'a> {
     pub iterations: usize,
     /// The number of iterations that diverged.
     pub divergences: usize,
-    /// The number of iterations whose trajectory stopped because it reached the maximum depth.
+    /// The number of iterations with a trajectory that stopped at the maximum depth.
     pub cut: usize,
     /// The mean acceptance rate of each chain; empty for samplers without rejections.
     pub acceptance: &'a [f64],
@@ -230,7 +229,8 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Formats an R-hat above 1.01 with at least three decimals, and with more if they are needed to show that it is above 1.01.
+/// Formats an R-hat above 1.01 with at least three decimals. If three decimals do not show that it is above 1.01, more are
+/// used.
 fn above_limit(rhat: f64) -> String {
     let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
@@ -356,7 +356,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// A warning is reported if the odds of the acceptance rate are more than this factor above or below the odds of the target rate.
+/// A warning compares odds: the odds of the acceptance rate are more than this factor above or below the odds of the target rate.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {

@@ -4,16 +4,16 @@ use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this number are summed directly. Chains that mix well need only a few lags, and summing a few lags costs no more than a transform for
-/// all lags.
+/// Lags below this number are summed directly. Chains that mix well need only a few lags. Summing a few lags costs no more than a transform for all
+/// lags.
 const SUMMED: usize = 32;
 
 /// Computes the autocovariances of halves of chains, and reuses its memory.
 ///
 /// Note \[Pairs\]. Two real sequences `a` and `b` are transformed together as one complex sequence `a + ib`. The real part of its autocovariance is
-/// the sum of the autocovariances of `a` and `b`. Only the mean over all sequences is needed, so the power spectra are added up, and the sum is
-/// transformed back once. The forward transform leaves its result in bit-reversed order. The backward transform reads this order, so no values are
-/// reordered.
+/// the sum of the autocovariances of `a` and `b`. Only the mean over all sequences is needed. The power spectra are therefore added up, and the sum
+/// is transformed back once. The forward transform leaves its result in bit-reversed order. The backward transform reads this order, so no values
+/// are reordered.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
     /// The halves of the chains, each minus its mean.

@@ -18,7 +18,7 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
 }
 
 /// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3). If
-/// all draws are at or below a quantile, as for a quantity with few values, the ESS of this quantile is NaN, and the ESS of the other quantile is
+/// all draws are at or below a quantile, as for a quantity with few values, the ESS of this quantile is NaN. The ESS of the other quantile is then
 /// returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.05).min(quantile(chains, 0.95))
@@ -79,9 +79,9 @@ pub(super) fn average(values: &[f64]) -> f64 {
 
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive. The sum of a pair that exceeds an earlier
-/// sum is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted. This makes the estimate less
-/// noisy for antithetic chains. For `S` values, the result is at most `S log10 S`.
+/// The sum of the autocorrelations ends at the first pair of neighbouring lags with a sum that is not positive. If the sum of a pair exceeds an
+/// earlier sum, it is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted. This makes the
+/// estimate less noisy for antithetic chains. For `S` values, the result is at most `S log10 S`.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;
@@ -92,7 +92,8 @@ pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     let variance = covariance.at(0);
     let within = variance * length as f64 / (length - 1) as f64;
     let total = variance + between;
-    // The variance is zero if squares of very small values underflow, and infinite if squares of very large values overflow.
+    // If squares of very small values underflow, the variance is zero. If squares of very large values overflow, it is
+    // infinite.
     if !(total > 0.0 && total.is_finite()) {
         return f64::NAN;
     }

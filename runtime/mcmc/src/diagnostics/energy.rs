@@ -3,8 +3,8 @@
 use super::effective::average;
 
 /// Returns the estimated Bayesian fraction of missing information (E-BFMI) of one chain: the mean squared change of the energy per iteration, divided
-/// by the variance of the energy (Betancourt 2016). If the result is below 0.3, new momenta change the energy too little for the chain to reach the
-/// tails. The result is NaN if there are fewer than two draws, if all energies are equal, or if an energy is not finite.
+/// by the variance of the energy (Betancourt 2016). If the result is below 0.3, the chain can hardly reach the tails, because new momenta change the
+/// energy too little. The result is NaN if there are fewer than two draws, if all energies are equal, or if an energy is not finite.
 pub fn fraction_of_missing_information(energies: &[f64]) -> f64 {
     let mut found = Energies::about(average(energies));
     energies.iter().for_each(|energy| found.take(*energy));

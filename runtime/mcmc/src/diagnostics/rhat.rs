@@ -45,8 +45,8 @@ fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
     of(&halves)
 }
 
-/// Returns the larger of the two numbers. If `bulk` is NaN, the result is NaN. If only `folded` is NaN, because all draws have the same distance
-/// from the median, `folded` is ignored.
+/// Returns the larger of the two numbers. If `bulk` is NaN, the result is NaN. `folded` alone may be NaN, because all draws have the same
+/// distance from the median. It is then ignored.
 pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
     if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
 }
@@ -59,7 +59,7 @@ pub fn of(halves: &Halves) -> f64 {
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
-    // The test for a constant half compares the values exactly, because the variance of equal values may not be exactly zero after rounding.
+    // The test for a constant half compares the values exactly. After rounding, the variance of equal values may not be exactly zero.
     if halves
         .each()
         .all(|half| half.iter().all(|value| Some(value) == half.first()))

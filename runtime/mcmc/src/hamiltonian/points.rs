@@ -18,8 +18,8 @@ struct Point {
     holds: u32,
 }
 
-/// The points that a sampler has stored. There are as many slots as points were ever held at the same time. Momenta and gradients are whitened
-/// (Note \[Whitening\] in [`crate::adapt::metric`]).
+/// The points that a sampler has stored. There are as many slots as the largest number of points that were held at the same time. Momenta and
+/// gradients are whitened (Note \[Whitening\] in [`crate::adapt::metric`]).
 #[derive(Clone, Debug)]
 pub struct Points {
     dimension: usize,

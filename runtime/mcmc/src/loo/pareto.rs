@@ -35,8 +35,8 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Two running sums over the grid: the sum of the weights, and the sum of theta times its weight. A weight is exp(log likelihood -
-        // largest so far).
+        // Two running sums over the grid: of the weights, and of theta times its weight. A weight is exp(log likelihood - largest so
+        // far).
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);

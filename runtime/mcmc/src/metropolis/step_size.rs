@@ -2,9 +2,9 @@
 //! rate approaches its target.
 //!
 //! The acceptance of a single step is too noisy for dual averaging. The gains of dual averaging are chosen for the mean acceptance over a
-//! trajectory. With single steps, these gains would make step sizes vary by large factors, and the acceptance rate at the mean step size would
-//! differ from the mean acceptance rate. The gains here are smaller. A gain shrinks only when the error changes its sign (Kesten 1958), so an
-//! initial step size that is wrong by orders of magnitude costs only a few iterations.
+//! trajectory. With single steps, these gains would make step sizes vary by large factors. The acceptance rate at the mean step size would
+//! then differ from the mean acceptance rate. The gains here are smaller. A gain shrinks only when the error changes its sign (Kesten 1958).
+//! An initial step size that is wrong by orders of magnitude therefore costs only a few iterations.
 
 use serde::{Deserialize, Serialize};
 

@@ -26,8 +26,8 @@ pub struct Tree {
 #[derive(Debug)]
 pub struct Trees {
     stack: Vec<Tree>,
-    /// The sum of the momenta of each tree in the stack. The entry of a tree with a single point is not written, because the sum is the momentum
-    /// of this point.
+    /// The sum of the momenta of each tree in the stack. For a tree with a single point, the entry is not written, because the sum is the
+    /// momentum of this point.
     momenta: Vec<Vec<f64>>,
     dimension: usize,
     /// The number of random choices between trees in this iteration.
@@ -144,10 +144,10 @@ pub fn turns_single(points: &Points, first: PointSlot, last: PointSlot, sum: &mu
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
 }
 
-/// Returns whether the union of two neighbouring trees turns back. Three sequences of points are checked: both trees together, the first tree with
-/// the nearest point of the second tree, and the second tree with the nearest point of the first tree. The union turns back if the sum of the
-/// momenta of a sequence points against the momentum at either end of the sequence (Betancourt 2017, appendix A.4.2). The last two sequences
-/// detect periodic orbits that the first sequence misses. Adds `second_sum` to `first_sum`.
+/// Returns whether the union of two neighbouring trees turns back. Three sequences of points are checked. The first is both trees together, the
+/// second is the first tree with the nearest point of the second tree, and the third is the second tree with the nearest point of the first tree.
+/// The union turns back if the sum of the momenta of a sequence points against the momentum at either end of the sequence (Betancourt 2017,
+/// appendix A.4.2). The last two sequences detect periodic orbits that the first sequence misses. Adds `second_sum` to `first_sum`.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
     let whole = first_sum.len() / LANES * LANES;
@@ -179,7 +179,8 @@ pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, 
 /// The number of elements that are processed together in one vector.
 const LANES: usize = 4;
 
-/// Adds the terms of some elements to the six products of [`turns`], and adds the second sum of momenta to the first for these elements.
+/// Adds the terms of some elements to the six products of [`turns`]. For these elements, also adds the second sum of momenta to the
+/// first.
 fn add_products(
     products: &mut [[f64; LANES]; 6],
     [start, middle, next, end]: &[&[f64]; 4],

@@ -18,8 +18,7 @@ pub struct NoisyDifference {
 
 /// Estimator (a) of Kawasaki, Holzmann and Adu-Gyamfi (2022, equations 12 and 23). Returns the first difference, and the variance of one
 /// difference. The variance is estimated from the other differences around their own mean. The paper prints the variance around the first
-/// difference; this variance would exceed the correct variance by more than half. If there are fewer than two other differences, the variance is
-/// 0.
+/// difference. This variance would be too large by more than half. If there are fewer than two other differences, the variance is 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),
@@ -51,10 +50,11 @@ fn spread(values: &[f64]) -> (f64, f64) {
 
 /// The batches of one iteration, and the estimate that is computed from their losses.
 ///
-/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. If a shard has `N_s` rows and contributes
-/// `n_s` rows to a batch, each of these rows has the weight `b N_s / n_s`, where `b` is the power of the likelihood in the target. The mean of
-/// the estimates over all batches is therefore the loss difference of the target for every distribution of the rows over files. The estimates
-/// of different shards are independent, so their differences, variances and penalties are added. Shards exchange no other information.
+/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. Suppose that a shard has `N_s` rows and
+/// contributes `n_s` rows to a batch. Each of these rows then has the weight `b N_s / n_s`, where `b` is the power of the likelihood in the
+/// target. The mean of the estimates over all batches is therefore the loss difference of the target. This holds for every distribution of the
+/// rows over files. The estimates of different shards are independent, so their differences, variances and penalties are added. Shards
+/// exchange no other information.
 ///
 /// Batches are chosen independently of each other. The variance among batches is therefore unbiased, and does not need a
 /// finite-population correction.
@@ -78,8 +78,8 @@ pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
 }
 
 impl Losses {
-    /// Creates the estimator for data in `shards`. The log likelihood of the target is divided by `temperature`, in addition to the tempering by
-    /// [`bnnc_abi::sampling::Loss::Batch`]. If a batch contains all rows, only one batch is used.
+    /// Creates the estimator for data in `shards`. In addition to the tempering by [`bnnc_abi::sampling::Loss::Batch`], the log likelihood of
+    /// the target is divided by `temperature`. If a batch contains all rows, only one batch is used.
     pub fn new(options: &Penalty, shards: &[usize], temperature: f64) -> Losses {
         let rows = shards.iter().sum();
         let whole = options.takes_all(rows);

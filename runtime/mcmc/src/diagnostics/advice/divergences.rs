@@ -71,12 +71,12 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The advice never recommends a target acceptance rate above this value, because higher rates need very small steps.
+/// The advice never recommends a target acceptance rate above this value. Higher rates need very small steps.
 const LARGEST_TARGET: f64 = 0.99;
 
-/// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. In a
-/// funnel, smaller steps do not help, because the energy of a funnel is explored slowly with every step size. If many rows inform a parameter, its
-/// posterior does not have a funnel, and the centred parameterisation samples it better.
+/// Returns whether a funnel is likely. It is likely if a parameter has an unknown prior scale, and either the energy changes slowly or the chains
+/// disagree. In a funnel, smaller steps do not help, because the energy of a funnel is explored slowly with every step size. If many rows inform a
+/// parameter, its posterior does not have a funnel. The centred parameterisation then samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
