@@ -9,8 +9,8 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
 
-/// The method of an inference block that cannot run in this build. If a run computes or restores a
-/// posterior with this method, it gets an error that names the missing feature.
+/// The method of an inference block that cannot run in this build. If the feature is missing,
+/// computing or restoring a posterior with this method gives an error that names the feature.
 pub struct Absent<'a> {
     /// The inference block that cannot run.
     pub infer: &'a InferenceBlock,

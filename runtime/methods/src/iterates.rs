@@ -1,5 +1,5 @@
-//! Posteriors from the iterates of one training (averages over iterates) or from several training
-//! runs (ensembles).
+//! Posteriors from the iterates of one training run (averages over iterates), or from several
+//! training runs (ensembles).
 
 pub mod diagnostics;
 pub mod method;
@@ -114,9 +114,9 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// Trains one member, or reads the member from the earlier run that is being resumed. Returns
-/// `None` if the user interrupted the run before the member began. The restarts of a member run one
-/// after another if other members are trained at the same time.
+/// Trains one member. If an earlier run is being resumed, reads the member from this run instead.
+/// Returns `None` if the user interrupted the run before the member began. If other members are
+/// trained at the same time, the restarts of a member run one after another.
 fn one_member(
     task: &Task<'_>,
     member: usize,

@@ -209,7 +209,7 @@ struct Around<'a> {
     context: &'a Context,
 }
 
-/// The quantities at a maximum that are computed before the factors on the prior precision are
+/// The quantities at a maximum. They are computed before the factors on the prior precision are
 /// tuned.
 struct Before<'a> {
     tuned: TuningProblem<'a>,
@@ -365,7 +365,7 @@ impl Around<'_> {
             }
             (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // `is_own` is true if the search maximised the density that the Gaussian approximates. The
+        // `is_own` is true if the Gaussian approximates the density that the search maximised. The
         // prior scale of a subnetwork is not considered.
         let is_own = is_own && options.temperature == 1.0;
         let is_same = is_own && facts.prior_scale == 1.0;
@@ -383,8 +383,8 @@ impl Around<'_> {
         let piled_up = bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
         member.facts.piled_up = piled_up;
         // The Gaussian of the subnetwork can be compared with the Gaussian of all weights only if
-        // both have the same prior factor. Both Gaussians have the same factor if the options give
-        // the factor and a search has not tuned it.
+        // both have the same prior factor. Both Gaussians have the same factor if two conditions
+        // hold: the options give the factor, and a search has not tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

@@ -12,9 +12,9 @@ const HALF_OF_POINT: f64 = 5e-5;
 /// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoxedWeight {
-    /// The index of the weight among the elements of all sites that may be collapsed.
+    /// The index of the weight: the position among the elements of all sites that may be collapsed.
     pub number: u32,
-    /// The index of the weight's site among the sites that may be collapsed.
+    /// The index of the weight's site: the position among the sites that may be collapsed.
     pub site: usize,
     /// The index of the weight within its site.
     pub element: usize,
@@ -40,7 +40,7 @@ impl BoxedWeight {
     }
 }
 
-/// The box, and the values at the iterates of the weights that it covers.
+/// The box, and the values that its weights have at the iterates.
 #[derive(Clone, Debug)]
 pub struct Boxes {
     /// The weights that the box covers.
@@ -52,8 +52,8 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// Builds the box from states of shape `[iterates, ..]`. A weight that has the same value at
-    /// all iterates is left out. With `compat = published`, however, such a weight gets a narrow
+    /// Builds the box from states of shape `[iterates, ..]`. A weight is left out if it has the
+    /// same value at all iterates. With `compat = published`, however, such a weight gets a narrow
     /// box if it belongs to a site that is always integrated over.
     pub fn new(collapsed: &Collapsed, values: &StateValues, iterates: usize) -> Boxes {
         let mut columns = Vec::new();

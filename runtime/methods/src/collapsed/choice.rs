@@ -1,5 +1,6 @@
-//! The choice of the weights to integrate over. The choice contains all weights that differ between
-//! iterates, or the incoming weights of some units, or the weights that change the outputs most.
+//! The choice of the weights to integrate over. There are three choices: all weights that differ
+//! between iterates, the incoming weights of some units, or the weights that change the outputs
+//! most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -13,8 +14,8 @@ use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
-/// The weights that are integrated over. Each weight is given by its index among the elements of
-/// all sites that may be collapsed.
+/// The weights that are integrated over. A weight is given by its index: the position among the
+/// elements of all sites that may be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The weights among which each row chooses, in ascending order.
@@ -84,7 +85,7 @@ impl Choice {
 }
 
 /// Chooses the weights that are integrated over. The choice may depend on the training rows. If the
-/// user interrupts the run, it is based on the rows that were visited so far.
+/// user interrupts the run, the choice is based on the rows that were visited so far.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -169,9 +170,9 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the places, within the box, of the weights to integrate over, in ascending order. The
-/// chosen weights are the weights that are integrated over in every row, and the other weights with
-/// the highest scores. Weights with score 0 are left out.
+/// Returns the weights to integrate over, as places within the box in ascending order. These are
+/// the weights that are integrated over in every row, and of the other weights those with the
+/// highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -199,11 +200,11 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the incoming weights of the kinks with the highest scores. The score of a kink is the
-/// width of its range of values over the box, times the change of the outputs per unit of its
-/// value. Scores are summed over the training rows and the iterates. Only kinks that do not depend
-/// on other kinks are scored. A kink may be affected by kinks of earlier layers. The incoming
-/// weights of such a kink include the incoming weights of those earlier kinks.
+/// Returns the incoming weights of the kinks with the highest scores. The score of a kink is a
+/// product: the width of its range of values over the box, times the change of the outputs per unit
+/// of its value. Scores are summed over the training rows and the iterates. Only kinks that do not
+/// depend on other kinks are scored. A kink may be affected by kinks of earlier layers. The
+/// incoming weights of such a kink include the incoming weights of those earlier kinks.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -286,7 +287,7 @@ fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
 }
 
 /// Evaluates the training rows near the middle of the box at every iterate. Calls `take` with the
-/// iterate, the range of rows and the evaluated block.
+/// iterate, the range of rows, and the results for these rows.
 fn each(
     programs: (&InferenceBlock, &Collapsed),
     (found, boxes): (&Collected, &Boxes),

@@ -3,8 +3,8 @@
 //!
 //! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class
 //! and `g` is the log-sum-exp of the other logits. The other logits keep their values at the
-//! iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the
-//! end.
+//! iterate. The probabilities of all classes therefore do not sum to one. They are normalised at
+//! the end.
 
 use crate::collapsed::around::Around;
 use crate::collapsed::errors::{self, Error};
@@ -23,8 +23,8 @@ const HALVINGS: usize = 1000;
 const ACCURACY: f64 = 1e-10;
 /// The number of intervals (panels) at the start of an integration.
 const PANELS: usize = 32;
-/// An integral over a distribution leaves out the two tails; the probability of each tail is at
-/// most this value.
+/// An integral over a distribution leaves out the two tails. Each tail has at most this
+/// probability.
 const ALL: f64 = 1e-15;
 /// The largest number of distances that are tried in the search for an end of a distribution. The
 /// first distance from the centre is one standard deviation. Each further distance is twice the
@@ -42,7 +42,7 @@ pub struct ScoredClasses<'a> {
 }
 
 /// Writes the probabilities of the classes, and the log likelihood if the true classes are known.
-/// Returns the sum, over all rows and classes, of the probabilities before they are normalised.
+/// Returns the sum of the unnormalised probabilities over all rows and classes.
 pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive: &mut Predictive) -> f64 {
     let ScoredClasses {
         classes,
@@ -100,7 +100,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     sum
 }
 
-/// Returns the error of `sigmoid(sign * location[at] + more(iterate))` averaged over the iterates.
+/// Returns the mean error over the iterates of `sigmoid(sign * location[at] + more(iterate))`.
 fn error(
     all: &[Around],
     (at, sign): (usize, f64),
@@ -165,8 +165,8 @@ fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Ve
     found.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// Returns, for each class, the mean over the iterates of the class's sigmoid. The probabilities of
-/// the classes are not normalised.
+/// For each class, returns the mean of its sigmoid over the iterates. The probabilities of the
+/// classes are not normalised.
 fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
     let mut sums = vec![0.0; classes];
     for around in all {
@@ -238,15 +238,15 @@ struct Spread {
 
 /// Returns the mean of a sigmoid `s` of a random variable on `[a, b]`. The variable exceeds `y`
 /// with the probability `above(y)`. The mean is `s(a)` plus the integral of `s'(y) above(y)` from
-/// `a` to `b`. All terms are non-negative, so the relative accuracy is the same for small and large
-/// means.
+/// `a` to `b`. All terms are non-negative, so small means are as accurate as large means, in
+/// relative terms.
 fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
     let &Spread { centre, sd, ends } = spread;
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
     // The support is often much wider than the range that contains nearly all of the probability.
-    // If rounding hides the ends of this range, the integral covers the whole support.
+    // If rounding hides the ends of this range, the integral runs over the whole support.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -309,8 +309,8 @@ impl Panel {
     /// Returns the integral and an error estimate. The integral is the extrapolation of Simpson's
     /// rule on both halves. The error estimate is the difference between the rule on the halves and
     /// the rule on the whole interval. The estimate exceeds the error if the function is smooth. If
-    /// the function jumps, as distribution functions may do, the estimated error is about as large
-    /// as the actual error.
+    /// the function jumps, as distribution functions may do, the estimated error is still about as
+    /// large as the actual error.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;
@@ -354,8 +354,8 @@ impl Ord for Panel {
 
 /// Returns the integral of a function over panels. Repeatedly halves the panel with the largest
 /// error. The loop ends when the sum of the errors is at most [`ACCURACY`] times the sum of the
-/// integral and `least`. If rounding errors of the function keep the sum above this limit, the loop
-/// ends after [`HALVINGS`] halvings.
+/// integral and `least`. Rounding errors of the function may keep the sum above this limit. The
+/// loop then ends after [`HALVINGS`] halvings.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);
@@ -469,13 +469,13 @@ mod tests {
                 }
             }
             let got = mean(&part, (sign, more), Sigmoid::Exact);
-            // The error bound of the midpoint rule: the squared step times the sum of the squared
-            // slopes times the largest curvature, divided by 24.
+            // The error bound of the midpoint rule. The bound is the squared step, times the sum of
+            // the squared slopes, times the largest curvature, divided by 24.
             assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
         }
     }
 
-    /// For every distribution of a number, the mean sigmoid of the number and the mean sigmoid of
+    /// For a number with any distribution, the mean sigmoid of the number and the mean sigmoid of
     /// its negative add up to 1. Each unit here has several weights, so its distribution function
     /// has rounding errors.
     #[test]

@@ -3,8 +3,8 @@
 use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
 
-/// The error of a number that is an average over iterates. The error consists of a deterministic
-/// part and of the variance that independent draws cause. Deterministic parts of several numbers
+/// The error of a number that is an average over iterates. The error has two parts: a deterministic
+/// part, and the variance that comes from independent draws. Deterministic parts of several numbers
 /// add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
@@ -94,8 +94,8 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
     }
 }
 
-/// The floor is the Normal with the mean and the variance of the draws. Returns the influence function of its density at `y`: the first-order effect
-/// of one draw through both moments, up to a constant that is the same for all draws.
+/// The floor is the Normal with the mean and the variance of the draws. Returns the influence function of the floor's density at `y`. This is the
+/// first-order effect of one draw through both moments, up to a constant that is the same for all draws.
 fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     let (mean, spread) = (law.mean(), law.variance());
     let off = y - mean;
@@ -110,7 +110,8 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// Returns the Monte Carlo error of the mean of these draws.
+/// Returns the error of the average of these draws. Its variance is the squared Monte Carlo
+/// standard error.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error {
         size: 0.0,
@@ -165,8 +166,8 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// The reported standard error of a density that is estimated from uniform draws equals the
-    /// standard deviation of the estimate over many repetitions. One tested point lies outside all
+    /// A density is estimated from uniform draws. Its reported standard error equals the standard
+    /// deviation of the estimate over many repetitions. One tested point lies outside all
     /// triangles. At this point, only the floor contributes to the density. At another point, both
     /// the triangles and the floor contribute.
     #[test]
@@ -202,7 +203,7 @@ mod tests {
                 .map(|density| (density - middle).powi(2))
                 .collect::<Vec<_>>(),
         );
-        // The relative error of a variance that is estimated from 400 numbers is about sqrt(2 / 400).
+        // A variance that is estimated from 400 numbers has a relative error of about sqrt(2 / 400).
         assert!(
             (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
             "{noise:?}: {} and {spread}",
@@ -210,8 +211,8 @@ mod tests {
         );
     }
 
-    /// The error is infinite for a single draw. The error is also infinite for a density without a
-    /// floor at a point that is far from all draws.
+    /// The error is infinite for a single draw. The error is also infinite at a point that is far
+    /// from all draws, if the density does not have a floor.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };

@@ -1,5 +1,5 @@
-//! The location of one output of one row around one iterate, as a function of the weights that are
-//! integrated over. The weights are uniform on a box.
+//! One output of one row around one iterate: its location as a function of the integrated weights.
+//! The weights are uniform on a box.
 //!
 //! The function is affine between kinks, so only the kinks that cross the box affect its form.
 //! Across a kink, the gradient of the function changes by a multiple of the gradient of the kink.
@@ -54,7 +54,7 @@ impl LocationDist {
     }
 }
 
-/// One output of one row around an iterate, with the weights that are integrated over.
+/// One output of one row around an iterate, with the integrated weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a> {
     /// The box of the weights that may be integrated over.
@@ -86,8 +86,8 @@ struct Crossed<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the affine function that has the value and the slopes of the block at one point.
-    /// `at` returns the coordinate of this point for each weight of the box.
+    /// Returns the affine function with the same value and slopes as the block at one point. `at`
+    /// returns the coordinate of this point for each weight of the box.
     pub fn affine(&self, block: &LocationBlock, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
         let slope = block.slope_of(self.row, self.output);
@@ -194,8 +194,8 @@ impl Spot<'_> {
             if own.iter().any(|at| std::mem::replace(&mut owned[*at], true)) {
                 return LocationFunction::Pieces;
             }
-            // If the second evaluation is on the same side of the kink as the first, the slopes on
-            // the other side are unknown.
+            // The second evaluation may be on the same side of the kink as the first. The slopes on
+            // the other side are then unknown.
             if beyond
                 .get(kink.number)
                 .is_none_or(|value| value * kink.value > 0.0)
@@ -219,8 +219,8 @@ impl Spot<'_> {
                 return LocationFunction::Pieces;
             };
             network.units.push(self.unit(&own, kink, (sign, outgoing)));
-            // Both the affine function and the unit count the contribution of these weights at the
-            // base, so it is subtracted once.
+            // The contribution of these weights at the base is in the affine function and in the
+            // unit. It is therefore subtracted once.
             let active = (sign * kink.value).max(0.0);
             network.offset -= outgoing * active;
         }
@@ -246,8 +246,8 @@ impl Spot<'_> {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
             if owned[at] {
-                // The affine function has already subtracted the contribution of these weights at
-                // the base.
+                // The contribution of these weights at the base is already subtracted from the
+                // affine function.
                 network.offset += moved;
             } else if slope[at] != 0.0 {
                 network.terms.push(self.term(at, slope[at]));
@@ -256,9 +256,9 @@ impl Spot<'_> {
     }
 }
 
-/// Returns the outgoing weight of a unit. A unit is flat on one side of its kink; its outgoing
-/// weight is the slope of the function on the other side, divided by the slope of the kink. Returns
-/// `None` if the two slopes, as vectors, are not parallel.
+/// Returns the outgoing weight of a unit. A unit is flat on one side of its kink. Its outgoing
+/// weight is a quotient: the slope of the function on the other side, divided by the slope of the
+/// kink. Returns `None` if the two slopes, as vectors, are not parallel.
 fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
     let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
     let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();
@@ -384,8 +384,8 @@ mod tests {
         }
     }
 
-    /// A kink does not belong to a unit if the function is not flat on either side of the kink. Two
-    /// kinks that share a weight do not belong to units either.
+    /// If the function is not flat on either side of a kink, the kink does not belong to a unit.
+    /// Two kinks that share a weight do not belong to units either.
     #[test]
     fn kinks_that_are_not_units_are_pieces() {
         let leaky: At = |w| {

@@ -36,7 +36,7 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a StateValues,
     boxes: Boxes,
-    /// The indices, in the box, of the weights to integrate over for each output. Used only if all
+    /// For each output, the weights to integrate over, as indices into the box. Used only if all
     /// rows share one choice.
     fixed: Vec<Vec<usize>>,
     local: LocalProgram<'a>,
@@ -50,7 +50,7 @@ pub struct Integrals<'a> {
     tally: Tally,
     /// The largest rounding error of a slope, as a fraction of the largest slope.
     tolerance: f64,
-    /// The key of the draws that are used if an integral has too many pieces.
+    /// The key of the random draws. Draws are used if an integral has too many pieces.
     key: u64,
 }
 
@@ -309,8 +309,8 @@ impl Integrals<'_> {
         }
     }
 
-    /// Returns whether some weights of the box keep their values at the iterate instead of being
-    /// integrated over.
+    /// Returns whether some weights of the box are not integrated over, but keep their values at
+    /// the iterate.
     fn is_chosen(&self) -> bool {
         let count = self.collapsed.options.weights;
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
@@ -333,9 +333,8 @@ impl Integrals<'_> {
     }
 }
 
-/// Returns the distribution of a location if two evaluations do not determine the location. The
-/// distribution is computed from the pieces of the location, or from draws if there are too many
-/// pieces.
+/// Returns the distribution of a location that two evaluations do not determine. The distribution
+/// is computed from the pieces of the location, or from draws if there are too many pieces.
 fn bent(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

@@ -1,5 +1,5 @@
-//! The program that computes the locations of a block of rows, and their derivatives with respect
-//! to the weights, at points near an iterate.
+//! The program that computes the locations of a block of rows at points near an iterate. It also
+//! computes the derivatives of the locations with respect to the weights.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
@@ -45,7 +45,7 @@ struct Program {
     feed: Feed,
     /// The iterate whose states are in the machine.
     at: Option<usize>,
-    /// True if the columns that are now selected have been written to the machine.
+    /// True if the selected columns have been written to the machine.
     has_columns: bool,
     rows_per_call: usize,
     still: Vec<f64>,
@@ -107,8 +107,8 @@ pub fn sizes(columns: usize) -> Sizes {
 }
 
 impl<'a> LocalProgram<'a> {
-    /// Prepares the program for rows. The targets of the rows may be unknown. `numbers` is the
-    /// number of reals for each row that the caller allocates in addition.
+    /// Prepares the program for rows. The targets of the rows may be unknown. In addition to the
+    /// program, the caller allocates `numbers` reals for each row.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -277,7 +277,7 @@ impl Program {
         })
     }
 
-    /// Writes the site and the element that belong to each column to the program.
+    /// For each column, writes its site and its element to the program.
     fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
         if self.has_columns {
             return Ok(());

@@ -1,5 +1,4 @@
-//! Estimates, before the run, of the memory that is needed to choose weights and to predict with
-//! integrals.
+//! Estimates memory before the run: for choosing weights, and for predicting with integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
 use bnnc_abi::collapsed::{Collapsed, LocationForm};
@@ -44,8 +43,9 @@ fn calling(
         + rows as u64 * 4
 }
 
-/// Returns the number of reals per row that are in memory while weights are chosen. These are the
-/// slopes near the middle of the box and across the kinks, and the moves to these two points.
+/// Returns the number of reals per row in memory during the choice of weights. These are the slopes
+/// at two points (near the middle of the box and across the kinks), and the moves to these two
+/// points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
         LocationForm::Piecewise { kinks, .. } => *kinks,
@@ -68,7 +68,7 @@ pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: u
     }
 }
 
-/// Returns the number of reals per row that are in memory during predictions: the functions around
+/// Returns the number of reals per row in memory during predictions. These are the functions around
 /// all iterates, and the quantiles of the outputs.
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
@@ -79,8 +79,8 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
             columns.min(count + always)
         }
     };
-    // A term has three numbers. A network, the location, the scale and the target have ten numbers
-    // together.
+    // A term has three numbers. Together, a network, the location, the scale and the target have
+    // ten numbers.
     let around = match &collapsed.form {
         // If a function has too many pieces, it is represented by draws.
         LocationForm::Piecewise { .. } => {
@@ -123,8 +123,8 @@ pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u
     bytes(numbers)
 }
 
-/// Returns the number of bytes of `numbers` reals. The result is capped so that sums of several
-/// results do not overflow.
+/// Returns the number of bytes of `numbers` reals. The result is capped, so that a sum of several
+/// results does not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

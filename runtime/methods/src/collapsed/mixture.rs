@@ -4,8 +4,8 @@
 use bnnc_piecewise::Law;
 
 /// The tolerance for interpolation of the distribution function. An interval is divided if the
-/// function in its middle deviates from the line by more than this fraction of the interval's
-/// probability.
+/// function deviates from the line in the middle of the interval. The limit is this fraction of the
+/// interval's probability.
 const BENT: f64 = 0.02;
 /// Two points count as equal if their distance, in standard deviations, is at most this value.
 const NEAR: f64 = 1e-9;
@@ -53,7 +53,8 @@ impl Mixture {
         self.parts.iter().map(|part| part.cdf(y)).sum::<f64>() / self.parts.len().max(1) as f64
     }
 
-    /// Returns an interval that contains all quantiles between the two probabilities (Cantelli's inequality).
+    /// Returns an interval that contains all quantiles for probabilities between the two given ones
+    /// (Cantelli's inequality).
     fn bracket(&self, first: f64, last: f64) -> (f64, f64) {
         let reach = |odds: f64| self.sd * odds.sqrt() * (1.0 + 1e-9);
         (
@@ -172,8 +173,9 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     quadratic.clamp(xa, xb)
 }
 
-/// Returns the root of a function that increases from at most 0 to at least 0. Uses Chandrupatla's
-/// method (1997): inverse quadratic interpolation if it is safe, otherwise bisection.
+/// Returns the root of an increasing function that is at most 0 at the start of the interval and at
+/// least 0 at its end. Uses Chandrupatla's method (1997): inverse quadratic interpolation if it is
+/// safe, otherwise bisection.
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {

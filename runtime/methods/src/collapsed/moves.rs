@@ -54,10 +54,10 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 }
 
 /// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to a corner of
-/// the box. At this corner, as many kinks as possible have the opposite of their sign in the block.
-/// Each weight is moved to flip a single kink: the kink that the weight affects most. The weight
-/// moves to the end of its box that brings this kink closer to the opposite sign. Weights that are
-/// not in the sets do not move.
+/// the box. At this corner, as many kinks as possible have the opposite sign of the block. Each
+/// weight is moved to flip a single kink: the kink that the weight affects most. The weight moves
+/// to the end of its box that brings this kink closer to the opposite sign. Weights that are not in
+/// the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);
@@ -90,7 +90,7 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock)
     moves
 }
 
-/// Returns the largest change of a kink's value, starting from the base, that one weight can cause.
+/// Returns the largest change of a kink's value that one weight can cause, starting from the base.
 fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
     let column = &boxes.columns[at];
     let base = column.base();

@@ -87,8 +87,8 @@ pub fn law(
     let values = boxes.at(place.iterate);
     let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
     let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
-    // From here on, the program computes slopes only for the weights of this output, until the
-    // previous columns are selected again.
+    // From here on, the program computes slopes only for the weights of this output. This ends when
+    // the previous columns are selected again.
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
@@ -122,7 +122,7 @@ pub fn law(
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
             // These kinks are affine on the whole box. The values of these kinks are computed from
-            // the values at the base, and so do not have larger rounding errors elsewhere.
+            // the values at the base. Their rounding errors are therefore not larger elsewhere.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
@@ -147,8 +147,8 @@ pub fn law(
 }
 
 /// Adds the terms of the weights that enter the location affinely. Weights that enter the location
-/// affinely are independent of the other weights. `measure` was computed with these weights fixed
-/// at the base of the box.
+/// affinely are independent of the other weights. `measure` was computed with these weights at
+/// their values at the base of the box.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

@@ -1,7 +1,7 @@
 //! The density that the code of Zeng and Van den Broeck (2023) assigns to a known target, for comparison with their tables.
 //!
-//! Let `d` be the density and `F` the distribution function of the location plus triangular noise,
-//! around one iterate. The published density of a target `y` is
+//! The function considers the location plus triangular noise, around one iterate. Let `d` be its
+//! density and `F` its distribution function. The published density of a target `y` is
 //!
 //! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`.
 //!
@@ -95,8 +95,8 @@ impl Published {
                 variance: f64::INFINITY,
             },
             LocationDist::Drawn(draws) => {
-                // The influence of one draw on a quotient of two means, up to a constant that is
-                // the same for all draws.
+                // The influence of one draw on a quotient of two means. It is known up to a
+                // constant that is the same for all draws.
                 let influence = |draw: &f64| {
                     let offset = *draw;
                     let alone = Law::new(
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(error.total(), f64::INFINITY);
     }
 
-    /// The reported standard error of a log density from uniform draws equals the standard
-    /// deviation of the log density over many repetitions.
+    /// A log density is estimated from uniform draws. Its reported standard error equals the
+    /// standard deviation of the log density over many repetitions.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
         let published = Published {
@@ -199,7 +199,7 @@ mod tests {
         let mean = found.iter().sum::<f64>() / f64::from(repetitions);
         let squares: f64 = found.iter().map(|log| (log - mean).powi(2)).sum();
         let spread = squares / f64::from(repetitions);
-        // The relative error of a variance that is estimated from n numbers is about sqrt(2 / n).
+        // A variance that is estimated from n numbers has a relative error of about sqrt(2 / n).
         let near = 4.0 * (2.0 / f64::from(repetitions)).sqrt();
         assert!((said / spread - 1.0).abs() < near, "{said} and {spread}");
     }

@@ -31,8 +31,8 @@ struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. The draws are chosen among the draws from the box: all of
-    /// them, an evenly spaced subset, or several copies of each.
+    /// The number of predictive draws. The draws are chosen among the draws from the box. The
+    /// choice is all of them, an evenly spaced subset, or several copies of each.
     draws: usize,
 }
 
@@ -150,8 +150,8 @@ impl Strata {
     }
 }
 
-/// Returns states `[iterates * draws, ..]` with `draws` draws from the box for each iterate. A
-/// weight outside the box has its value at the iterate.
+/// Returns states `[iterates * draws, ..]`. For each iterate, they contain `draws` draws from the
+/// box. A weight outside the box has its value at the iterate.
 pub fn drawn(
     (infer, collapsed): (&InferenceBlock, &Collapsed),
     (values, boxes): (&StateValues, &Boxes),

@@ -126,7 +126,8 @@ impl Method for Ensembles<'_> {
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
-        // Memory contains the position of each member twice: separately, and among the draws.
+        // The position of each member is in memory twice: once separately, and once among the
+        // draws.
         memory::numbers(
             self.infer,
             &self.ensemble.moved,

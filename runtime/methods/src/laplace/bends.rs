@@ -3,11 +3,11 @@
 //!
 //! Such a weight is a function `b(u)` of unconstrained coordinates `u`. The generalised
 //! Gauss-Newton matrix and the Fisher matrix are computed as if the outputs were linear functions
-//! of `u`. Therefore, they omit a term in the precision of `u`. The omitted term is minus the slope
-//! of the log likelihood along a coordinate, times the bend of `b`. The bend is the second
-//! derivative of `b` divided by its first derivative. If the data determine the weight, the term is
-//! small compared with the precision. If the density increases towards an end of the support, the
-//! term is nearly all of the precision at this end.
+//! of `u`. Therefore, they omit a term in the precision of `u`. The omitted term is a product:
+//! minus the slope of the log likelihood along a coordinate, times the bend of `b`. The bend is the
+//! second derivative of `b` divided by its first derivative. If the data determine the weight, the
+//! term is small compared with the precision. If the density increases towards an end of the
+//! support, the term is nearly all of the precision at this end.
 //!
 //! A half-open interval is the image of `exp`, whose bend is 1. The same holds for the gap between
 //! two elements of an ordered vector. A bounded interval is the image of the logistic function. At
@@ -26,15 +26,15 @@ use bnnc_core::diagnostics::bound::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 
-/// The largest allowed ratio between the variance of a weight's Gaussian and the variance of the
-/// weight's posterior. At this ratio, the standard deviation of the Gaussian is twice the standard
-/// deviation of the posterior.
+/// The largest allowed variance ratio. The numerator is the variance of a weight's Gaussian, and
+/// the denominator is the variance of its posterior. At this ratio, the standard deviation of the
+/// Gaussian is twice the standard deviation of the posterior.
 const MOST: f64 = 4.0;
 
-/// Computes the variance of each weight near an end of its support twice: without the omitted term,
-/// and with it. Finds the weight with the largest ratio of these variances, if this ratio is above
-/// `MOST`. If the curvature contains the term, returns this weight. The posterior of such a weight
-/// is nearly exponential at the end of the support, so a Gaussian is a poor approximation.
+/// For each weight near an end of its support, computes the variance twice: without the omitted
+/// term, and with it. Finds the weight with the largest ratio of these variances, if this ratio is
+/// above `MOST`. If the curvature contains the term, returns this weight. The posterior of such a
+/// weight is nearly exponential at the end of the support, so a Gaussian is a poor approximation.
 /// `gradient` is the derivative of the log likelihood with respect to the random weights.
 ///
 /// # Errors
@@ -116,14 +116,14 @@ struct End {
 struct Part {
     /// The index of the coordinate among all weights.
     place: usize,
-    /// The change of this coordinate if the coordinate of the element increases by 1 and the
-    /// proportions of the other elements stay the same.
+    /// If the coordinate of the element increases by 1 and the proportions of the other elements
+    /// stay the same, this coordinate changes by this amount.
     moved: f64,
     /// The derivative of the coordinate of the element with respect to this coordinate.
     share: f64,
 }
 
-/// Returns all elements of weights whose support has an end, at the maximum.
+/// At the maximum, returns all elements of weights whose support has an end.
 fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
     let mut first = 0;

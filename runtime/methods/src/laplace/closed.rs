@@ -11,7 +11,7 @@ use bnnc_laplace::link;
 pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
 /// Predictions for outputs with a Normal distribution around `f`. The predictions consist of
-/// quantiles instead of draws: draw `d` of `D` is the quantile for the probability `(d + 1/2) / D`.
+/// quantiles instead of draws. Draw `d` of `D` is the quantile for the probability `(d + 1/2) / D`.
 pub struct OutputNormals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
@@ -48,8 +48,8 @@ impl OutputNormals {
     }
 
     /// Writes the predictions of a block. Two values are computed from derivatives of the log
-    /// likelihood: the scale `sigma` from the curvature `1 / sigma^2`, and the target `y` from the
-    /// slope `(y - f) / sigma^2`.
+    /// likelihood. The scale `sigma` comes from the curvature `1 / sigma^2`, and the target `y`
+    /// from the slope `(y - f) / sigma^2`.
     pub fn write(&self, members: &[MemberBlock], predictive: &mut Predictive) {
         let Some((first, _)) = members.first() else { return };
         let (rows, draws) = (first.rows.len(), self.quantiles.len());
@@ -130,8 +130,8 @@ impl OutputNormals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean of equally spaced quantiles of a skewed distribution differs slightly from the
-        // mean of the distribution. The shift removes this difference.
+        // The mean of equally spaced quantiles differs slightly from the mean of the distribution
+        // if the distribution is skewed. The shift removes this difference.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;

@@ -135,8 +135,8 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
 }
 
 /// Returns the settings of the search for the largest eigenvalues and their eigenvectors.
-/// Predictions need only a few correct digits of the eigenvalues and eigenvectors, and these
-/// settings give more.
+/// Predictions need only a few correct digits of the eigenvalues and eigenvectors. These settings
+/// give more than that.
 fn search(rank: usize) -> EigenpairSearch {
     EigenpairSearch {
         rank,

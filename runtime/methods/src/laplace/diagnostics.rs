@@ -256,7 +256,8 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// An error: the options request a larger subnetwork than there are weights that affect an output.
+/// An error: the requested subnetwork has more weights than there are weights that affect an
+/// output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"
@@ -276,7 +277,7 @@ pub fn no_link(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
-/// An error: weights cannot be drawn from a mixture whose members have different noise.
+/// An error: the members of a mixture have different noise, so weights cannot be drawn from it.
 pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: `link = weights` is not possible for members with different noise");
     error(&NO_LINK, FaultyInput::Program, text)

@@ -51,8 +51,8 @@ pub struct GaussianFacts {
     pub weights: usize,
     /// The number of all weights that affect the outputs.
     pub parameters: usize,
-    /// The factors on the precision of the prior, each with a name: a single factor, one factor per
-    /// site, or the lowest and the highest factor.
+    /// The factors on the precision of the prior, each with a name. There is a single factor, one
+    /// factor per site, or the lowest and the highest factor.
     pub prior_precision: Vec<(String, f64)>,
     /// An additional factor on the precision of the prior. This factor is the fraction of the
     /// weights that are random, or 1.
@@ -65,16 +65,16 @@ pub struct GaussianFacts {
     /// The number of rows whose second derivative with respect to the outputs had negative
     /// eigenvalues. These eigenvalues were set to zero.
     pub clipped: usize,
-    /// The increase of the log posterior from the centre to the maximum that the Gaussian predicts;
-    /// `None` if the slope is not known.
+    /// The increase of the log posterior from the centre to the maximum, as the Gaussian predicts
+    /// it. `None` if the slope is not known.
     pub rise: Option<f64>,
-    /// The predicted increase, from the centre to the maximum, of the log density that the Gaussian
-    /// approximates. The increase is present only if the prior factors or the temperature differ
+    /// The predicted increase of the log density that the Gaussian approximates, from the centre to
+    /// its maximum. The increase is present only if the prior factors or the temperature differ
     /// from the values that the search used.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
-    /// The predicted increase of the log posterior if the states other than the weights were moved
-    /// to their maximum; `None` if the increase is negligible.
+    /// The predicted increase of the log posterior if the states other than the weights moved to
+    /// their maximum. `None` if the increase is negligible.
     #[serde(default)]
     pub others_rise: Option<f64>,
     /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights.
@@ -84,10 +84,10 @@ pub struct GaussianFacts {
     /// The largest residual of the eigenpairs of a low-rank precision, as a fraction of the largest
     /// eigenvalue.
     pub residual: Option<f64>,
-    /// The mean predictive log likelihood of the validation rows, if these rows were used to choose
-    /// the prior factor.
+    /// If the validation rows were used to choose the prior factor, their mean predictive log
+    /// likelihood.
     pub validation: Option<f64>,
-    /// The prior factor, if it is at an end of the searched range.
+    /// If the prior factor is at an end of the searched range, the factor.
     pub at_end: Option<f64>,
     /// True if the search for prior factors stopped before it converged, because it had used all
     /// its steps.
@@ -103,8 +103,8 @@ pub struct GaussianFacts {
     #[serde(default)]
     pub narrow: Option<NarrowParameter>,
     /// A parameter whose posterior is nearly exponential at an end of its support, if such a
-    /// parameter exists. Of several such parameters, it is the one that the Gaussian approximates
-    /// worst.
+    /// parameter exists. If there are several such parameters, it is the parameter with the worst
+    /// Gaussian approximation.
     #[serde(default)]
     pub piled_up: Option<ParameterAtEnd>,
 }
@@ -189,7 +189,7 @@ impl Approximated {
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
             for state in infer.states.iter().filter(|state| state.parameter) {
-                // If there is only one member, the states of the run already contain its maximum.
+                // If there is only one member, its maximum is already in the states of the run.
                 if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
                     own.push((
                         format!("maximum/{}", state.name),
@@ -252,8 +252,8 @@ impl Approximated {
 /// The prefix of the names of arrays that belong to a Gaussian.
 pub const PREFIX: &str = "laplace/";
 
-/// Restores one member from its arrays. `wrong` turns the reason why the arrays do not fit the
-/// program into an error.
+/// Restores one member from its arrays. `wrong` makes an error from the reason why the arrays do
+/// not fit the program.
 fn restored(
     laplace: &Laplace,
     values: &Arc<StateValues>,

@@ -1,5 +1,5 @@
-//! Jacobians of the outputs with respect to the weights, and sums over rows that are computed from
-//! these Jacobians.
+//! Jacobians of the outputs with respect to the weights, and sums over rows of values that are
+//! computed from them.
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;

@@ -4,8 +4,8 @@
 //! Note [Total covariance]. The covariance of a mixture with equal weights is the sum of two
 //! matrices: the mean of the covariances of its members, and the covariance of their means. The
 //! second matrix is summed member by member: member `m` adds `(m - 1) / m` times the outer product
-//! of a vector with itself. The vector is the difference between the mean of this member and the
-//! average over the members before it (Welford 1962).
+//! of a vector with itself. The vector is the mean of this member minus the average over the
+//! members before it (Welford 1962).
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;

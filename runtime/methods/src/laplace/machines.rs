@@ -134,7 +134,7 @@ impl<'a> Evaluator<'a> {
         )
     }
 
-    /// Returns an evaluator on the same rows at other values of the states.
+    /// Returns an evaluator for the same rows but other values of the states.
     pub fn at(&self, values: &'a StateValues) -> Evaluator<'a> {
         Evaluator {
             feed: self.feed.clone(),
@@ -253,8 +253,8 @@ pub struct Blocks<'a> {
     pub clipped: Clipped,
 }
 
-/// The numbers of clipped rows. The second derivative of such a row with respect to the outputs was
-/// not positive semidefinite before clipping.
+/// The numbers of clipped rows. Before clipping, the second derivative of such a row with respect
+/// to the outputs was not positive semidefinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clipped {
     /// The number of rows with negative eigenvalues. These eigenvalues were set to zero.
@@ -282,8 +282,8 @@ impl Blocks<'_> {
         if from >= all {
             return Ok(None);
         }
-        // After an interruption, predictions are still computed, so that the work done so far is
-        // reported. All evaluations other than predictions end after an interruption.
+        // After an interruption, predictions are still computed, to report the work done so far.
+        // All evaluations other than predictions end after an interruption.
         if self.pulled != Pulled::Identity {
             self.evaluation.heed()?;
         }

@@ -17,9 +17,9 @@ use bnnc_laplace::select;
 /// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// The number of bytes that a thread keeps allocated after it has decomposed a matrix with more
-/// than [`UNPACKED`] rows. For such a matrix, `faer` copies the operands of products to a buffer,
-/// and keeps this buffer for reuse.
+/// After a thread has decomposed a matrix with more than [`UNPACKED`] rows, it keeps this number of
+/// bytes allocated. For such a matrix, `faer` copies the operands of products to a buffer, and
+/// keeps this buffer for reuse.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
@@ -43,8 +43,8 @@ pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// Returns the number of bytes that the precision of all weights takes, if this precision is needed
-/// to choose a subnetwork.
+/// If the precision of all weights is needed to choose a subnetwork, returns the number of bytes of
+/// this precision.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -116,8 +116,8 @@ fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the larger of two numbers of bytes: those that the programs of the curvature need, and
-/// those that the program of the gradient needs. The gradient is computed first.
+/// Returns the larger of two numbers of bytes: the bytes for the programs of the curvature, and the
+/// bytes for the program of the gradient. The gradient is computed first.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -136,8 +136,8 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     curvature.max(alone(&programs.gradient, Sizes::default(), rows))
 }
 
-/// Returns the bytes needed to multiply the second derivative by vectors: the program, three copies
-/// of the vectors (as chosen, sliced and written), and the products.
+/// Returns the bytes needed to multiply the second derivative by vectors. These are the program,
+/// three copies of the vectors (as chosen, sliced and written), and the products.
 fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
     let program = laplace.programs.products.as_ref();
@@ -151,8 +151,8 @@ fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// Returns the bytes needed to check whether the states other than the weights are at the maximum:
-/// the slopes at two points, a sum, a copy of all states that is moved, and a program.
+/// Returns the bytes needed to check whether the states other than the weights are at the maximum.
+/// These are the slopes at two points, a sum, a copy of all states that is moved, and a program.
 fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -218,9 +218,9 @@ fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the number of bytes that the eigenvalues of a full matrix need in addition to the factor
-/// of the matrix: a copy of the matrix, and its decomposition. Returns 0 if the eigenvalues are not
-/// needed.
+/// Returns the number of bytes for the eigenvalues of a full matrix, in addition to the factor of
+/// the matrix. They are needed for a copy of the matrix and for its decomposition. Returns 0 if the
+/// eigenvalues are not needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -237,8 +237,8 @@ fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     }
 }
 
-/// Returns the number of rows of the kernel matrix for `rows` rows of data, or 0 if the structure
-/// does not use a kernel.
+/// Returns the number of rows of the kernel matrix for `rows` rows of data. Returns 0 if the
+/// structure does not use a kernel.
 fn kernel(laplace: &Laplace, rows: usize) -> usize {
     match laplace.options.structure {
         Structure::Functional(chosen) => {
@@ -334,7 +334,8 @@ fn copies(laplace: &Laplace) -> u64 {
     }
 }
 
-/// Returns the number of bytes needed for the derivatives of predictions with respect to the inputs of `rows` rows.
+/// Returns the number of bytes for the derivatives of predictions. The derivatives are taken with respect to the
+/// inputs of `rows` rows.
 pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&PortName::Slope.of(&binding.port));

@@ -119,7 +119,7 @@ impl Method for Approximates<'_> {
     fn summing(&self, members: usize) -> Summing {
         let all = &self.laplace.weights;
         // For a single Gaussian, the quantiles of weights with real support have a closed form. A
-        // few draws are needed to find out which weights have real support.
+        // few draws show which weights have real support.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();

@@ -2,15 +2,15 @@
 //! are tuned repeatedly so that they maximise the marginal likelihood (Immer et al. 2021, "Scalable
 //! marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum. At
-//! such a point, the log marginal likelihood is approximated by the log joint density minus half
-//! the log of a ratio. The ratio is the determinant of the posterior precision, divided by the
-//! determinant of the prior precision. The optimiser maximises the log joint density. The term with
-//! the determinants depends on the noise level too. Therefore, the derivative of this term with
-//! respect to the noise level is added to the gradient of the optimiser. This derivative stays
-//! constant until the next tuning. For a Normal likelihood, the derivative with respect to the log
-//! of the noise is the effective number of parameters `gamma`. The fixed point of the search is
-//! therefore the one in MacKay (1992, "Bayesian interpolation"): the noise variance is the residual
+//! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum.
+//! There, the log marginal likelihood is approximated by the log joint density minus half the log
+//! of a ratio. The ratio is the determinant of the posterior precision, divided by the determinant
+//! of the prior precision. The optimiser maximises the log joint density. The term with the
+//! determinants depends on the noise level too. Therefore, the derivative of this term with respect
+//! to the noise level is added to the gradient of the optimiser. This derivative stays constant
+//! until the next tuning. For a Normal likelihood, the derivative with respect to the log of the
+//! noise is the effective number of parameters `gamma`. The fixed point of the search is therefore
+//! the fixed point of MacKay (1992, "Bayesian interpolation"): the noise variance is the residual
 //! sum of squares divided by `N - gamma`.
 
 use super::{Around, Before};
@@ -30,8 +30,8 @@ use bnnc_training::{Task, TrainingResult, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The largest number of times that the prior factors are tuned during the search. The tuning at
-/// the end is not counted.
+/// During the search, the prior factors are tuned at most this number of times. The tuning at the
+/// end is not counted.
 const TUNINGS: usize = 20;
 
 /// The number of steps in one tuning of several factors. The next tuning continues from its result.
@@ -42,8 +42,8 @@ const STEPS: usize = 10;
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// The derivative of the log marginal likelihood with respect to each noise state, without the
-    /// derivative of the log joint density.
+    /// For each noise state, the derivative of the log marginal likelihood without the log joint
+    /// density.
     pub slope: StateValues,
 }
 
@@ -85,7 +85,7 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // Before the end of the search, a tuning may fail, for example because only a few
+            // A tuning before the end of the search may fail, for example because only a few
             // weights affect an output. The search then continues with the previous factors.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
@@ -154,15 +154,15 @@ impl Around<'_> {
         };
         (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
         // The loss of the steps is computed from the joint density under the prior of the model.
-        // The best point was selected by the marginal likelihood instead, so its loss is not
+        // The best point was selected by the marginal likelihood instead. Its loss is therefore not
         // reported.
         fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
     /// Tunes the factors of all weights at one point of the search. The factors stay unchanged if
-    /// the posterior precision is not positive definite. A precision that is not positive definite
-    /// is possible at points that are not maxima.
+    /// the posterior precision is not positive definite. At a point that is not a maximum, the
+    /// precision may not be positive definite.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {

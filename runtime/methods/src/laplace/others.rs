@@ -15,15 +15,14 @@ use bnnc_laplace::matrix::dot;
 /// rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// The largest number of elements of these states that are also checked one at a time.
+/// If these states have at most this number of elements, they are also checked one at a time.
 const SINGLE: usize = 32;
 
-/// Returns the largest increase of the log posterior that is predicted if the other states move.
-/// The states are moved along the gradient, and along single elements. Returns `None` if the
-/// increase is within the limit. The step along a direction is the Newton step, but has at most the
-/// length 1 on the unconstrained scale. The increase is infinite if the gradient is not finite.
-/// `besides` contains, for each state, the derivative of another term that the search maximises
-/// too.
+/// Returns the largest predicted increase of the log posterior if the other states move. The states
+/// are moved along the gradient, and along single elements. Returns `None` if the increase is
+/// within the limit. The step along a direction is the Newton step, limited to the length 1 on the
+/// unconstrained scale. The increase is infinite if the gradient is not finite. The search may also
+/// maximise another term. `besides` contains the derivative of this term for each state.
 ///
 /// # Errors
 /// Fails if there is too little memory.
@@ -42,10 +41,11 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
     let direction: Vec<f64> = slope.iter().map(|slope| slope / norm).collect();
     let mut rise = along(&direction)?;
-    // Along the gradient, a state with a large curvature (such as the mean of many narrow priors)
-    // hides the slopes along other states. Therefore, states are also checked alone.
+    // A state with a large curvature, such as the mean of many narrow priors, hides the slopes
+    // along other states. This happens along the gradient. Therefore, states are also checked
+    // alone.
     for at in (0..elements).filter(|_| elements > 1).take(SINGLE) {
-        // A step of at most 1 cannot increase the log posterior by more than the slope.
+        // The log posterior cannot increase by more than the slope in a step of at most 1.
         if rise > most || slope[at].abs() <= most {
             continue;
         }
@@ -56,8 +56,8 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     Ok((rise > most).then_some(rise))
 }
 
-/// Returns the increase of the log posterior that the Newton step along a direction of length 1
-/// gives. The slope along the direction is positive. The length of the step is at most 1.
+/// Returns the increase of the log posterior by the Newton step along a direction of length 1. The
+/// slope along the direction is positive. The length of the step is at most 1.
 fn rise_along(
     evaluation: &Evaluator,
     (states, besides): (&[(&str, usize)], Option<&StateValues>),

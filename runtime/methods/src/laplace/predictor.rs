@@ -104,8 +104,8 @@ impl Way {
 
 /// Returns the method of computing predictions from linearised outputs.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
-    // Predictions have a closed form only if the model has a single output. With several outputs, `elements` is 0, so that no closed form is
-    // selected below.
+    // Predictions have a closed form only if the model has a single output. With several outputs, `elements` is 0, so none of the closed
+    // forms below is selected.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
     let is_of_classes = match (laplace.likelihood, kind) {

@@ -59,9 +59,9 @@ impl LocalPrior {
         })
     }
 
-    /// Returns whether the log prior is Normal up to rounding errors: the Normal distribution with
-    /// this slope and precision has the same log density. If the elements depend on each other,
-    /// this needs the full second derivative.
+    /// Returns whether the log prior is Normal up to rounding errors. It is Normal if the Normal
+    /// distribution with this slope and precision has the same log density. If the elements depend
+    /// on each other, this needs the full second derivative.
     pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
         let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
             return false;

@@ -228,8 +228,8 @@ pub fn summaries(
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Two draws per member show which weights equal the values of their sites. If this holds for
-    // all weights, no further draws are needed.
+    // Which weights equal the values of their sites is known from two draws per member. If this
+    // holds for all weights, no further draws are needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
@@ -410,7 +410,7 @@ fn exact(
     found
 }
 
-/// Returns the indices, among the random weights, of the weights that equal the values of small
+/// Among the random weights, returns the indices of the weights that equal the values of small
 /// sites.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();

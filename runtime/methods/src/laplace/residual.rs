@@ -1,10 +1,10 @@
-//! A check for parameters whose Gaussian is much narrower than the posterior, because the curvature
-//! omits a part of the second derivative.
+//! A check for parameters whose Gaussian is much narrower than the posterior. This happens because
+//! the curvature omits a part of the second derivative.
 //!
 //! The generalised Gauss-Newton matrix omits the second derivatives of the outputs, weighted by the
 //! slopes of the log likelihood. The Fisher matrix omits more. If the model fits the data, the
-//! slopes cancel. If the prior and the likelihood contradict each other, they do not cancel, and
-//! the omitted term may be almost as large as the curvature, with the opposite sign.
+//! slopes cancel. If the prior and the likelihood contradict each other, they do not cancel. The
+//! omitted term may then be almost as large as the curvature, with the opposite sign.
 //!
 //! Note \[A bound on the true variance\]. Let `P` be the precision of the Gaussian, `S = P^-1`, and
 //! `H` the complete negative second derivative. If the weight has a standard deviation, `H` is
