@@ -1,5 +1,5 @@
-//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every result here is a sum of non-negative terms, so
-//! its relative rounding error stays small.
+//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every result here is a sum of non-negative terms.
+//! Its relative rounding error therefore stays small.
 
 use super::twofold::Twofold;
 use std::sync::OnceLock;

@@ -27,14 +27,15 @@ pub struct Blend {
 }
 
 impl Blend {
-    /// Computes the density at a position. The absolute error is small, but the relative error can be large in the tails.
+    /// Computes the density at a position. The absolute error is small. In the tails, however, the relative error can be
+    /// large.
     pub fn density(&self, position: Twofold) -> f64 {
         let (value, exponent) = self.integral(position, &self.kernel);
         value * exponent.exp()
     }
 
-    /// Estimates the error of [`Blend::density`] at `y`. The estimate is the error of the kernel, times the mass of the pieces that the kernel
-    /// reaches from `y`, plus rounding errors.
+    /// Estimates the error of [`Blend::density`] at `y`. The estimate has two parts: the error of the kernel, times the mass of the pieces
+    /// that the kernel reaches from `y`, and rounding errors.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);
@@ -42,8 +43,8 @@ impl Blend {
         met * self.kernel.error() + 256.0 * f64::EPSILON * self.density(position)
     }
 
-    /// Computes the log density at a position. The density has a small relative error. Returns `None` if the position is outside the support,
-    /// or if the kernel needs too many terms.
+    /// Computes the log density at a position. The density has a small relative error. Returns `None` if the position is outside the support.
+    /// Also returns `None` if the kernel needs too many terms.
     pub fn log_density(&self, position: Twofold) -> Option<f64> {
         let theta = self.all.saddle((position - self.centre).value())?;
         let kernel = Series::new(&self.narrow, theta)?;
@@ -127,7 +128,7 @@ impl Blend {
 
 /// Integrates the piece times `of`, a function of the distance from `origin`, over the distances `from..to`. The range is divided into panels
 /// that are at most `length` long. Positions are computed relative to `from`, so that a narrow piece does not lose digits. All panels together
-/// are at most as long as the piece, even if the piece is narrower than the rounding error of a distance.
+/// are at most as long as the piece. This holds even if the piece is narrower than the rounding error of a distance.
 fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
     let whole = (to - from).min(piece.width);
     if whole <= 0.0 {

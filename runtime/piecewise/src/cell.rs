@@ -51,8 +51,8 @@ impl Cell {
     }
 
     /// Cuts the polytope along the zero set of an affine function. `values` are the values of the function at the vertices, and must have both signs.
-    /// Returns the part where the function is not negative, and the part where it is not positive. Two vertices are joined by an edge if the
-    /// constraints that are tight at both are not all tight at a third vertex. Returns `None` if there are more constraints than bits to represent
+    /// Returns two parts: where the function is not negative, and where it is not positive. Two vertices may share tight constraints. They are joined
+    /// by an edge if no third vertex has all of these constraints tight too. Returns `None` if there are more constraints than bits to represent
     /// them.
     pub fn cut(&self, values: &[f64]) -> Option<[Cell; 2]> {
         let used = self
@@ -146,7 +146,7 @@ impl Cell {
     }
 
     /// Returns the facets of a face. Some constraints are tight at some vertices of the face, but not at all. For each such constraint, consider the
-    /// vertices at which it is tight. The facets are the largest of these sets. No other such set contains a facet.
+    /// vertices at which it is tight. The facets are the largest of these sets: a facet is not part of another such set.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));

@@ -1,9 +1,9 @@
 //! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells. On each cell, the function is
 //! affine.
 //!
-//! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink. Cells are
-//! cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell if all
-//! arguments of earlier layers keep their signs there. The cells are then triangulated, once for all evaluations of the distribution.
+//! The argument of a ReLU may change its sign on a cell. The function then has a kink there, and the cell is cut in two along this kink.
+//! Cells are cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell
+//! if all arguments of earlier layers keep their signs there. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::measure::Measure;
@@ -50,7 +50,8 @@ pub enum NoCells {
         /// The number of weights that are not constant.
         dimension: usize,
     },
-    /// The cells do not fill the box. Some cuts were so near to corners of cells that rounding errors decided their results.
+    /// The cells do not fill the box. Some cuts were so near to corners of cells that only rounding errors decided on which
+    /// side a corner lies.
     Lost {
         /// The fraction of the box that the cells fill.
         mass: f64,
@@ -84,11 +85,11 @@ pub struct Cells {
 
 impl Cells {
     /// Computes the distribution of the function if its arguments are uniform on the box between two corners. An argument whose side has length
-    /// 0 is constant. `tolerance` is a bound on the rounding error of the argument of a ReLU, relative to the size of its terms. Smaller
-    /// arguments are treated as 0, so that rounding errors do not cause cuts.
+    /// 0 is constant. `tolerance` is a bound on the rounding error of a ReLU's argument, relative to the size of its terms. Smaller arguments
+    /// are treated as 0, so that rounding errors do not cause cuts.
     ///
     /// # Errors
-    /// Returns an error in three cases: the function needs more than `most` simplices, kinks depend on more than
+    /// Returns an error if the function needs more than `most` simplices, kinks depend on more than
     /// [`super::cell::MOST_DIMENSIONS`] weights, or the cells do not fill the box.
     pub fn with_tolerance(
         function: &mut dyn PiecewiseAffine,
@@ -128,7 +129,8 @@ impl Cells {
         };
         cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
         let mass = cells.measure.mass();
-        // A point within the tolerance of a cut is treated as being on the cut, so the sum of the masses may differ slightly from 1.
+        // A point within the tolerance of a cut is treated as being on the cut. The sum of the masses may therefore differ slightly
+        // from 1.
         let lost = (mass - 1.0).abs();
         if lost.is_nan() || lost > LOST.max(100.0 * tolerance) {
             return Err(NoCells::Lost { mass });

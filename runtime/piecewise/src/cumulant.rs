@@ -131,9 +131,9 @@ impl Summands {
         Some(theta)
     }
 
-    /// Returns two numbers for each uniform. The first number is the half-width `h` of the uniform. The second number is an upper bound on
-    /// `|theta + i t| h` times the modulus of the uniform's factor in the tilted characteristic function, for every `t`. [`Summands::envelope`] uses
-    /// these numbers at many `t`.
+    /// Returns two numbers for each uniform. The first number is the half-width `h` of the uniform. The second number is an upper bound that holds
+    /// for every `t`. It bounds `|theta + i t| h` times the modulus of the uniform's factor in the tilted characteristic function.
+    /// [`Summands::envelope`] uses these numbers at many `t`.
     pub fn tops(&self, theta: f64) -> Vec<(f64, f64)> {
         let top = |a: f64| if a < 1e-9 { 1.0 } else { a / a.tanh() };
         self.halves

@@ -22,8 +22,8 @@ const FAINT: f64 = 1e-15;
 
 /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, and uniforms on `[0, width]`. The density of
 /// the result is linear between the positions of a grid. The result has at most one atom, at the sum of the first atoms of all variables. Nearly
-/// everywhere, the error is like a shift by less than the distance between two positions. This distance is about a four-hundredth of the standard
-/// deviation. Smooth densities are more accurate: the error of the masses is of fourth order in the distance, and the error of the linear
+/// everywhere, the error has the size of a shift by less than the distance between two positions. This distance is about a four-hundredth of the
+/// standard deviation. Smooth densities are more accurate. The error of the masses is of fourth order in the distance, and the error of the linear
 /// interpolation is of second order. Tails below about `1e-15` of the maximum are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
@@ -68,8 +68,8 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     law
 }
 
-/// Returns the position of a distribution that lies on a grid point. This position is the first atom, or the start of the first piece if the
-/// distribution does not have atoms.
+/// Returns the position of a distribution that lies on a grid point. This position is the first atom. If the distribution does not have
+/// atoms, it is the start of the first piece.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms

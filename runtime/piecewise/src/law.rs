@@ -63,10 +63,11 @@ impl Kernel {
 }
 
 impl Law {
-    /// Computes the distribution of a network and its noise. A unit is linear or zero if interval bounds determine the sign of its input. The other
-    /// units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved exactly if this
-    /// takes little work. Otherwise the distributions are convolved by their characteristic functions if these decay fast, or else on a grid
-    /// ([`super::grid::sum`]), so the work is bounded. Mean and variance always equal the mean and the variance of the exact distribution.
+    /// Computes the distribution of a network and its noise. If interval bounds determine the sign of a unit's input, the unit is linear or zero.
+    /// The other units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved
+    /// exactly if this takes little work. Otherwise, the distributions are convolved by their characteristic functions if these decay fast. If
+    /// not, they are convolved on a grid ([`super::grid::sum`]). The work is therefore bounded. Mean and variance always equal the mean and the
+    /// variance of the exact distribution.
     pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = UniformSum::new(network.offset, &network.terms, 1.0);
@@ -167,7 +168,7 @@ impl Law {
     }
 
     /// Returns the variance, including the noise. If the distribution is mixed with a Normal as a floor, this Normal has
-    /// the same mean and variance, so the mixture does too.
+    /// the same mean and variance. The mixture therefore has them too.
     pub fn variance(&self) -> f64 {
         self.variance
     }

@@ -106,8 +106,8 @@ pub enum ObservationNoise {
         /// The standard deviation. With 0, the observation does not have noise.
         sd: f64,
     },
-    /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal, so that every
-    /// observation is possible.
+    /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal. Every
+    /// observation is then possible.
     Triangular {
         /// The half-width of the support of the triangular density.
         radius: f64,

@@ -61,8 +61,9 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// Returns the largest exponent among all atoms and pieces. The exponent of an atom or a piece is the exponent of the kernel at its nearest
-    /// point, plus the logarithm of its mass. Without the mass, the nearest atom or piece would determine the scale even if its mass is tiny.
+    /// Returns the largest exponent among all atoms and pieces. The exponent of an atom or a piece is a sum: the exponent of the kernel at its
+    /// nearest point, plus the logarithm of its mass. Without the mass, the nearest atom or piece would determine the scale, even if its mass
+    /// is tiny.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -101,13 +102,13 @@ impl Measure {
 
 /// Masses below this value are replaced by this value before their logarithm is taken. The exponentials of the results therefore stay finite.
 const LEAST: f64 = 1e-280;
-/// The mass of a Normal variable beyond this number of standard deviations is treated as zero, because it is below the resolution of `f64`.
+/// Beyond this number of standard deviations, the mass of a Normal variable is treated as zero. It is then below the resolution of `f64`.
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// Computes the contribution of the piece to `Measure::smoothed_below`. In positions where the probability from the kernel is not 0 or 1 up to
-    /// rounding, the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the mass of the piece is
-    /// added.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`. In some positions, the probability from the kernel is 0 or 1 up to
+    /// rounding. In all other positions, the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the
+    /// mass of the piece is added.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);

@@ -47,15 +47,15 @@ pub enum Representation {
     Triangular(Measure, f64),
 }
 
-/// [`Representation::new`] tries to add at most this number of wide uniforms as pieces, while a series represents the remaining uniforms. If no such
+/// [`Representation::new`] tries to add at most this number of wide uniforms as pieces. A series then represents the remaining uniforms. If no such
 /// split is possible, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
 /// A sum with more pieces than this is not represented by exact pieces.
 const MOST_PIECES: f64 = 8192.0;
 /// A series is used only if its computation multiplies a mass with a term at most this number of times.
 const MOST_INNER: f64 = 1e7;
-/// The panels of a quadrature rule are so short that the phase of an oscillating factor changes by at most this angle (in radians) over a panel. A
-/// rule with 16 more nodes than the polynomial needs is then accurate up to rounding.
+/// The panels of a quadrature rule are short. Over a panel, the phase of an oscillating factor changes by at most this angle (in radians). A rule
+/// with 16 more nodes than the polynomial needs is then accurate up to rounding.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of a quadrature with an oscillating factor, relative to the density.
 const QUADRATURE: f64 = 1e-14;

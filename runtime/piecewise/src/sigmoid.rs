@@ -24,12 +24,12 @@ const MOST_EXACT_LONG: usize = 9;
 const MOST_PANELS: f64 = 2000.0;
 /// If a logit is above this value, its logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit is negligible if it is this far below the largest logit, or below saturation. A negligible logit changes the mean in `f64` only if the
-/// mean itself is below the smallest positive number.
+/// A logit is negligible if it is this far below the largest logit, or this far below saturation. A negligible logit changes the mean in `f64`
+/// only if the mean itself is below the smallest positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. If there is one term, so that the form is uniform on an interval
-/// `[v, v + D]`, the mean has the closed form `log1p(expm1(D) sigma(v)) / D`. The closed form is accurate up to rounding. For more terms, the
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. If there is one term, the form is uniform on an interval
+/// `[v, v + D]`. The mean then has the closed form `log1p(expm1(D) sigma(v)) / D`. The closed form is accurate up to rounding. For more terms, the
 /// logistic function times the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about
 /// 1e-14 for up to eight terms, and 1e-12 for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
@@ -42,8 +42,8 @@ pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
 }
 
 /// Computes `E p(offset + sum terms)`, where `p` is the cubic surrogate of the logistic function and `d` is `end`. On `[-d, d]`, `p(t)` is
-/// `1/2 + 3 t / (4 d) - t^3 / (4 d^3)`. Below this interval `p(t)` is 0, and above the interval `p(t)` is 1. For up to eight terms, the integral is
-/// exact except for rounding.
+/// `1/2 + 3 t / (4 d) - t^3 / (4 d^3)`. Below this interval, `p(t)` is 0. Above it, `p(t)` is 1. For up to eight terms, the integral is exact
+/// except for rounding.
 pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
         // The cubic is computed as (1 + s)^2 (2 - s) / 4 with s = t / d, because this form does not lose digits at the left end.
