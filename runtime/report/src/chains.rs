@@ -1,5 +1,5 @@
-//! The plots of Markov chains. The plots show traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth,
-//! and pairs of quantities with their divergences.
+//! The plots of Markov chains. The plots show traces and ranks of the quantities that mixed worst. They also show the energy, the acceptance rate,
+//! the tree depth, and pairs of quantities with their divergences.
 
 use crate::histogram::Histogram;
 use crate::svg::{Plot, PlotAxis, Swatch};
@@ -161,8 +161,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// Draws the distribution of the energy, and the distribution of its change from one iteration to the next (Betancourt 2016, section 3.3).
-    /// If the changes vary much less than the energy, the chain cannot reach the tails.
+    /// Draws two distributions: of the energy, and of its change from one iteration to the next (Betancourt 2016, section 3.3). If the changes
+    /// vary much less than the energy, the chain does not reach the tails.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();
@@ -292,7 +292,7 @@ fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
     }
 }
 
-/// Returns the points of a trace. A long trace is divided into segments, and only the lowest and the highest draw of each segment are returned.
+/// Returns the points of a trace. A long trace is divided into segments. Only the lowest and the highest draw of each segment are returned.
 pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     if chain.len() <= TRACE_POINTS {
         return chain

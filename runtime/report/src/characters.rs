@@ -28,7 +28,7 @@ pub struct CharacterPlot {
 }
 
 impl CharacterPlot {
-    /// Returns an empty plot. The plot is at most `width` characters wide, except if the marks need more room. If the vertical axis shows
+    /// Returns an empty plot. The plot is at most `width` characters wide, unless the marks need more room. If the vertical axis shows
     /// names, the plot has one line for each name.
     pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);

@@ -189,8 +189,8 @@ pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     Some(plot.render())
 }
 
-/// Returns the numbers of the rows in the file, and a label for the axis. If the rows come from several files, or do not come from a file, returns
-/// their positions instead.
+/// Returns the numbers of the rows in the file, and a label for the axis. If the rows come from several files, or from no file, returns their
+/// positions instead.
 fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     match rows.numbers().filter(|numbers| numbers.len() == count) {
         Some(numbers) => (numbers, "training row, by its row in the file"),

@@ -47,7 +47,8 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the indices, in [`InferenceBlock::reports`], of the parameters that vary or are computed from parameters that vary.
+    /// Returns the indices, in [`InferenceBlock::reports`], of some parameters: those that vary, and those that are computed from
+    /// parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -88,10 +89,10 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the Zarr store. The store contains the groups `posterior` (every site that is sampled or computed), `sample_stats` and
-    /// `observed_data`. Unless they are too large, it also contains the groups `log_likelihood` and `posterior_predictive` for the training
-    /// rows. Targets are in their original units. Chains without draws are left out. The other chains are truncated to the length of the
-    /// shortest chain.
+    /// Writes the Zarr store. The store contains the groups `posterior`, `sample_stats` and `observed_data`. The group `posterior` has
+    /// every site that is sampled or computed. Unless they are too large, it also contains the groups `log_likelihood` and
+    /// `posterior_predictive` for the training rows. Targets are in their original units. Chains without draws are left out. The other
+    /// chains are truncated to the length of the shortest chain.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if there is too little memory.

@@ -257,8 +257,8 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
     (middle - half, middle + half)
 }
 
-/// Returns an axis for losses by epoch. If the loss decreases so much in the first epochs that the rest would look like a flat line, these epochs are
-/// left out.
+/// Returns an axis for losses by epoch. The loss may decrease so much in the first epochs that the rest would look like a flat line. These epochs are
+/// then left out.
 fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> PlotAxis {
     let all = PlotAxis::around(label, points.clone().map(|point| point.1));
     let later = points

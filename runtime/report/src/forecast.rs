@@ -33,8 +33,8 @@ pub struct Forecast {
     pub quantiles: [Vec<f64>; 4],
     /// The observed targets of the rows whose target is known.
     pub observed: Vec<f64>,
-    /// The fraction of draws below each observed target, and the fraction of draws that are not above the target. If the model is calibrated, a
-    /// random point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    /// Two fractions of draws: those below each observed target, and those that are not above the target. If the model is calibrated, a random
+    /// point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 
@@ -99,8 +99,8 @@ pub fn of_rows(
     )
 }
 
-/// Returns the curve of an output as a function of the only input. Returns `None` in three cases: the model does not have exactly one input, the
-/// input is not a real number, or the distribution of an output depends on another output.
+/// Returns the curve of an output as a function of the only input. Returns `None` if the model does not have exactly one input, the input is not
+/// a real number, or the distribution of an output depends on another output.
 ///
 /// # Errors
 /// Fails if there is too little memory.

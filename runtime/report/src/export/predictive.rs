@@ -13,8 +13,8 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// Log likelihoods and predictions are written only if the number of rows times the number of all draws is at most this number (128 MiB each). If the
-/// program requests PSIS-LOO, they are always written.
+/// Log likelihoods and predictions are written only if they are not too large. The limit is on the number of rows times the number of all draws (128
+/// MiB each). If the program requests PSIS-LOO, they are always written.
 pub(super) const MOST: usize = 1 << 24;
 
 /// At most this number of predictions (rows times draws) is in memory at the same time.
@@ -79,8 +79,8 @@ impl Subject<'_> {
             for first in (0..draws).step_by(per_block) {
                 let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
-                // If only parts of an output are observed, the output does not have log likelihoods
-                // or predictions.
+                // If an output is observed only in part, it does not have log likelihoods or
+                // predictions.
                 for ((output, found), written) in
                     each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
                 {

@@ -9,7 +9,8 @@ use bnnc_data::write::stan_csv::{ChainWriter, CsvSite, Settings};
 use std::fs;
 use std::path::Path;
 
-/// If all sites together have more elements than this, no file is written, because no tool reads lines of a megabyte.
+/// If all sites together have more elements than this, no file is written. The reason is that no tool reads lines of
+/// a megabyte.
 const COLUMNS: usize = 1 << 14;
 
 /// Returns the number of elements of all sampled sites if it is too large for Stan CSV.
@@ -38,8 +39,8 @@ impl Export<'_> {
         }
         let made = fs::create_dir_all(folder);
         made.map_err(|error| bnnc_core::diagnostics::cannot_write(folder, &error.to_string()))?;
-        // An earlier run may have had more chains. The files of additional chains are removed, because tools would read them as chains of this
-        // run.
+        // An earlier run may have had more chains. The files of additional chains are removed. Otherwise, tools would read them as chains of
+        // this run.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;

@@ -8,11 +8,12 @@ use bnnc_data::metrics::DrawSummary;
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::summary::SiteSummary;
 
-/// If a declared parameter has at most this number of elements, each has its own line. Larger parameters, and the parameters of layers, have a
-/// single line with ranges.
+/// If a declared parameter has at most this number of elements, each element has its own line. Larger parameters, and the parameters of
+/// layers, have a single line with ranges.
 const LINES: usize = 16;
 
-/// If `report` names a parameter and it has at most this number of elements, each has its own line.
+/// If `report` names a parameter and it has at most this number of elements, each element has its
+/// own line.
 const NAMED_LINES: usize = 100;
 
 /// Returns whether `report` names a parameter.
