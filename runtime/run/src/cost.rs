@@ -1,4 +1,4 @@
-//! Predicts the cost of a run before it starts. The cost consists of the cost of one step, and of the memory for reading, splitting,
+//! Predicts the cost of a run before it starts. The cost has two parts: the cost of one step, and the memory for reading, splitting,
 //! training, predicting and summarising.
 
 pub mod advice;
@@ -17,9 +17,10 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Sets the cost of a step and the predicted peak memory of every inference block, for these data and the current options. The peak is the largest
-/// number of bytes that are in use at the same time while the block runs on one thread. The peak includes the results of earlier inference blocks.
-/// `schemas` holds the schema of each data item. The schemas are stored in the manifest, so that peaks for other options can be computed later.
+/// For these data and the current options, sets two numbers of every inference block: the cost of a step, and the predicted peak memory. The peak
+/// is the largest number of bytes that are in use at the same time while the block runs on one thread. The peak includes the results of earlier
+/// inference blocks. `schemas` holds the schema of each data item. The schemas are stored in the manifest. Peaks for other options can then be
+/// computed later.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -122,8 +123,8 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// Returns the peak number of bytes of four tasks: training, predictions, summaries and, if a comparison needs them, leave-one-out estimates.
-/// `planned` is the number of iterates.
+/// Returns the peak number of bytes of several tasks: training, predictions and summaries. If a comparison needs leave-one-out estimates,
+/// they are a fourth task. `planned` is the number of iterates.
 fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = MemoryExtent {

@@ -9,8 +9,8 @@
 //! 3. remove old files whose names are not among the new names,
 //! 4. write the new inventory.
 //!
-//! If the process ends before step 1, the old results are intact. If the process ends after step 1 but before step 4, the inventory states that the
-//! results are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
+//! If the process ends before step 1, the old results are intact. The process may end after step 1 but before step 4. The inventory then states
+//! that the results are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics;
@@ -110,7 +110,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// Returns the content of one of the files that are needed for predictions. First checks that the run of this folder wrote the file.
 ///
 /// # Errors
-/// Fails if the folder does not have an inventory, if a process ended while it was replacing the results, or if the run did not write the file.
+/// Fails if the folder does not have an inventory, a process ended while it was replacing the results, or the run did not write the file.
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
@@ -130,8 +130,8 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     }
 }
 
-/// Checks that a new run may write its results to a folder. The folder must not contain results of another run, and existing files that the run would
-/// replace must have been written by a run. `names` are the names of the files that the run would write to the folder.
+/// Checks that a new run may write its results to a folder. The folder must not contain results of another run. If the run would replace existing
+/// files, these must have been written by a run. `names` are the names of the files that the run would write to the folder.
 ///
 /// # Errors
 /// Fails with the reason why the run may only write to the folder with `--overwrite`.
@@ -160,8 +160,8 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks that the results do not replace a file that the run reads, and that the run does not read earlier results in the folder. `names` are the
-/// names of the results in the folder.
+/// Checks two things: the results do not replace a file that the run reads, and the run does not read earlier results in the folder. `names` are
+/// the names of the results in the folder.
 ///
 /// # Errors
 /// Fails with an error that names the file that the run reads.
@@ -231,7 +231,7 @@ impl Staging {
     }
 
     /// Replaces the results of the folder by the collected files. These files belong to the run with this fingerprint. If `failed` is true, this run
-    /// failed before its first result, and any later run may replace its files.
+    /// failed before its first result. Any later run may then replace its files.
     ///
     /// # Errors
     /// Fails if a file cannot be read or moved.
@@ -296,7 +296,8 @@ impl Staging {
             .map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))
     }
 
-    /// Moves a file into the folder. If the file, or a folder on its path, is a symbolic link, the link is replaced and not followed.
+    /// Moves a file into the folder. If the file, or a folder on its path, is a symbolic link, the link itself is replaced. It is not
+    /// followed.
     fn place(&self, file: &str) -> io::Result<()> {
         let mut target = self.folder.clone();
         let mut parts = file.split('/').peekable();
@@ -330,7 +331,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // If the folder cannot be removed, this is harmless, because the next run removes it.
+        // If the folder cannot be removed, this is harmless: the next run removes it.
         let _ = remove(&self.stage);
     }
 }

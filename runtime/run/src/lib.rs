@@ -53,7 +53,7 @@ pub struct RunOptions {
     pub checkpoint: Checkpoint,
     /// The flag that is set if the user stops the run.
     pub interrupt: Interrupt,
-    /// Data that were already read before the run. Every file is read only once, because a pipe would be empty at the second time, and a file may
+    /// Data that were already read before the run. Every file is read only once. A second read of a pipe would return nothing, and a file may
     /// have changed.
     pub sources: Sources,
 }
@@ -204,8 +204,8 @@ impl Run<'_> {
         stopped
     }
 
-    /// Adds the warnings about an inference block and its rows. If several inference blocks share the rows, a warning about them is added only
-    /// once.
+    /// Adds the warnings about an inference block and its rows. If several inference blocks share the rows, each warning about the rows is
+    /// added only once.
     fn audit(&mut self, infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings
@@ -316,8 +316,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns an error if some rows cannot be used. The check is made before an inference run, because an error after the run would lose its
-    /// result.
+    /// Returns an error if some rows cannot be used. The check is made before an inference run. An error after the run would lose its result.
     fn check_rows(&self, infer: &InferenceBlock, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;

@@ -9,7 +9,7 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// The number of larger sizes that are tried after a size that fits. A larger subnetwork uses smaller blocks of rows, and may therefore need less
+/// The number of larger sizes that are tried after a size that fits. A larger subnetwork uses smaller blocks of rows. It may therefore need less
 /// memory. A larger size can fit even if a smaller size does not.
 const ABOVE: usize = 64;
 
@@ -32,7 +32,7 @@ pub enum Offer {
     Diagonal,
 }
 
-/// Returns the approximations that would fit into `limit` bytes if they replaced one inference block. The manifest must contain the schemas of the
+/// Returns the approximations that could replace an inference block and would fit into `limit` bytes. The manifest must contain the schemas of the
 /// data.
 pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
@@ -178,7 +178,8 @@ fn without_jacobians(laplace: &mut Laplace) {
     programs.turned = None;
 }
 
-/// Returns a program with this plan. Its memory can then be predicted. The code of the program belongs to another program and is never run.
+/// Returns a program with this plan. Its memory can then be predicted. The code of the program belongs to another program, but it is never
+/// run.
 fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     Artifact {
         plan: Arc::new(plan.clone()),
@@ -219,8 +220,8 @@ impl Room {
         found
     }
 
-    /// Searches by bisection between `fitting` and `all` for a size that makes the block fit. The block does not fit with the next larger size,
-    /// except if the result is `all`.
+    /// Searches by bisection between `fitting` and `all` for a size that makes the block fit. If the result is not `all`, the block does not
+    /// fit with the next larger size.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {

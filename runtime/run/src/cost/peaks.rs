@@ -1,4 +1,5 @@
-//! The peak memory of a run while each of its inference blocks runs. The peak includes the results of earlier blocks.
+//! For each inference block, the peak memory of the run while this block runs. The peak includes the results of
+//! earlier blocks.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Start};
@@ -22,7 +23,7 @@ pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     peak.map_or(0, |peak| peak.earlier)
 }
 
-/// Returns whether an inference block fits into `limit` bytes if a run consists only of this block and of the blocks that it needs.
+/// Returns whether an inference block fits into `limit` bytes if the run has only this block and the blocks that it needs.
 pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
     // Every inference block comes after the blocks that it needs.
