@@ -22,7 +22,7 @@ struct Parts {
     functions: &'static mut [usize],
 }
 
-// SAFETY: the addresses refer to code and constants. No thread changes them.
+// SAFETY: the addresses refer to code and constants. Threads do not change them.
 unsafe impl Send for Parts {}
 
 /// Runs the program that was linked into this executable. Returns its exit status.
