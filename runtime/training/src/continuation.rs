@@ -1,7 +1,7 @@
 //! A short continuation of a training run whose loss has noise. The continuation takes Adam steps
 //! on batches of rows. The learning rate is high again at the start, and decreases to zero.
 //!
-//! The noise of a gradient may hide how far the loss could still decrease. A descent on a few fixed
+//! The noise of a gradient may hide that the loss could still decrease. A descent on a few fixed
 //! draws of the noise then does not find a lower loss, but steps with fresh noise do. The rate of
 //! the last steps is near zero, so the last parameters scatter little. If the loss at the end is
 //! lower than at the start, the training was therefore too short.
@@ -30,8 +30,8 @@ pub const MOST: usize = 700;
 /// The minimum number of steps. With fewer steps, the continuation is skipped.
 pub const FEWEST: usize = 200;
 
-/// The fraction of the remaining gain that the steps are assumed to recover. On the four networks
-/// after 3000 steps, they recover a tenth to a third.
+/// The steps are assumed to recover this fraction of the remaining gain. On the four networks after
+/// 3000 steps, the steps recovered a tenth to a third.
 pub const RECOVERED: f64 = 0.2;
 
 /// The learning rate of the first step. It suits parameters whose size is about one.

@@ -5,25 +5,25 @@
 //! moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
 //! medians of blocks of losses. The slope of this line predicts how far the loss would fall in
 //! another training run of the same length. A decreasing rate also lowers the loss, because the
-//! iterates then scatter less. The part of the loss that is due to scatter is roughly proportional
-//! to the square of the rate and to the number of weights. If the rate decreases, the fit therefore
-//! has the rate and its square as further regressors, and only the slope of the line counts.
+//! iterates then scatter less. A part of the loss is due to scatter. This part is roughly
+//! proportional to the square of the rate and to the number of weights. If the rate decreases, the
+//! rate and its square are further regressors of the fit. Only the slope of the line then counts.
 //!
 //! The constants were chosen on the examples and on 840 training runs whose best possible loss is
 //! known. The constants are based on training runs of seven models (linear, logistic, Poisson,
 //! hierarchical, three networks) by `map` and `vi`, with 200 to 40,000 steps, three rates, and
-//! constant and cosine schedules. The test does not detect plateaus. The test also does not detect
-//! training runs under a decreasing rate that are slightly too short.
+//! constant and cosine schedules. The test does not detect plateaus. It also does not detect
+//! training runs that are slightly too short if the rate decreases.
 
 use super::descent::dot;
 use super::history::History;
 use bnnc_abi::manifest::RatePlan;
 
-/// A training counts as not converged if the loss could still fall by more than the largest of
+/// A training run counts as not converged if the loss could still fall by more than the largest of
 /// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
 /// weight. `laplace` accepts the same fall per weight at a maximum. The limit per weight is needed
-/// because networks fit their training rows better and better the longer they are trained. The
-/// limit per weight is at most `MOST_PER_ROW` nats per row.
+/// because a network fits its training rows better the longer it is trained. The limit per weight
+/// is at most `MOST_PER_ROW` nats per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
@@ -33,11 +33,11 @@ const MOST_PER_ROW: f64 = 0.25;
 /// also show a fall.
 const CONSTANT: f64 = 0.4;
 
-/// Under a decreasing rate, only the part of the slope that the rate does not explain counts, with
-/// two exceptions. First, the whole slope counts if it predicts more than `CLEAR` times the
-/// smallest relevant fall, and if the line leaves less than `BETTER` times the squared residuals
-/// that the rate and its square leave. Second, the whole slope counts if the predicted fall per
-/// weight is above `STEEP`, because scatter cannot explain such a fall.
+/// Under a decreasing rate, the slope has two parts. Only the part that the rate does not explain
+/// counts, with two exceptions. First, the whole slope counts if two conditions hold: it predicts
+/// more than `CLEAR` times the smallest relevant fall, and the line leaves less than `BETTER` times
+/// the squared residuals that the rate and its square leave. Second, the whole slope counts if the
+/// predicted fall per weight is above `STEEP`, because scatter cannot explain such a fall.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
@@ -68,9 +68,9 @@ const FEW: usize = 150;
 /// The reason why a training run does not count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfinished {
-    /// Another training run of the same length would lower the loss by about this number of nats.
+    /// The expected fall of the loss in another training run of the same length, in nats.
     Falling(f64),
-    /// The noise of the loss would hide a fall of this number of nats.
+    /// A fall by this number of nats would be hidden by the noise of the loss.
     Noisy(f64),
 }
 
@@ -86,8 +86,7 @@ pub struct TrainingSize {
     pub rows: usize,
 }
 
-/// Returns the smallest fall of the loss that is relevant for these numbers of weights and rows, in
-/// nats.
+/// Returns the smallest relevant fall of the loss for these numbers of weights and rows, in nats.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     let of_weights = (PER_WEIGHT * weights as f64).min(MOST_PER_ROW * rows);
@@ -114,8 +113,8 @@ pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) ->
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), rates, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), rates) {
-        // While the rate was constant, the scatter of the iterates was constant too. Scatter therefore does not explain a fall of these losses, and
-        // these losses must also fall.
+        // While the rate was constant, the scatter of the iterates was constant too. Scatter therefore does not explain a fall of these losses.
+        // They must also fall.
         Some(end) => judge(&blocks(history.means(), rates, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
@@ -156,8 +155,9 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // If the slope that the rate does not explain is more than twice the whole slope, the scatter
-    // is not proportional to the square of the rate, and the slope does not count.
+    // The slope has a part that the rate does not explain. If this part is more than twice the
+    // whole slope, the scatter is not proportional to the square of the rate. The slope then does
+    // not count.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
     counts.then_some(Unfinished::Falling(own))
@@ -218,7 +218,7 @@ struct Line {
     slope: f64,
     /// The standard error of the slope of the line.
     error: f64,
-    /// The sum of squared residuals of the fit, and the sum for a fit without the time.
+    /// Two sums of squared residuals: for the fit, and for a fit without the time.
     residual: f64,
     without: f64,
 }

@@ -1,10 +1,10 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989). A short descent tests whether a point is a minimum.
 //!
 //! A step goes along the negative gradient, scaled by the curvature along the previous steps. If
-//! necessary, the step is shortened until the value falls in proportion to the length of the step
-//! (Armijo 1966). L-BFGS stores pairs of a step and the gradient change along it; a pair without
-//! positive curvature is left out. A step moves an argument by at most `LONGEST`, so that the
-//! descent stays in the basin where it began.
+//! necessary, the step is shortened until the value falls in proportion to its length (Armijo
+//! 1966). L-BFGS stores pairs of a step and the gradient change along it; a pair without positive
+//! curvature is left out. A step moves an argument by at most `LONGEST`, so that the descent stays
+//! in the basin where it began.
 
 use bnnc_core::context::Stop;
 
@@ -13,21 +13,22 @@ use bnnc_core::context::Stop;
 const PAIRS: usize = 20;
 
 /// The length of the first step. The direction of this step is the gradient. The length of a step
-/// is the largest change of an argument. While pairs with positive curvature are not stored, the
+/// is the largest change of an argument. As long as no pair with positive curvature is stored, the
 /// length doubles with each step.
 const FIRST: f64 = 1e-3;
 /// The maximum length of a step.
 const LONGEST: f64 = 1.0;
 
-/// A step is accepted only if the value decreases by at least this fraction of the decrease that
-/// the slope predicts.
+/// A step is accepted only if the value decreases enough: by at least this fraction of the decrease
+/// that the slope predicts.
 const ARMIJO: f64 = 1e-4;
 /// A step that is not accepted is shortened by this factor.
 const SHORTER: f64 = 0.3;
 
 /// A descent counts as settled if the value has decreased by less than the tolerance over this
-/// number of steps. The slope must also predict a decrease below the tolerance for a step of the
-/// largest length, because in a narrow valley steps are short even where the gradient is large.
+/// number of steps. The slope must also predict a decrease below the tolerance, even for a step of
+/// the largest length. The reason is that steps are short in a narrow valley, even where the
+/// gradient is large.
 const SETTLED: usize = 10;
 
 /// A pair is left out if the cosine of the angle between its step and its gradient change is below
@@ -97,7 +98,7 @@ pub fn descend(
             (pairs.count, bare) = (0, FIRST);
         } else {
             // Rounding errors prevent any further decrease. The last point counts as a minimum if
-            // the slope predicts less than the tolerance for the longest step.
+            // even the longest step has a predicted decrease below the tolerance.
             is_settled = is_flat;
             break;
         }
@@ -136,7 +137,7 @@ impl At {
 }
 
 /// Shortens a step until the value at its end is low enough. Returns false if the step becomes too
-/// short or the evaluations are used up before that.
+/// short first, or if all evaluations are used first.
 fn search(
     function: &mut ObjectiveFn<'_>,
     (at, next): (&At, &mut At),

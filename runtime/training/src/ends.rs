@@ -14,16 +14,16 @@ use bnnc_base::support::Support;
 use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
-/// The length of one step on the unconstrained scale. Such a step changes a positive parameter by a
-/// factor of `exp(4)`, about 55.
+/// The length of one step on the unconstrained scale. Such a step multiplies a positive parameter
+/// by `exp(4)`, about 55, or divides it by this number.
 const STEP: f64 = 4.0;
 /// The maximum number of steps away from an end. All steps together cover distances from 10^-8 of
 /// the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
 /// Two losses count as equal if they differ by less than this number of nats.
 const FLAT: f64 = 0.05;
-/// The smallest increase of the loss that is relevant, in nats. An increase by 1 makes a value less
-/// probable by a factor of `e`.
+/// The smallest increase of the loss that is relevant, in nats. If the loss increases by 1, a value
+/// becomes less probable by a factor of `e`.
 const RISE: f64 = 1.0;
 /// A value counts as near an end of a bounded interval if its distance from the end is below this
 /// fraction of the interval's length.

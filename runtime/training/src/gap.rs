@@ -4,18 +4,19 @@
 //! The loss is a mean over noise. The mean over a few fixed draws of the noise is a smooth function
 //! of the parameters. A descent on this function in double precision continues from the end of the
 //! training (common random numbers; the sample average approximation of Kleywegt, Shapiro and
-//! Homem-de-Mello 2002). The decrease of this function alone is not conclusive, because its minimum
-//! depends on the draws. Instead, a lower and an upper bound of the remaining gain are computed
-//! (Mak, Morton and Wood 1999). The lower bound uses draws that the descent did not use: it is the
-//! decrease of the mean over these draws, minus the error of this mean. The upper bound is the
-//! decrease of the mean over the descent's own draws, if the descent has settled. This decrease is
-//! an upper bound because, on average, the minimum of such a mean is below the loss of the best
-//! parameters.
+//! Homem-de-Mello 2002). The decrease of this function alone is not conclusive, because the
+//! function's minimum depends on the draws. Instead, a lower and an upper bound of the remaining
+//! gain are computed (Mak, Morton and Wood 1999). The lower bound uses draws that the descent did
+//! not use. It is the decrease of the mean over these draws, minus the error of this mean. If the
+//! descent has settled, the upper bound is the decrease of the mean over the descent's own draws.
+//! This decrease is an upper bound because, on average, the minimum of such a mean is below the
+//! loss of the best parameters.
 //!
 //! If a network has more weights than there are draws, a descent that runs until it settles
 //! overfits the draws. Shorter descents are therefore tried too. The noise of the gradient may hide
-//! the remaining gain, for example in a network after a few thousand steps under a decreasing rate.
-//! The descents then do not find a lower loss, but a `continuation` of the training does.
+//! the remaining gain, for example in a network that was trained for a few thousand steps under a
+//! decreasing rate. The descents then do not find a lower loss, but a `continuation` of the
+//! training finds one.
 //!
 //! The test was measured on 400 training runs. Five models (linear, logistic, Poisson, hierarchical, a network of 402
 //! weights) were trained by `vi` and by `dropout`, with ten seeds each. The test reported all 300 training runs of 100 to
@@ -35,7 +36,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
 
-/// A descent minimises a mean over at most this number of draws of the noise, and over at least
+/// A descent minimises the mean over some draws of the noise: at most this number, and at least
 /// `FEWEST_DRAWS`.
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
@@ -47,12 +48,12 @@ const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// Shorter descents than the longest one are tried. A shorter descent computes the number of losses
-/// of the longest descent, divided by one of these factors.
+/// Shorter descents than the longest one are tried. A shorter descent computes fewer losses. Their
+/// number is the number for the longest descent, divided by one of these factors.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The ends of the descents are compared with their start on at most this number of further draws,
-/// and on at least `FEWEST_HELD`.
+/// The ends of the descents are compared with their start on further draws: at most this number,
+/// and at least `FEWEST_HELD`.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
@@ -164,8 +165,8 @@ pub fn descent(
 struct Gain {
     mean: f64,
     error: f64,
-    /// The lower confidence limit of the mean gain: the larger of two limits, one with a cap on
-    /// large gains and one without.
+    /// The lower confidence limit of the mean gain. It is the larger of two limits: one with a cap
+    /// on large gains, and one without.
     least: f64,
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of losses that are kept. More are not needed, because a figure of a report is
-/// about 600 points wide.
+/// The maximum number of losses that are kept. More are not needed, because a figure in a report is
+/// only about 600 points wide.
 const MOST: usize = 2048;
 
 /// The mean losses of consecutive parts of a training run. All of these parts have the same length.
@@ -18,7 +18,7 @@ pub struct History {
     pieces: usize,
     /// The number of added losses in each stored mean.
     width: usize,
-    /// The sum and the number of the losses that are not part of a stored mean yet.
+    /// The sum and the number of the losses that are not yet in a stored mean.
     pending: (f64, usize),
 }
 
@@ -71,8 +71,8 @@ impl History {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// Returns the mean of the histories of several training runs. A training run that ended early
-    /// contributes only to the epochs that it completed.
+    /// Returns the mean of the histories of several training runs. If a training run ended early,
+    /// it contributes only to the epochs that it completed.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
         let widest = all.iter().map(|history| history.width).max().unwrap_or(1);
@@ -135,8 +135,8 @@ impl ValidationCurve {
     pub fn points(&self) -> Vec<(f64, f64)> {
         let each = self.history.epochs_each();
         let means = self.history.means().iter().enumerate();
-        // A single loss belongs to the end of its epoch. A mean of several losses belongs to the
-        // mean of the ends of their epochs.
+        // A single loss belongs to the end of its epoch. A mean of several losses is assigned to
+        // the mean of the ends of their epochs.
         let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }

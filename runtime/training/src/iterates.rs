@@ -43,16 +43,16 @@ pub struct Collected {
     /// The number of iterates, and the number of deviations in the covariance. Both numbers are
     /// zero for an ensemble.
     pub iterates: (usize, usize),
-    /// The estimated ratio of the variances of the Gaussian over iterates to the posterior
-    /// variances, or `None` if it was not estimated.
+    /// The estimated ratio of two variances: of the Gaussian over iterates, and of the posterior.
+    /// `None` if it was not estimated.
     #[serde(default)]
     pub breadth: Option<f64>,
     /// The parameter whose Gaussian is narrowest relative to the posterior. The number is an upper
     /// bound on the ratio of its variance to the posterior variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
-    /// The largest ratio of the variances of the members of an ensemble to the posterior variances.
-    /// `None` if the members do not agree in all parameters.
+    /// The largest variance ratio. The numerator is the variance of an ensemble's members, and the
+    /// denominator is the posterior variance. `None` if the members do not agree in all parameters.
     #[serde(default)]
     pub agreement: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! Training. The compiled step runs on epochs of shuffled batches, with a schedule of the rate,
 //! early stopping and restarts.
 //!
-//! `trainer` runs one training run, which can be interrupted after every step and resumed with
+//! `trainer` runs one training run. The run can be interrupted after every step and resumed with
 //! bit-identical results. `windows` keeps the best parameters, and `history` keeps the losses.
 //! `convergence` tests on the losses whether the training has converged. `maximum` searches for a
 //! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise,
@@ -48,8 +48,8 @@ pub struct TrainingResult {
     /// The parameters, by the name of their state.
     pub values: Arc<StateValues>,
     /// The loss: the negative evidence lower bound of all training rows. The loss is the mean over
-    /// the steps of the last epoch, or over the best window if that mean is lower and its
-    /// parameters are kept.
+    /// the steps of the last epoch. If the parameters of the best window are kept, it is the mean
+    /// over this window.
     pub loss: f64,
     /// The losses during the training.
     pub history: History,
@@ -67,8 +67,7 @@ pub struct TrainingResult {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// The rise of the loss, if it was so large that earlier parameters were kept instead of the
-    /// last parameters.
+    /// If the loss rose so much that earlier parameters were kept, the rise of the loss.
     pub worsened: Option<Worsened>,
     /// All restarts, including this training run. This run is the best. Empty if only one training
     /// run was run.
@@ -78,7 +77,7 @@ pub struct TrainingResult {
     pub descent: Option<Descent>,
 }
 
-/// A training run that has not started yet, with its data and the place where its state is kept.
+/// A training run that has not started yet: its data, and the place where its state is kept.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The inference block.
@@ -123,8 +122,8 @@ pub trait Watch {
 /// Runs one training run from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// Fails if the loss diverges, if some columns do not fit the program, if there is too little
-/// memory, if the observer returns an error, or if a checkpoint cannot be read or written.
+/// Fails if the loss diverges, some columns do not fit the program, there is too little memory, the
+/// observer returns an error, or a checkpoint cannot be read or written.
 pub fn train(
     task: &Task<'_>,
     start: StateValues,

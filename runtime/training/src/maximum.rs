@@ -2,17 +2,17 @@
 //!
 //! A descent in double precision over all rows continues from the end of the training. If the descent finds a lower loss nearby, the training was too
 //! short or ended on a plateau. This holds even if the losses of the training do not show a slope. If a maximum does not exist, the descent does not
-//! settle, but drives a constrained parameter far towards an end of its range. For example, the joint density of a scale and the parameters that it
-//! scales grows without bound as the scale decreases to zero.
+//! settle. It then drives a constrained parameter far towards an end of its range. For example, consider the joint density of a scale and the
+//! parameters that it scales. It grows without bound as the scale decreases to zero.
 //!
 //! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
 //! losses is tested.
 //!
 //! The test was measured on 540 training runs by `map` whose best possible loss is known. The measurements cover training runs of five models
 //! (linear, logistic, Poisson, hierarchical, a network of 82 weights). The training runs have 200 to 20,000 steps, three rates, three schedules,
-//! batches of 32 and full batches. Of these, 239 training runs were too short. The test misses 15 of them (12 are training runs of the network that
-//! ended in other optima). A test of the slope alone misses 79 of them. Of the 540 training runs, 301 were long enough. The test wrongly reports 2 of
-//! the training runs that were long enough; a test of the slope alone reports 8.
+//! batches of 32 and full batches. Of these, 239 training runs were too short. The test misses 15 of them. Of these, 12 are training runs of the
+//! network that ended in other optima. A test of the slope alone misses 79 of them. Of the 540 training runs, 301 were long enough. The test wrongly
+//! reports 2 of the training runs that were long enough. A test of the slope alone reports 8 of them.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -38,8 +38,8 @@ const MOST: usize = 200;
 const FEWEST: usize = 50;
 
 /// The number of floating-point operations that every descent may use. These operations take about a tenth of a second. With ten times this number,
-/// the descent after a short training run of a network would take two thirds of the training time, although such a training run never reaches a
-/// maximum.
+/// the descent would be too expensive: after a short training run of a network, it would take two thirds of the training time. Such a training run
+/// never reaches a maximum anyway.
 const OPERATIONS: u64 = 100_000_000;
 
 /// The descent after a training run may do the work of the training divided by this number.
@@ -59,7 +59,7 @@ const NOTHING: f64 = 0.01;
 const FAR: f64 = 4.0;
 
 /// A parameter counts as the logarithm of a scale only if a curvature rises by more than this factor. If the logarithm of a scale moves by 1, the
-/// curvature along each parameter with this scale is multiplied by `exp(2)` or `exp(-2)`. The factor is below `exp(2)` to leave a margin. Other
+/// curvatures of all parameters with this scale are multiplied by `exp(2)` or `exp(-2)`. The factor is below `exp(2)` to leave a margin. Other
 /// parameters have a smaller effect. If a coefficient of a linear predictor moves by 1, the curvature along other parameters does not change. If the
 /// intercept of a log rate moves by 1, it is multiplied by `exp(1)`.
 const NARROWER: f64 = 6.0;
@@ -103,9 +103,9 @@ pub struct Descent {
     pub at_ends: Vec<AtEnd>,
 }
 
-/// Descends from the parameters of a finished training run. Returns `None` if the weight of the KL divergence varies, if the budget is too small,
-/// or if the user or early stopping ended the training. After early stopping, a descent is still made if the training should have reached its
-/// optimum (`is_cut_off`).
+/// Descends from the parameters of a finished training run. Returns `None` if the weight of the KL divergence varies, the budget is too small, or
+/// the user or early stopping ended the training. After early stopping, a descent is still made if the training should have reached its optimum
+/// (`is_cut_off`).
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -196,7 +196,7 @@ pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     all.max_by(worse).cloned()
 }
 
-/// Returns the smallest decrease of the loss that is relevant for these numbers of weights and rows, in nats.
+/// Returns the smallest relevant decrease of the loss for these numbers of weights and rows, in nats.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     (PER_WEIGHT * weights as f64)
@@ -204,7 +204,7 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// Returns the number of times that the budget allows to compute the loss of all rows.
+/// Returns how often the budget allows the loss of all rows to be computed.
 pub(super) fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
@@ -246,7 +246,8 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // A vector such as a simplex has fewer arguments than elements, so its elements cannot be matched with arguments.
+        // A vector such as a simplex has fewer arguments than elements. Its elements therefore cannot be matched with
+        // arguments.
         if from.len() != range.len() {
             continue;
         }
@@ -269,7 +270,7 @@ fn runaways(
     Ok(found)
 }
 
-/// Returns whether the move of argument `at` by `step` raises the curvature of the loss along some other argument by more than the factor
+/// Moves argument `at` by `step`. Returns whether this raises the curvature of the loss along another argument by more than the factor
 /// [`NARROWER`].
 fn narrows(surface: &mut Surface, point: &[f64], (at, step): (usize, f64)) -> Result<bool, Stop> {
     let mut moved = point.to_vec();

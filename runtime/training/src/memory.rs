@@ -6,9 +6,9 @@ use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
 /// Returns the number of bytes that a task needs. The result is the sum of two terms. The first
-/// term is the larger of the memory of the training runs that run at the same time and the memory
-/// of the descent after them. The second term is the memory of the results of training runs that
-/// have ended. The arguments mean the same as in [`one`].
+/// term is the larger of two numbers: the memory of the training runs that run at the same time,
+/// and the memory of the descent after them. The second term is the memory of the results of
+/// training runs that have ended. The arguments mean the same as in [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -65,8 +65,8 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
         false => parameters(infer),
     };
     let watching = validating + kept;
-    // The start, and the rows with the results, are not in memory at the same time: the start is
-    // freed once it has been written to the machine, and the rows are allocated after that.
+    // The start is not in memory at the same time as the rows with the results. It is freed once it
+    // has been written to the machine, and the rows are allocated after that.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     machine(&train.step, &train.sizes(rows)) + around
 }
@@ -79,7 +79,7 @@ pub fn validation_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of bytes of a descent and of the parameters where it starts, or 0 if a descent does not follow the training.
+/// Returns the number of bytes of a descent and of its start parameters. Returns 0 if a descent does not follow the training.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// An inference block with a memory of rows. A step approximates the posterior given the rows in
-/// memory: the likelihood of a batch is scaled up to the number of these rows. Rows are not
-/// standardised, so they must be on the model's scale.
+/// memory. For this, the likelihood of a batch is scaled up to the number of these rows. Rows are
+/// not standardised, so they must be on the model's scale.
 pub struct Online<'a> {
     infer: &'a InferenceBlock,
     context: Context,
@@ -102,7 +102,7 @@ impl<'a> Online<'a> {
     }
 
     /// Trains on random batches from the memory. The learning rate is constant, because a schedule
-    /// needs a planned end. Returns the mean loss of the steps, or NaN without rows or steps.
+    /// needs a planned end. Returns the mean loss of the steps. Returns NaN without rows or steps.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.
@@ -135,8 +135,8 @@ impl<'a> Online<'a> {
     }
 
     /// Computes the predictions for blocks of rows, in order. The rows need not have targets. Draws
-    /// with the same index have the same noise in all calls, so a single draw with a new index is a
-    /// Thompson sample.
+    /// with the same index have the same noise in all calls. A single draw with a new index is
+    /// therefore a Thompson sample.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.

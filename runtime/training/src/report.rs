@@ -18,8 +18,8 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// If a training run has at least this number of rows per weight, its maximum does not overfit, and
-/// early stopping is not needed.
+/// If a training run has at least this number of rows per weight, its maximum does not overfit.
+/// Early stopping is then not needed.
 const ROWS_PER_WEIGHT: usize = 10;
 
 /// Returns whether early stopping ended a training run that should have reached its optimum. Three
@@ -45,7 +45,7 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
 }
 
 /// A larger learning rate is recommended only if the rate is below this value. With a rate a few
-/// times larger than this, training runs in the book diverge or scatter.
+/// times larger than this, some training runs in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
 /// Returns the advice to use a larger learning rate, or `None` if the rate is not small.
@@ -136,7 +136,8 @@ pub enum Doubt<'a> {
     /// Some parameters do not have a maximum. They diverged, and the loss decreased by this number
     /// of nats.
     Unbounded(&'a [Runaway], f64),
-    /// Earlier parameters had a lower loss than the last parameters, and were kept.
+    /// The last parameters had a higher loss than earlier parameters, so the earlier ones were
+    /// kept.
     Worsened(&'a Worsened),
     /// A descent from the parameters lowers the loss by this number of nats.
     Above(f64),
@@ -266,8 +267,8 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unfinished(Unfinished::Noisy(error)) => losses::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // If a training run has few and noisy losses, the lowest loss may be low by chance, and the
-    // kept parameters may come from an early epoch.
+    // If a training run has few and noisy losses, the lowest loss may be low by chance. The kept
+    // parameters may then come from an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short
@@ -300,7 +301,8 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block. If the
-/// validation rows ended a training run that need not reach its optimum, the convergence is null.
+/// validation rows ended a training run that need not reach its optimum, the field for the
+/// convergence is null.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;

@@ -7,9 +7,9 @@
 //!
 //! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
 //! not share a training step. The reason is the time of a step. The table shows this time
-//! (`cargo bench -p bnnc-tests --bench restarts`). The table gives the microseconds that a step
-//! takes per restart on one thread, for a step of one restart and for a step that advances several
-//! restarts in lockstep.
+//! (`cargo bench -p bnnc-tests --bench restarts`). The table gives microseconds per step and
+//! restart on one thread. One column is for a step of one restart, and the other columns are for a
+//! step that advances several restarts in lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -210,7 +210,7 @@ where
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
                     // Further training runs are not started. Training runs with lower indices still
-                    // finish, so that the reported failure does not depend on thread scheduling.
+                    // finish. The reported failure therefore does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }

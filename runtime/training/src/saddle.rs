@@ -1,24 +1,24 @@
 //! A test of whether a point without a slope is a minimum or a saddle.
 //!
 //! If the loss is symmetric in a parameter, a training run may start where the slope along this
-//! parameter is zero, such as `b = 0` for `b * b`. The parameter then never changes, and a descent
-//! from the point does not change it either. If the point is a saddle, a descent from a nearby
-//! point ends far below it.
+//! parameter is zero, such as `b = 0` for `b * b`. The parameter then never changes. A descent from
+//! this point does not change it either. If the point is a saddle, a descent from a nearby point
+//! ends far below it.
 
 use super::descent::descend;
 use super::surface::Surface;
 use bnnc_core::context::Stop;
 use bnnc_math::philox;
 
-/// The standard deviation of the random shift from the point to the nearby point, for each argument
-/// on the unconstrained scale.
+/// The standard deviation of the random shift that leads from the point to the nearby point. It
+/// applies to each argument on the unconstrained scale.
 const NEARBY: f64 = 1e-3;
 
 /// The name of the random stream for the shifts.
 const STREAM: &str = "saddle";
 
-/// Returns how far below a point a descent from a nearby point ends. `limits` are the limits of the
-/// descent.
+/// Runs a descent from a nearby point. Returns how far below the point this descent ends. `limits`
+/// are the limits of the descent.
 ///
 /// # Errors
 /// Fails only if the machine has a bug.

@@ -83,8 +83,8 @@ pub fn breadth(
     }))
 }
 
-/// Returns the name of the parameter whose draws are narrowest, and an upper bound on the ratio of their variance to the posterior variance. The
-/// draws are compared with the curvature of the loss at the centre. The budget limits the number of parameters that are tested.
+/// Returns the parameter with the narrowest draws, and an upper bound on the ratio of their variance to the posterior variance. The draws are
+/// compared with the curvature of the loss at the centre. The budget limits the number of parameters that are tested.
 ///
 /// Under a Gaussian posterior with precision `H`, the variance of parameter `i` is at least its conditional variance `1 / H_ii`. The product of the
 /// variance and `H_ii` is therefore at least 1. For a state with `n` elements, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for
@@ -146,10 +146,10 @@ fn narrowest(
     Ok(worst)
 }
 
-/// Tests whether the members of an ensemble agree, that is scatter far less than draws of the posterior. For each parameter, computes the ratio of
-/// two variances: the variance over the members, and the variance of the posterior given all other parameters. The ratio is averaged over the
-/// elements of the parameter. Returns the largest of these ratios. Returns `None` if a ratio is above `AGREEING`, if the loss is not convex
-/// between the members, if the objective has noise, or if the budget is too small.
+/// Tests whether the members of an ensemble agree. They agree if they scatter far less than draws of the posterior. For each parameter, computes
+/// the ratio of two variances: over the members, and in the posterior given all other parameters. The ratio is averaged over the elements of the
+/// parameter. Returns the largest of these ratios. Returns `None` if a ratio is above `AGREEING`, the loss is not convex between the members,
+/// the objective has noise, or the budget is too small.
 ///
 /// If the members ended in different optima of a network, the weights of each layer differ as much as in draws of the posterior. The test then ends
 /// at the first layer.

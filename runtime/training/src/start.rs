@@ -53,8 +53,8 @@ impl<'a> Starts<'a> {
     /// Reads the start that the options of the inference block name.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, if its contents do not fit the model, or if the earlier
-    /// inference block does not have a result on this split.
+    /// Fails if a file cannot be read, its contents do not fit the model, or the earlier inference
+    /// block does not have a result on this split.
     pub fn new(
         infer: &'a InferenceBlock,
         earlier: &EarlierResults,

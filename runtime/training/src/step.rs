@@ -33,8 +33,7 @@ pub struct Stepper<'a> {
     /// The port of each scalar in [`INPUTS`], or `None` if the program does not have it.
     inputs: [Option<Port>; INPUTS.len()],
     /// The ports that the host reads after each step. The loss is always read. If the program
-    /// counts the positions that are outside of their axes because parameters selected them, this
-    /// count is read too.
+    /// counts the positions that parameters selected outside their axes, this count is read too.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,

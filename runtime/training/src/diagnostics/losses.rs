@@ -57,7 +57,7 @@ pub(super) static SINGLE_ROW: Code = Code {
               Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.",
 };
 
-/// A training run whose steps include one of a single row, in a model that normalises rows
+/// A training run with a step of a single row, although the model normalises the rows of a step
 /// together.
 pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     let text = format!(
@@ -84,7 +84,7 @@ pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
     error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
 }
 
-/// Returns whether a warning is about a training run that has not converged.
+/// Returns whether a warning reports that training has not converged.
 pub fn is_not_converged(warning: &Diagnostic) -> bool {
     std::ptr::eq(warning.code, &NOT_CONVERGED)
 }
@@ -101,7 +101,7 @@ fn short(value: f64) -> String {
 /// The maximum number of parameters that one warning names.
 const LISTED: usize = 3;
 
-/// The training that a warning is about, with options that would improve it.
+/// The training run that a warning is about, with options that would improve it.
 #[derive(Clone, Copy)]
 pub struct WarnedTraining<'a> {
     /// The name of the inference block.
@@ -143,7 +143,8 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: a descent that starts at the end of a training lowers the loss by `fall` nats.
+/// A warning: a descent lowers the loss by `fall` nats. The descent starts at the end of the
+/// training.
 pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -252,7 +253,7 @@ pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
         .help("or write the model without the symmetry")
 }
 
-/// A warning: the loss of a training run has so much noise that a fall would not be visible.
+/// A warning: the loss of a training run is so noisy that a fall would not be visible.
 pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
     let WarnedTraining { infer, longer, .. } = trained;
     let text = format!(
@@ -331,7 +332,7 @@ pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagn
     let warning = warning(&RESTARTS_DIFFER, text)
         .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
     match near {
-        // The probability that a further start ends in an unknown optimum is about the fraction of
+        // A further start ends in an unknown optimum with a probability of about the fraction of
         // the optima that were found only once (Good 1953).
         1 => warning.help(format!(
             "try `restarts = {}`: an optimum that only one restart has found may not be the best",

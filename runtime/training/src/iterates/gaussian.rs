@@ -148,8 +148,8 @@ mod tests {
         of_elements.powi(2) * diagonal + of_deviations.powi(2) * outer
     }
 
-    /// The expected numbers are exact fractions. The test would fail with deviations from the mean
-    /// of all iterates: element (0, 0) would be 0.025.
+    /// The expected numbers are exact fractions. With deviations from the mean of all iterates, the
+    /// test would fail: element (0, 0) would be 0.025.
     #[test]
     fn moments_of_five_iterates_match_exact_fractions() {
         let iterates = five(Covariance::LowRank(3));

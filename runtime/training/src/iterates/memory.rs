@@ -1,5 +1,4 @@
-//! Predictions of the number of iterates that an inference block collects, and of the memory that
-//! they take.
+//! Predicts how many iterates an inference block collects, and how much memory they take.
 
 use super::moved;
 use crate::restarts;

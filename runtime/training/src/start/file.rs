@@ -16,8 +16,8 @@ const LINES: usize = 12;
 /// to the unconstrained scale.
 ///
 /// # Errors
-/// Fails if the file cannot be read, if a value lies outside its support, or if a tensor is
-/// missing, unknown, or has a wrong shape or type.
+/// Fails if the file cannot be read, a value lies outside its support, or a tensor is missing,
+/// unknown, or of a wrong shape or type.
 pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
     let fail = |why: &str| diagnostics::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
