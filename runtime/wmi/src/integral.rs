@@ -10,7 +10,8 @@ use std::time::Instant;
 pub struct Integral {
     /// The computed number. It may be rounded.
     pub value: f64,
-    /// A bound on the difference between `value` and the exact number, including the rounding error of `value`.
+    /// A bound on the difference between `value` and the exact number. It includes the rounding error of
+    /// `value`.
     pub error_bound: f64,
     /// The exact number; `None` if it was not computed.
     pub exact: Option<Rational>,
@@ -52,8 +53,9 @@ pub struct IntegrationLimits {
     pub exact: bool,
     /// The maximum number of regions that are integrated.
     pub regions: usize,
-    /// The maximum number of steps in one region. One step compares two rays of the cone over the region, or adds one term to the integral over a
-    /// face of the region. Storing a number counts as eight steps. Adding a term in rational arithmetic counts as at least 32 steps.
+    /// The maximum number of steps in one region. One step is one of two things: a comparison of two rays of the cone over the region, or the
+    /// addition of one term to the integral over a face of the region. Storing a number counts as eight steps. Adding a term in rational
+    /// arithmetic counts as at least 32 steps.
     pub steps: u64,
     /// The maximum number of bytes for the search and the current region together. The count includes rays, moments of faces, solved cases and
     /// terms. The allocator uses somewhat more memory.

@@ -3,8 +3,8 @@
 use crate::rational::Rational;
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. Half-spaces only bound regions of integrals, so it does not matter whether the boundary belongs to a
-/// half-space.
+/// The half-space `coefficients . x <= bound`. Half-spaces only bound regions of integrals. It therefore does not matter whether the boundary
+/// belongs to a half-space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
     /// The coefficients of the variables, one for each variable.

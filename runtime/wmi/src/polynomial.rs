@@ -55,7 +55,8 @@ impl Polynomial {
         self.terms.is_empty()
     }
 
-    /// Returns the degree: the largest sum of exponents in a term, or 0 for the polynomial 0.
+    /// Returns the degree: the largest sum of exponents in a term. The polynomial 0 has the degree
+    /// 0.
     pub fn degree(&self) -> u32 {
         self.terms
             .keys()
@@ -72,8 +73,8 @@ impl Polynomial {
         }
     }
 
-    /// Returns the coefficients of the variables and the constant if the degree is at most one. There is one coefficient per
-    /// variable.
+    /// If the degree is at most one, returns the coefficients of the variables and the constant. There is one coefficient
+    /// per variable.
     pub fn affine(&self) -> Option<(Vec<Rational>, Rational)> {
         if self.degree() > 1 {
             return None;

@@ -3,8 +3,8 @@
 //! A problem consists of a formula and a weight. The formula is over Booleans and reals, and its comparisons are between piecewise linear
 //! terms. The weight is a piecewise polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula.
 //! The integral is summed over both values of every declared Boolean, even if the Boolean is not used. The two sides of a comparison or an
-//! equation can be equal on a region with a volume, as in `(relu x) = 0`. Only in this case do `<` and `<=` give different values, and only
-//! in this case does an equation hold on a set of positive measure.
+//! equation can be equal on a region with a volume, as in `(relu x) = 0`. Only in this case do `<` and `<=` give different values. Only in
+//! this case does an equation hold on a set of positive measure.
 //!
 //! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (a name, a lower bound or null, an upper bound or null), `bools`, `defs`
 //!   (definitions, which are substituted), `given` (values of reals that are not integrated), `formula` and `weight`. The formula and the

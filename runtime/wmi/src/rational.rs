@@ -32,8 +32,8 @@ pub fn from_f64(number: f64) -> Option<Rational> {
 }
 
 /// Parses a number exactly, without floating point. The number is an integer, a decimal number, or a quotient of two such numbers, for
-/// example `"3"`, `"-1.25"`, `"2.5e-3"` or `"49/20"`. Returns `None` if the text is not such a number, if a denominator is zero, or if
-/// the magnitude of an exponent is above 4096.
+/// example `"3"`, `"-1.25"`, `"2.5e-3"` or `"49/20"`. Returns `None` if the text is not such a number, a denominator is zero, or the
+/// magnitude of an exponent is above 4096.
 pub fn parse(text: &str) -> Option<Rational> {
     match text.split_once('/') {
         None => parse_decimal(text.trim()),

@@ -14,8 +14,8 @@ use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
 use std::collections::BTreeMap;
 
-/// Terms and formulas are rejected if they are nested deeper than this. A definition that is used counts as if it were written out
-/// at this place.
+/// Terms and formulas are rejected if they are nested deeper than this. A definition counts as if it were written out wherever it
+/// is used.
 const DEEPEST: u32 = 400;
 
 /// The meaning of a name or a tree.
@@ -52,7 +52,7 @@ impl Builder {
         }
     }
 
-    /// Returns the meaning of a real variable: a linear form that consists of this variable.
+    /// Returns the meaning of a real variable: the linear form of this variable alone.
     pub(super) fn real(&mut self, variable: usize) -> Meaning {
         Meaning::Term(self.store.linear(LinearForm::variable(variable)))
     }

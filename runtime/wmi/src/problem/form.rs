@@ -114,7 +114,7 @@ impl LinearForm {
 pub struct LinearDirection(Vec<(usize, Rational)>);
 
 impl LinearDirection {
-    /// Splits the variable part of `form` into its direction and a factor: the product of both is the variable part. Returns `None` if
+    /// Splits the variable part of `form` into its direction and a factor. The product of both is the variable part. Returns `None` if
     /// the form is a number.
     pub fn of(form: &LinearForm) -> Option<(LinearDirection, Rational)> {
         let (_, first) = form.coefficients.first()?;

@@ -1,5 +1,5 @@
 //! A store of terms and formulas. Each term and each formula is stored once. If a term or a formula is built a second time, the store returns the
-//! same node, so that shared parts of networks stay shared.
+//! same node. Shared parts of networks then stay shared.
 
 use super::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
@@ -71,8 +71,8 @@ impl Facts {
         self.has_choice |= part.has_choice;
     }
 
-    /// Updates the properties of a node with the properties of a child that is not multiplied by its siblings. The child is added to its
-    /// siblings, or is chosen instead of them.
+    /// Updates the properties of a node with the properties of a child. The child is not multiplied by its siblings. It is either added
+    /// to them, or chosen instead of them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -267,8 +267,8 @@ impl TermStore {
         self.sum(LinearForm::default(), &[(factor.clone(), id)])
     }
 
-    /// Builds the product of powers of terms. Numbers, and the coefficients of parts that are a multiple of one term, are collected into one
-    /// leading factor.
+    /// Builds the product of powers of terms. Numbers are collected into one leading factor. If a part is a multiple of one term, its
+    /// coefficient is collected too.
     pub fn product(&mut self, parts: &[(TermId, u32)]) -> TermId {
         let mut factor = Rational::ONE;
         let mut rest: Vec<(TermId, u32)> = Vec::new();

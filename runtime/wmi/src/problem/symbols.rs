@@ -3,7 +3,7 @@
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// Lists that are nested deeper than this are rejected. This limit is higher than the limit for formulas, because a chain of `let`
+/// Lists that are nested deeper than this are rejected. This limit is higher than the limit for formulas. A chain of `let`
 /// expressions is nested deeply even if its formulas are not.
 const DEEPEST: usize = 2000;
 

@@ -13,8 +13,8 @@ const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 const TINY: f64 = f64::MIN_POSITIVE;
 
 /// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). The
-/// radius is enlarged by a margin that covers its own rounding errors, so directed rounding is not needed. A value that overflows has an
-/// infinite radius.
+/// radius is enlarged by a margin that covers its own rounding errors. Directed rounding is therefore not needed. A value that overflows
+/// has an infinite radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ball {
     /// The midpoint of the ball.
@@ -95,7 +95,7 @@ impl Ball {
     }
 }
 
-/// Multiplies two numbers. Zero times infinity is zero here, because an infinite factor stands for an unknown finite number.
+/// Multiplies two numbers. Zero times infinity is zero here. An infinite factor stands for an unknown finite number.
 pub(crate) fn product(one: f64, other: f64) -> f64 {
     match one == 0.0 || other == 0.0 {
         true => 0.0,

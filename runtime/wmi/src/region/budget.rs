@@ -15,8 +15,8 @@ pub(crate) type Spent = Limit;
 /// The number of steps between two checks of the clock. In floating point, one step takes a few nanoseconds.
 const STEPS_PER_LOOK: u64 = 1 << 20;
 
-/// The work that is still allowed on a region: the number of steps (comparisons of pairs of rays, additions of terms), the number of bytes,
-/// and the time at which the work must end.
+/// The work that is still allowed on a region. It is limited by the number of steps (comparisons of pairs of rays, additions of terms), by
+/// the number of bytes, and by the time when the work must end.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,

@@ -33,8 +33,9 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the number of bytes that a ray takes, together with the corner that the ray becomes. The coordinates of the corner are fractions, so
-    /// the corner has twice as many integers as the ray. Integers of at most two words do not need separate memory, and few integers are longer.
+    /// Returns the number of bytes that a ray takes, together with the corner that the ray becomes. The coordinates of the corner are fractions.
+    /// The corner therefore has twice as many integers as the ray. Integers of at most two words do not need separate memory, and few integers are
+    /// longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * bytes_of(&self.tight) + size_of::<Ray>()
     }
@@ -143,8 +144,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // If the number of rows that are zero on a ray is one less than the dimension, these rows are linearly independent. All of these rows except
-    // one then define a face of dimension two.
+    // Suppose that the number of rows that are zero on a ray is one less than the dimension. These rows are then linearly independent. All of
+    // these rows except one then define a face of dimension two.
     if shared + 2 == dimension && [a, b].iter().any(|ray| ray.tight.count_ones(..) + 1 == dimension) {
         return Ok(true);
     }

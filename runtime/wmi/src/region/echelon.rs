@@ -17,8 +17,8 @@ struct Row {
     entries: Vec<IBig>,
 }
 
-/// A row after reduction: a multiple of the rows of an [`Echelon`] was subtracted, so that the entries in the pivot columns of the
-/// echelon are zero.
+/// A row after reduction. A multiple of the rows of an [`Echelon`] was subtracted from it, so its entries in the pivot columns of
+/// the echelon are zero.
 pub(crate) struct Reduced {
     /// The column of the first non-zero entry of the reduced row.
     pivot: usize,

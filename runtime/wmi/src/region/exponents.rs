@@ -15,8 +15,8 @@ const FEWEST: usize = 64;
 pub(crate) struct Exponents {
     /// The index of each monomial.
     places: HashMap<Vec<u32>, usize>,
-    /// For each monomial, a list of pairs: a variable that divides the monomial, and the index of the quotient. A divisor comes before its
-    /// multiples.
+    /// For each monomial, a list of pairs. A pair has a variable that divides the monomial, and the index of the quotient. A divisor comes
+    /// before its multiples.
     quotients: Vec<Vec<(usize, usize)>>,
 }
 
@@ -71,7 +71,8 @@ impl Exponents {
         self.places.get(monomial).copied()
     }
 
-    /// Returns a list of pairs for each monomial: a variable that divides the monomial, and the index of the quotient.
+    /// For each monomial, returns a list of pairs. A pair has a variable that divides the monomial, and the index of
+    /// the quotient.
     pub fn quotients(&self) -> impl Iterator<Item = &[(usize, usize)]> {
         self.quotients.iter().map(Vec::as_slice)
     }

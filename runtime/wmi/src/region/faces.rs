@@ -91,7 +91,8 @@ impl Number for Rational {
     }
 }
 
-/// Storing a number costs this number of steps of a budget. With this cost, a billion steps store no more than a few gigabytes.
+/// Storing a number costs this number of steps of a budget. With this cost, a billion steps need at most a few gigabytes of
+/// memory.
 const KEPT: u64 = 8;
 
 /// The number of bytes that the allocator adds to two small allocations. This number includes the reference counts in one of these allocations.
@@ -240,7 +241,7 @@ impl<T: Number> Faces<'_, T> {
                 other != place && corners.is_subset(set) && (other < place || corners != set)
             };
             // If one more row holds with equality, the dimension is reduced by one. If several more rows hold with equality, the result may be
-            // a face that was found before, or a face of lower dimension.
+            // a face that was found before. It may also be a face of lower dimension.
             let single = facets.count_ones(..) == face.facets.count_ones(..) + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();

@@ -30,10 +30,10 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
 
 /// Decides exactly whether `polytope` has a volume.
 ///
-/// First, the bounds of variables are tightened. Then a linear program in floating point proposes a point in the interior, or a combination
-/// of rows that contradict each other. The proposal is checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe
-/// bounds in linear and mixed-integer linear programming, 2004). Cases that remain undecided, such as a polytope without volume, are
-/// decided in rational arithmetic.
+/// First, the bounds of variables are tightened. Then a linear program in floating point proposes a point in the interior. Or it proposes a
+/// combination of rows that contradict each other. The proposal is checked with rigorous bounds on every rounding error (Neumaier and
+/// Shcherbina, Safe bounds in linear and mixed-integer linear programming, 2004). Cases that remain undecided, such as a polytope without
+/// volume, are decided in rational arithmetic.
 pub fn feasible(polytope: &Polytope) -> Feasibility {
     let mut rows = Vec::new();
     for row in &polytope.rows {

@@ -99,8 +99,9 @@ enum Moves {
     First,
 }
 
-/// Multiplies the entry at `place` by `scale`. Then adds either `shift` times the first entry to this entry, or `shift` times the old value
-/// of this entry to the first entry. All entries are also multiplied by a common positive factor, so that they remain integers.
+/// Multiplies the entry at `place` by `scale`. Then adds one multiple: either `shift` times the first entry to this entry, or `shift` times
+/// the old value of this entry to the first entry. All entries are also multiplied by a common positive factor, so that they remain
+/// integers.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());

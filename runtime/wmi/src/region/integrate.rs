@@ -14,7 +14,7 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// If new coordinates would expand one monomial into more monomials than this, the powers of variables are not expanded.
+/// New coordinates may expand one monomial into more monomials than this. The powers of variables are then not expanded.
 const MOST_EXPANDED: usize = 256;
 
 /// Computes the integral of `weight` over `polytope`. The variables of the weight are the variables of the polytope, followed by the `forms`. A
@@ -204,7 +204,8 @@ fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polyno
     *weight = weight.renamed(&places, all + block.variables.len());
 }
 
-/// Returns the parts of the weight's monomials that consist of the variables in `places`, and all of their divisors.
+/// Splits the weight's monomials into their variables. Returns the parts with the variables in `places`, and all
+/// divisors of these parts.
 fn monomials(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
     let parts: BTreeSet<Vec<u32>> = weight
         .terms

@@ -64,8 +64,9 @@ impl Interval {
     }
 }
 
-/// Returns zero with an error bound. The bound is the largest magnitude that the integral of the state can have. The bound is the volume
-/// of the box of all reals, times the largest magnitude of the weight in this box, summed over the values of all Booleans.
+/// Returns zero with an error bound. The bound is the largest magnitude that the integral of the state can have. The bound is a product:
+/// the volume of the box of all reals, times the largest magnitude of the weight in this box. It is summed over the values of all
+/// Booleans.
 pub(super) fn anything(store: &TermStore, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);

@@ -56,8 +56,8 @@ impl Eliminated {
 /// Functions that eliminate variables.
 impl Search {
     /// Integrates out one variable. The variable must not occur in an undecided condition, and must have one linear form as its lower bound and one
-    /// as its upper bound. The integral is a polynomial in the other variables. The condition that the lower bound is at most the upper bound becomes
-    /// a constraint on the other variables.
+    /// as its upper bound. The integral is a polynomial in the other variables. The lower bound must be at most the upper bound. This condition
+    /// becomes a constraint on the other variables.
     pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
         let mut candidates: Vec<(usize, usize)> = Vec::new();
