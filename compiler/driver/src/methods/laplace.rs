@@ -360,10 +360,11 @@ fn unvalidated(options: &GaussianOptions, schema: &Schema) -> Option<Apart> {
     ))
 }
 
-/// Returns the sites that the Gaussian covers. The weights of a subnetwork are chosen among all sites.
+/// Returns the sites that the Gaussian covers, or from which the weights of a subnetwork are chosen.
 fn candidates(over: &Over) -> choice::OverWeights<'_> {
     match over {
-        Over::All | Over::Subnetwork { .. } => choice::OverWeights::All,
+        Over::All => choice::OverWeights::All,
+        Over::Subnetwork { .. } => choice::OverWeights::Network,
         Over::LastLayer => choice::OverWeights::LastLayer,
         Over::Names(names) => choice::OverWeights::Names(names),
     }

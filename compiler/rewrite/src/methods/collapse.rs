@@ -216,7 +216,7 @@ fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeight
     let alone: Vec<&SitePlan<'_>> = movers.iter().filter(alone).copied().collect();
     let weights = match over {
         OverWeights::LastLayer if !alone.is_empty() => alone,
-        OverWeights::LastLayer | OverWeights::All | OverWeights::Names(_) => movers,
+        OverWeights::LastLayer | OverWeights::All | OverWeights::Names(_) | OverWeights::Network => movers,
     };
     LaplaceParts {
         densities: all.densities,

@@ -68,11 +68,11 @@ pub struct OptionalPrograms {
 /// for subnetworks. The weights of a subnetwork are chosen among all weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
-    /// All weights that affect `f`.
+    /// The weights from which a subnetwork is chosen.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonals of `J' J` for the Jacobians `J`, for all weights.
+    /// The diagonals of `J' J` for the Jacobians `J`, for these weights.
     pub squares: Function,
     /// The diagonals of `J' J` for the Jacobians `J`, for the weights in the approximation.
     pub diagonal: Function,
@@ -174,7 +174,13 @@ pub fn approximation(
         ..all.clone()
     };
     let smaller = match wanted.smaller {
-        true => Some(smaller(densities, (&all, &parts), wanted, context)?),
+        true => {
+            let network = LaplaceParts {
+                weights: choice::chosen(&all, OverWeights::Network)?,
+                ..all.clone()
+            };
+            Some(smaller(densities, (&network, &parts), wanted, context)?)
+        }
         false => None,
     };
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
@@ -253,8 +259,8 @@ pub fn log_prior(
     })
 }
 
-/// Returns the programs that never store the gradient of a whole row: some for all weights, and
-/// some for the weights in the approximation.
+/// Returns the programs that never store the gradient of a whole row: some for all weights from which a subnetwork is chosen, and some for the
+/// weights in the approximation.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),

@@ -22,6 +22,9 @@ pub enum OverWeights<'a> {
     LastLayer,
     /// The layers and sites with the given names.
     Names(&'a [Arc<str>]),
+    /// The sites from which a subnetwork is chosen: all sites except those of layers with running means. If all sites belong to such layers, all of
+    /// them.
+    Network,
 }
 
 /// Returns the chosen sites. Fails if a name does not select a site, or if the model does not have
@@ -34,6 +37,27 @@ pub fn chosen<'a>(
         OverWeights::All => Ok(parts.weights.clone()),
         OverWeights::LastLayer => last_layer(parts),
         OverWeights::Names(names) => named(parts, names),
+        OverWeights::Network => Ok(network(parts)),
+    }
+}
+
+/// Returns the sites from which a subnetwork is chosen. The scale and the shift of batch normalisation affect a whole channel, so their variances
+/// cannot be compared with those of single weights. Daxberger et al. (2021) leave them out too.
+fn network<'a>(parts: &LaplaceParts<'a>) -> Vec<&'a SitePlan<'a>> {
+    let normalises = |plan: &&&SitePlan<'_>| {
+        let layer = layer_of(&plan.site.name);
+        let mut means = parts.model.running.iter();
+        layer.is_some() && means.any(|mean| layer_of(&mean.name) == layer)
+    };
+    let others: Vec<&SitePlan<'_>> = parts
+        .weights
+        .iter()
+        .filter(|plan| !normalises(plan))
+        .copied()
+        .collect();
+    match others.is_empty() {
+        true => parts.weights.clone(),
+        false => others,
     }
 }
 
