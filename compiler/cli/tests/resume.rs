@@ -693,3 +693,60 @@ fn interrupted_trainings_keep_their_running_means() {
         assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-3), "{first:?} {second:?}");
     }
 }
+
+/// Every method that trains, for a network with batch normalisation.
+const NORMALISED: &str = "\
+data rows = csv(\"rows.csv\") {
+  target = y
+  test   = csv(\"rows.csv\")
+}
+
+model Net(x: real[D]) -> y: real {
+  hidden = Dense(4)
+  norm   = BatchNorm()
+  out    = Dense(1)
+  y ~ Normal(out(flatten(tanh(norm(reshape(hidden(x), 4, 1, 1)))))[0], 0.5)
+}
+
+infer members  = ensemble(Net, rows) { members = 3, epochs = 4000, batch = 10 }
+infer averaged = swag(Net, rows) { epochs = 10000, batch = 10, optimiser = SGD(1e-4), predictive_draws = 20 }
+infer gaussian = laplace(Net, rows) { epochs = 10000, batch = 10 }
+infer masked   = dropout(Net, rows) { epochs = 10000, batch = 10 }
+";
+
+/// Each vector of weights has its own running means, which are part of the checkpoint and of the saved posterior.
+#[test]
+fn killed_methods_resume_to_the_same_running_means() {
+    let workshop = workshop("normalised");
+    fs::write(workshop.join("line.bnn"), NORMALISED).unwrap();
+    let infers = ["members", "averaged", "gaussian", "masked"];
+    let kills = assert_kills_of(&workshop, &infers.join(","), &[0.55, 0.7]);
+    assert!(kills >= 1, "the run ended before it was killed");
+    let rows = workshop.join("rows.csv");
+    let whole = workshop.join("whole");
+    for infer in infers {
+        let output = run([
+            "predict",
+            whole.to_str().unwrap(),
+            "--infer",
+            infer,
+            "--data",
+            rows.to_str().unwrap(),
+        ]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let saved = fs::read_to_string(whole.join(format!("predictions.{infer}.csv"))).unwrap();
+        let [saved, again] = [saved, output.stdout].map(|text| means_of(&text));
+        assert_eq!(saved.len(), 40);
+        assert_eq!(saved, again, "{infer}");
+    }
+}
+
+/// Returns the column `mean` of a table of predictions.
+fn means_of(text: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = header.iter().position(|name| *name == "mean").unwrap();
+    lines
+        .map(|line| line.split(',').nth(at).unwrap().to_owned())
+        .collect()
+}

@@ -9,6 +9,7 @@ use crate::methods::{self, Parts};
 use crate::names::{names, relate};
 use crate::prior::shared_apart;
 use bnnc_abi::data::Schema;
+use bnnc_abi::iterates::IterateOptions;
 use bnnc_abi::laplace;
 use bnnc_abi::manifest::{InferenceBlock, OptimiserChoice, Training};
 use bnnc_abi::method::Takes;
@@ -217,6 +218,7 @@ impl<'a> Compilation<'a> {
             jacobians: self.item.method.has::<laplace::GaussianOptions>(),
             online: elaborated.is_online,
             clips: self.is_set(Training::clip()),
+            means: self.item.method.has::<IterateOptions>(),
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),
         }

@@ -73,10 +73,9 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns whether the method updates running means in its training steps, and predicts with the stored values.
-    fn keeps_running_means(&self) -> bool {
-        false
-    }
+    /// Returns the reason why the method rejects models with running means, or `None` if it supports them. The reason is a clause without a full stop.
+    /// A method that supports them predicts each draw of the weights with means that belong to this draw.
+    fn without_running_means(&self) -> Option<&'static str>;
 
     /// Returns the reason why predictions are not means over draws of all parameters. Returns `None` if they are such means. The reason is the
     /// predicate of a sentence whose subject is the method.
@@ -126,5 +125,9 @@ impl Method for Absent {
         Err(CompileFailure::Program(vec![diagnostics::absent_method(
             compilation.item,
         )]))
+    }
+
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
     }
 }

@@ -110,6 +110,9 @@ pub static SCALED_PRIOR: Pass = Pass::required("scaled-prior");
 /// Adds an axis of chains to the log density. The chains run in lockstep.
 pub static LOCKSTEP: Pass = Pass::required("lockstep");
 
+/// Computes the means over rows that replace the stored running means.
+pub static RUNNING_MEANS: Pass = Pass::required("running-means");
+
 /// Creates the derivatives that a Laplace approximation needs.
 pub static CURVATURE: Pass = Pass::required("curvature");
 
@@ -146,6 +149,7 @@ pub static ALL: &[&Pass] = &[
     &GRADIENT,
     &LOCKSTEP,
     &UPDATE,
+    &RUNNING_MEANS,
     &KINKS,
     &COLLAPSE,
     &CURVATURE,

@@ -37,9 +37,12 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 pub struct Swag {
     /// The training that produces the iterates.
     pub train: Train,
-    /// The states that the Gaussian covers. All other states keep their values from the end of the
-    /// training: after the last epoch or, with early stopping, after the best epoch.
+    /// The states that differ between draws: the trained states, which the Gaussian covers, and the running means. All other states keep their values
+    /// from the end of the training: after the last epoch or, with early stopping, after the best epoch.
     pub moved: Vec<String>,
+    /// The program `NAME/mean..` of the means over the rows of a call, with the data ports of a training step. Absent if the model has no running
+    /// means. With this program, the running means are recomputed for weights that no training step used: the average and the draws.
+    pub means: Option<Artifact>,
     /// The selection of the iterates.
     pub options: IterateOptions,
     /// The form of the Gaussian.
@@ -162,7 +165,7 @@ forms!(Covariance {
 pub struct Ensemble {
     /// The training of one member.
     pub train: Train,
-    /// The states in which members differ.
+    /// The states in which members differ: the trained states and the running means.
     pub moved: Vec<String>,
     /// The number of members.
     pub options: EnsembleOptions,
@@ -235,7 +238,9 @@ impl Swag {
 
 impl MethodPart for Swag {
     fn artifacts(&mut self) -> Vec<&mut Artifact> {
-        self.train.artifacts()
+        let mut all = self.train.artifacts();
+        all.extend(&mut self.means);
+        all
     }
 
     fn predictive_draws(&self) -> usize {

@@ -115,20 +115,20 @@ pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 /// plans show whether it would fit into memory.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
-    /// All weights, because a subnetwork is chosen from them.
+    /// The weights from which a subnetwork is chosen: all weights except those of layers with running means.
     pub weights: Vec<Weights>,
-    /// The plan of [`Programs::selected`] for all weights.
+    /// The plan of [`Programs::selected`] for these weights.
     pub selected: Plan,
-    /// The plan of [`Programs::squares`] for all weights.
+    /// The plan of [`Programs::squares`] for these weights.
     pub squares: Plan,
     /// The plan of [`Programs::squares`] for the approximated weights, as a diagonal precision
     /// needs it.
     pub diagonal: Plan,
     /// The plan of [`Programs::spread`] for the approximated weights.
     pub spread: Plan,
-    /// The plan of [`Programs::products`] for all weights, if the curvature needs this program.
+    /// The plan of [`Programs::products`] for these weights, if the curvature needs this program.
     pub products: Option<Plan>,
-    /// The plan of [`crate::manifest::InferenceBlock::predict`] with draws of all weights.
+    /// The plan of [`crate::manifest::InferenceBlock::predict`] with draws of these weights.
     pub predict: Plan,
     /// The plan of [`crate::manifest::InferenceBlock::sites`].
     pub sites: Plan,

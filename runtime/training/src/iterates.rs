@@ -1,6 +1,7 @@
 //! Posteriors that are built from the iterates of a training run.
 
 pub mod gaussian;
+pub mod means;
 pub mod memory;
 pub mod taken;
 
@@ -15,6 +16,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
+use means::MeansPass;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use taken::{Iterated, Taken};
@@ -106,7 +108,7 @@ impl TrainingSummary {
     }
 }
 
-/// Returns the name of each trained state, with its number of elements.
+/// Returns the name of each state in `names`, with its number of elements.
 pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str, usize)> {
     let is_moved = |state: &&State| names.contains(&state.name);
     let states = infer.states.iter().filter(is_moved);
@@ -169,6 +171,14 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         key(infer, context),
         &mut values,
     );
+    if let Some(program) = &swag.means {
+        let mut pass = MeansPass::new(task, swag, program)?;
+        pass.replace(&mut mean, 1)?;
+        // Iterates have the running means that the training stored with them.
+        if swag.gaussian.covariance != Covariance::Snapshots {
+            pass.replace(&mut values, draws)?;
+        }
+    }
     let is_gaussian = matches!(
         swag.gaussian.covariance,
         Covariance::Diagonal | Covariance::LowRank(_)

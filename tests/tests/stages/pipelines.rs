@@ -44,7 +44,8 @@ static SAMPLING: &[&Pass] = &[
 ];
 
 /// The pipeline for ensembles and averages of iterates. Predictions at several positions come
-/// first, followed by the training that finds these positions.
+/// first, followed by the training that finds these positions, and the means over rows that belong
+/// to their average.
 static ITERATES: &[&Pass] = &[
     &pipelines::SPLIT,
     &pipelines::POSITIONS,
@@ -57,6 +58,7 @@ static ITERATES: &[&Pass] = &[
     &pipelines::LOSS,
     &pipelines::UPDATE,
     &pipelines::GRADIENT,
+    &pipelines::RUNNING_MEANS,
 ];
 
 /// The pipeline for the Laplace approximation. The training comes first, followed by derivatives at
@@ -92,6 +94,7 @@ static COLLAPSED: &[&Pass] = &[
     &pipelines::LOSS,
     &pipelines::UPDATE,
     &pipelines::GRADIENT,
+    &pipelines::RUNNING_MEANS,
 ];
 
 fn pipeline(method: &str) -> &'static [&'static Pass] {

@@ -1,4 +1,4 @@
-//! The diagnostic of running means in methods that do not update them.
+//! The diagnostic of running means in methods that do not support them.
 
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -8,26 +8,31 @@ use bnnc_hir::tree::InferItem;
 pub static NO_RUNNING_MEANS: Code = Code {
     id: "E0324",
     title: "running means are not supported here",
-    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. `map` and `vi` \
-              update the stored means in their steps and predict with them. Markov chains and Laplace approximations need a log likelihood \
-              that is a sum over independent rows. `swag`, `ensemble`, `dropout` and `collapsed` would need separate means for each vector \
-              of weights. The gradient estimators `local`, `flipout` and `integrate` treat rows as independent given the weights.\n\n\
+    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. Methods \
+              that train update the stored means in their steps and predict with them. A Markov chain draws from a density in \
+              which the rows are independent given the parameters, and running means do not define such a density: the \
+              density of a row would change with the rows beside it. The gradient estimators `local`, `flipout` and \
+              `integrate` of `vi` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
-              Right: use `map` or `vi`, or a layer that normalises each example by itself: `norm = GroupNorm(4)`, `FilterResponseNorm()` or \
-              `LayerNorm()`.",
+              Right: `norm = GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`, which normalise each example by itself; \
+              or one of the methods that the message lists.",
 };
 
-/// Reports a running mean in a method that does not update it. `supported` are the names of the methods that update running means.
-pub fn no_running_means(infer: &InferItem, mean: &str, supported: &[&str]) -> Diagnostic {
+/// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.
+pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str]) -> Diagnostic {
+    let others: Vec<String> = others.iter().map(|method| format!("`{method}`")).collect();
     let text = format!(
         "`{}` does not support running means, but the model has `{mean}`",
         infer.method.name
     );
     let supported: Vec<String> = supported.iter().map(|name| format!("`{name}`")).collect();
     Diagnostic::error(&NO_RUNNING_MEANS, infer.span, text)
-        .label("the log likelihood of a row would depend on other rows")
+        .label(why)
         .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
-        .help(format!("or use {}", supported.join(" or ")))
+        .help(format!(
+            "or use a method that supports running means: {}",
+            others.join(", ")
+        ))
 }
 
 /// Reports a gradient estimator with separate weights for each row, in a model whose rows share means.

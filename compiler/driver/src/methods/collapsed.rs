@@ -5,7 +5,8 @@ mod treated;
 
 use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::failure::CompileFailure;
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::methods::iterates::with_means;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
@@ -54,6 +55,10 @@ impl Method for Collapses {
         true
     }
 
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
+    }
+
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         Some("integrates over parameters")
     }
@@ -84,8 +89,9 @@ impl Compilation<'_> {
         }
         let objective = self.objective(elaborated, densities)?;
         let (train, cost) = self.train(&objective, elaborated, backend)?;
-        let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
-        let iterates = self.iterates(train, moved, SNAPSHOTS)?;
+        let means = self.means(&objective, backend)?;
+        let moved = with_means(&found.moved, &elaborated.model);
+        let iterates = self.iterates(train, moved, means, SNAPSHOTS)?;
         // These programs run in double precision. The integral is a sum over the pieces between
         // kinks. A piece lies on one side of a kink, and the sign of a number near zero determines
         // which side that is. Rounding in single precision could change this sign.

@@ -9,18 +9,23 @@ use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics::nothing_to_sample;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
+use bnnc_abi::code::Artifact;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
+use bnnc_graph::model::Model;
+use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, PositionPrograms};
+use bnnc_rewrite::methods::train::Objective;
+use std::sync::Arc;
 
 /// The method `swag`: a Gaussian over iterates, or the iterates themselves.
 pub(crate) struct Averages;
 
 impl Method for Averages {
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
-        let made = |this: &Compilation<'_>, train, moved| {
-            let swag = this.iterates(train, moved, this.options_of()?)?;
+        let made = |this: &Compilation<'_>, train, moved, means| {
+            let swag = this.iterates(train, moved, means, this.options_of()?)?;
             let family = match swag.gaussian.covariance {
                 Covariance::Snapshots => "iterates",
                 Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_) => "Normal",
@@ -33,6 +38,10 @@ impl Method for Averages {
     fn minimises_loss(&self) -> bool {
         true
     }
+
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The method `ensemble`: the maxima that several training runs find.
@@ -40,7 +49,7 @@ pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
-        let made = |this: &Compilation<'_>, train, moved| {
+        let made = |this: &Compilation<'_>, train, moved, _| {
             let options = this.options_of()?;
             let ensemble = Ensemble {
                 train,
@@ -55,17 +64,33 @@ impl Method for Ensembles {
     fn minimises_loss(&self) -> bool {
         true
     }
+
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Returns the names of the states that differ between positions: the trained states, and the running means.
+pub(crate) fn with_means(trained: &[Arc<str>], model: &Model) -> Vec<String> {
+    let means = model.running.iter().map(|mean| &mean.name);
+    trained.iter().chain(means).map(|name| name.to_string()).collect()
 }
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or ensemble members. The training
-    /// step is the same as for `map`. The programs of predictions and sites evaluate many
-    /// positions, as for samplers. `made` receives the training and the names of the states that
-    /// training changes. `made` returns the work and the family name for the reports of the sites.
+    /// step is the same as for `map`, and the programs of predictions and sites evaluate many
+    /// positions, as for samplers. `made` receives the training, the names of the states that differ
+    /// between positions, and the program that recomputes running means. `made` returns the work and
+    /// the family name for the reports of the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
-        made: impl FnOnce(&Self, Train, Vec<String>) -> Result<(Work, &'static str), CompileFailure>,
+        made: impl FnOnce(
+            &Self,
+            Train,
+            Vec<String>,
+            Option<Artifact>,
+        ) -> Result<(Work, &'static str), CompileFailure>,
     ) -> BuiltPrograms {
         let Parts {
             elaborated,
@@ -82,8 +107,9 @@ impl Compilation<'_> {
         }
         let objective = self.objective(elaborated, densities)?;
         let (train, cost) = self.train(&objective, elaborated, backend)?;
-        let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
-        let (work, family) = made(self, train, moved)?;
+        let means = self.means(&objective, backend)?;
+        let moved = with_means(&positions.moved, &elaborated.model);
+        let (work, family) = made(self, train, moved, means)?;
         let report = |site: SiteReport| SiteReport {
             family: match &*site.family {
                 "sampled" => family.to_owned(),
@@ -120,7 +146,22 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Returns the part of the manifest that collects iterates.
+    /// Compiles the program that recomputes running means. Returns `None` if the objective does not have it.
+    pub(crate) fn means(
+        &mut self,
+        objective: &Objective,
+        backend: &dyn Backend,
+    ) -> Result<Option<Artifact>, CompileFailure> {
+        let Some(function) = &objective.means else {
+            return Ok(None);
+        };
+        let precision = self.precision(backend)?;
+        let program = self.lower("means", function, &[], precision)?;
+        Ok(Some(self.code(program, backend)?))
+    }
+
+    /// Returns the part of the manifest that collects iterates. `moved` has the names of the states
+    /// that differ between iterates, and `means` is the program that recomputes running means.
     ///
     /// # Errors
     /// Fails in two cases: options of a training run are set although the iterates come from
@@ -129,11 +170,13 @@ impl Compilation<'_> {
         &self,
         train: Train,
         moved: Vec<String>,
+        means: Option<Artifact>,
         gaussian: SwagOptions,
     ) -> Result<Swag, CompileFailure> {
         let swag = Swag {
             train,
             moved,
+            means,
             options: self.options_of()?,
             gaussian,
         };

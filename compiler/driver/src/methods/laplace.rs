@@ -47,6 +47,10 @@ impl Method for Approximates {
         true
     }
 
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
+    }
+
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         Some("integrates over parameters")
     }

@@ -41,6 +41,10 @@ impl Method for Samples {
         compilation.sampling_programs(self.0, parts)
     }
 
+    fn without_running_means(&self) -> Option<&'static str> {
+        Some("a Markov chain needs a density in which the rows are independent given the parameters")
+    }
+
     fn keeps_rows(&self, _: &MethodDef, infer: &InferenceBlock) -> Option<Kept> {
         let options = &infer.sampling()?.options;
         if options.leave_one_out == LooPolicy::Never {

@@ -29,8 +29,8 @@ impl Method for Trains {
         true
     }
 
-    fn keeps_running_means(&self) -> bool {
-        true
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
     }
 
     fn without_draws(&self, method: &MethodDef) -> Option<&'static str> {

@@ -93,7 +93,8 @@ pub fn collapse(
         .into_iter()
         .map(|(name, _)| name)
         .collect();
-    let (predict, sites) = sample::at_draws(densities, model, &plans, &moved, context)?;
+    let drawn = sample::with_means(&moved, model);
+    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
     let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: NoExactIntegral| Collapse {
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,

@@ -77,6 +77,10 @@ pub fn dropped(
     };
     let row_log_likelihood = treat(&densities.row_log_likelihood, &mut sites)?;
     check(model, masks.layers, &sites)?;
+    let training_row = match &densities.training_row {
+        Some(row) => Some(treat(row, &mut BTreeSet::new())?),
+        None => None,
+    };
     let mut predictions = densities.predictions.clone();
     for said in &mut predictions {
         said.function = treat(&said.function, &mut BTreeSet::new())?;
@@ -84,6 +88,7 @@ pub fn dropped(
     Ok(Dropped {
         densities: Densities {
             row_log_likelihood,
+            training_row,
             predictions,
             ..densities.clone()
         },

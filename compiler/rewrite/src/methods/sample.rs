@@ -99,7 +99,7 @@ pub struct PositionPrograms {
 }
 
 /// Returns predictions and sites of `model` at many positions. In `posterior`, every site of the
-/// model is a point.
+/// model is a point. Each position has its own running means.
 ///
 /// # Errors
 /// Fails if the values of a site cannot be transformed to the reals.
@@ -112,7 +112,8 @@ pub fn positions(
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
-    let (predict, sites) = at_draws(densities, model, &plans, &moved, context)?;
+    let drawn = with_means(&moved, model);
+    let (predict, sites) = at_draws(densities, model, &plans, &drawn, context)?;
     Ok(PositionPrograms {
         predict,
         sites,
@@ -192,6 +193,12 @@ pub fn sampled(
         whole,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
     })
+}
+
+/// Returns the names of the moving states, followed by those of the running means.
+pub(super) fn with_means(moved: &[Arc<str>], model: &Model) -> Vec<Arc<str>> {
+    let means = model.running.iter().map(|mean| &mean.name);
+    moved.iter().chain(means).cloned().collect()
 }
 
 /// Returns two programs: the predictions for rows, and the values of the sites. Both programs use

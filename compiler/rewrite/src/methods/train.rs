@@ -19,6 +19,7 @@ use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
+use crate::rule::remove_dead;
 use crate::{constrain, kl, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_abi::ports::PortName;
@@ -29,8 +30,38 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
+use std::collections::HashSet;
 use std::sync::Arc;
 use update::{clip, update};
+
+/// The user's training options that affect the compiled program.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingSettings<'a> {
+    /// The optimiser of the parameters.
+    pub optimiser: &'a ElaboratedOptimiser,
+    /// The number of draws of the sites per step.
+    pub samples: usize,
+    /// The number of draws for KL divergences that need draws. If this number is 0, these divergences use the draws of the likelihood.
+    pub kl_draws: usize,
+    /// The options for the computation of KL divergences.
+    pub kl: kl::KlOptions,
+    /// The layers for which the user requests a gradient estimator.
+    pub layers: Layers<'a>,
+    /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
+    /// scale.
+    pub jacobians: bool,
+    /// True if an evidence tunes the prior during training; see [`states::tuned`].
+    pub online: bool,
+    /// True if the gradient is shortened to a norm, which is an input of the step.
+    pub clips: bool,
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
+    pub scaled: Option<&'a (Function, f64)>,
+    /// True if the method recomputes running means, because it predicts with weights that no training step used.
+    pub means: bool,
+    /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
+    /// is never built.
+    pub gradient: Option<usize>,
+}
 
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
@@ -39,6 +70,9 @@ pub struct Objective {
     pub train: Function,
     /// The program of the loss and its gradient, if requested. It has the ports that `bnnc_abi::manifest::Train` declares.
     pub gradient: Option<Function>,
+    /// The program `(states.., data.., step) -> NAME/mean..` of the means over the rows of a call, if it was requested and the model has running
+    /// means. These means replace the stored running means `NAME`.
+    pub means: Option<Function>,
     /// True if the loss of the same rows varies from step to step, because it uses draws of a posterior or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
@@ -98,6 +132,13 @@ pub fn objective(
         }
         false => None,
     };
+    let means = match settings.means && !model.running.is_empty() {
+        true => {
+            let means = pipeline::step(&pipelines::RUNNING_MEANS, context, |_| task.means(&likelihood))?;
+            Some(pipeline::run(&means, pipelines::BEFORE_LOWERING, context)?)
+        }
+        false => None,
+    };
     let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
         Ok::<_, Fault>(predict::predict(densities, model, &plans))
     })?;
@@ -114,6 +155,7 @@ pub fn objective(
     Ok(Objective {
         train,
         gradient,
+        means,
         has_noise: has_noise(&loss),
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
@@ -183,6 +225,27 @@ impl Task<'_> {
         }
         results.extend(terms.into_iter().skip(1));
         Ok(builder.finish(results))
+    }
+
+    /// Returns `(states.., data.., step) -> NAME/mean..`: the mean over the rows of a call for each running mean.
+    fn means(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
+        let mut per_draw = self.likelihood_per_draw(likelihood)?;
+        let names: Vec<String> = (self.model.running.iter())
+            .map(|mean| PortName::Mean.of(&mean.name))
+            .collect();
+        per_draw
+            .results
+            .retain(|(name, _)| names.iter().any(|own| **own == **name));
+        let mut builder = Builder::new("means");
+        let mut scope = Scope::default();
+        plan::bind_states(&mut builder, self.plans, &mut scope);
+        bind_data(&mut builder, self.model, &mut scope);
+        let step = Type::int(Shape::scalar());
+        bind_scalars(&mut builder, &mut scope, &step, &[PortName::Step]);
+        let samples = self.settings.samples;
+        let results = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
+        let means = remove_dead(&builder.finish(results));
+        Ok(nodes::with_params(&means, &HashSet::new()))
     }
 
     /// Returns `divergence` minus the log determinants of the Jacobians of the optimised points.

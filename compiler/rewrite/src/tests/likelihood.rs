@@ -92,6 +92,7 @@ fn compile(
         jacobians: false,
         online: false,
         clips: false,
+        means: false,
         scaled: None,
         gradient: None,
     };

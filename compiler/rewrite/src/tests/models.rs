@@ -229,6 +229,7 @@ fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> R
         jacobians: false,
         online: false,
         clips: false,
+        means: false,
         scaled: None,
         gradient: None,
     };

@@ -47,6 +47,7 @@ fn run(
         jacobians: false,
         online: false,
         clips: false,
+        means: false,
         scaled: None,
         gradient: None,
     };

@@ -75,6 +75,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         jacobians: false,
         online: false,
         clips: false,
+        means: false,
         scaled: None,
         gradient: None,
     };

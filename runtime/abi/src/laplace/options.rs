@@ -35,8 +35,8 @@ options! {
     pub struct GaussianOptions {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
         /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation, its exact `marginal`
-        /// variance, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
-        /// the maximum.
+        /// variance, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. A subnetwork leaves out layers
+        /// with running means, such as `BatchNorm`. All other weights stay at the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
         /// matrix of this rank), `functional` (a kernel over all training rows), or `functional(rows)` (a kernel over this number of rows, chosen at

@@ -70,7 +70,7 @@ impl Method for Collapses<'_> {
         let training = training((infer, &swag.train), extent.schema, rows, true);
         let held = self.held(rows, planned);
         let choosing = memory::choosing((infer, collapsed), rows, planned);
-        iterates::memory::collecting((infer, swag), planned, (held, training)).max(held + choosing)
+        iterates::memory::collecting((infer, swag), (rows, planned), (held, training)).max(held + choosing)
     }
 
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {

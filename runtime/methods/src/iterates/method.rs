@@ -77,7 +77,7 @@ impl Method for Averages<'_> {
         let Averages { infer, swag } = *self;
         let training = training((infer, &swag.train), extent.schema, extent.rows, true);
         let held = self.held(extent.rows, extent.planned);
-        memory::collecting((infer, swag), extent.planned, (held, training))
+        memory::collecting((infer, swag), (extent.rows, extent.planned), (held, training))
     }
 
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {

@@ -13,10 +13,10 @@ use bnnc_training::{Task, TrainingResult, restarts, train};
 use std::sync::Arc;
 
 /// Checks that the start of a member can be used as the maximum. Without a search, the start must
-/// contain every weight.
+/// contain every weight and every running mean.
 ///
 /// # Errors
-/// Fails if some weight is missing from the start, because this weight would then have the default
+/// Fails if the start does not contain a weight or a running mean, which would have the default
 /// value of its state.
 pub fn stated(
     infer: &InferenceBlock,
@@ -24,9 +24,14 @@ pub fn stated(
     starts: &Starts,
     member: usize,
 ) -> Result<(), Diagnostic> {
-    let mut weights = laplace.weights.iter();
-    match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
-        Some(weights) => Err(diagnostics::no_maximum(&infer.name, &weights.site)),
+    let weights = laplace
+        .weights
+        .iter()
+        .map(|weights| (&weights.state, &weights.site));
+    let means = infer.states.iter().filter(|state| state.is_running_mean);
+    let mut all = weights.chain(means.map(|mean| (&mean.name, &mean.name)));
+    match all.find(|(state, _)| !laplace.search && !starts.gives(member, state)) {
+        Some((_, site)) => Err(diagnostics::no_maximum(&infer.name, site)),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Predicts how many iterates an inference block collects, and how much memory they take.
 
-use super::moved;
+use super::{means, moved};
 use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
@@ -19,11 +19,11 @@ pub fn planned(
     }
 }
 
-/// Returns the number of bytes needed to collect `planned` iterates. `held` is the number of bytes
-/// of the result, and `training` is the number of bytes of one training run.
+/// Returns the number of bytes needed to collect `planned` iterates from `rows` rows. `held` is the number of bytes
+/// of the result, and `training` is the number of bytes of one training.
 pub fn collecting(
     (infer, swag): (&InferenceBlock, &Swag),
-    planned: usize,
+    (rows, planned): (usize, usize),
     (held, training): (u64, u64),
 ) -> u64 {
     let options = &swag.train.options;
@@ -34,7 +34,8 @@ pub fn collecting(
     } else {
         training
     };
-    meanwhile + training.max(held)
+    // The running means are recomputed when the training has freed its memory.
+    meanwhile + training.max(held + means::bytes(infer, swag, rows))
 }
 
 /// Returns the number of positions that are in memory while iterates are collected. These positions

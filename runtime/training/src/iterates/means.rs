@@ -1,0 +1,186 @@
+//! The running means of weights that no training step used.
+//!
+//! Batch normalisation divides by stored statistics of the rows. A training step updates them for its own weights. The average of
+//! iterates and the draws around it need statistics of their own, which one pass over the training rows computes (Maddox et al. 2019,
+//! following Izmailov et al. 2018). The result depends on the weights, the seed and the batch size of the training only, not on the
+//! number of threads.
+
+use crate::Task;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::iterates::Swag;
+use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::ports::PortName;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::Stop;
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::memory;
+use bnnc_core::ports;
+use bnnc_core::rows;
+use bnnc_core::states::StateValues;
+use bnnc_kernels::executor::Machine;
+use std::ops::Range;
+
+/// A pass over the training rows that computes the running means of given weights.
+pub struct MeansPass<'a> {
+    task: &'a Task<'a>,
+    swag: &'a Swag,
+    machine: Machine,
+    feed: Feed,
+    /// The training rows in random order, so that a file sorted by class does not give blocks of one class.
+    order: Vec<u32>,
+    sizes: Sizes,
+    means: Vec<Mean<'a>>,
+}
+
+/// A running mean.
+struct Mean<'a> {
+    /// The name of its state.
+    name: &'a str,
+    /// The output of the program: the mean over the rows of a block.
+    port: String,
+    /// The mean over the rows of one block.
+    of_block: Vec<f64>,
+}
+
+impl<'a> MeansPass<'a> {
+    /// Prepares passes over the training rows of `task` with the program [`Swag::means`].
+    ///
+    /// # Errors
+    /// Fails if some columns do not fit the program, or if there is too little memory.
+    pub fn new(task: &'a Task<'a>, swag: &'a Swag, program: &Artifact) -> Result<MeansPass<'a>, Stop> {
+        let Task {
+            infer,
+            dataset,
+            context,
+            ..
+        } = *task;
+        let count = examples(&infer.bindings, &dataset.train);
+        let sizes = swag.train.sizes(count);
+        let mut machine = Machine::new(program, sizes, context.pool.clone())?;
+        let feed = Feed::of_plan((infer, &program.plan), &dataset.train, dataset, true)?;
+        feed.write_shared(&mut machine)?;
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        rows::shuffle(&mut order, rows::key(context.seed, &infer.name), 0);
+        Ok(MeansPass {
+            task,
+            swag,
+            machine,
+            feed,
+            order,
+            sizes,
+            means: means(infer),
+        })
+    }
+
+    /// Replaces the running means in `values` by those of the weights in `values`. States that differ between draws have the shape `[draws, ..]`.
+    ///
+    /// # Errors
+    /// Fails if the machine has a bug, or if the user interrupts the run.
+    pub fn replace(&mut self, values: &mut StateValues, draws: usize) -> Result<(), Stop> {
+        let mut columns: Vec<Vec<f64>> = self.means.iter().map(|_| Vec::new()).collect();
+        for draw in 0..draws {
+            if self.task.context.interrupt.is_overdue() {
+                return Err(Stop::Interrupted);
+            }
+            self.write(values, draw, draws)?;
+            for (column, mean) in columns.iter_mut().zip(self.pass()?) {
+                column.extend(mean);
+            }
+        }
+        for (mean, column) in self.means.iter().zip(columns) {
+            values.insert(mean.name.to_owned(), column);
+        }
+        Ok(())
+    }
+
+    /// Writes the weights of draw `draw` of `draws` draws to the machine.
+    fn write(&mut self, values: &StateValues, draw: usize, draws: usize) -> Result<(), Fault> {
+        let states = self.task.infer.states.iter();
+        for state in states.filter(|state| state.parameter && !state.is_running_mean) {
+            let Some(all) = values.get(&state.name) else {
+                continue;
+            };
+            let own = match self.swag.moved.contains(&state.name) {
+                true => {
+                    let width = all.len() / draws;
+                    &all[draw * width..(draw + 1) * width]
+                }
+                false => all.as_slice(),
+            };
+            ports::real(&mut self.machine, &state.name, own)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the mean of each running mean over blocks of rows. A block counts with the number of its rows.
+    fn pass(&mut self) -> Result<Vec<Vec<f64>>, Fault> {
+        let count = self.order.len();
+        let mut sums: Vec<Vec<f64>> = (self.means.iter())
+            .map(|mean| vec![0.0; mean.of_block.len()])
+            .collect();
+        for block in blocks(count, self.sizes.get(Symbol::Batch)) {
+            let share = block.len() as f64 / count as f64;
+            let machine = &mut self.machine;
+            machine.set_sizes(&self.sizes.with(Symbol::Batch, block.len()))?;
+            self.feed.write(machine, &self.order[block])?;
+            ports::int(machine, PortName::Step.text(), 0)?;
+            machine.run()?;
+            for (mean, sum) in self.means.iter_mut().zip(&mut sums) {
+                machine.read_into(&mean.port, &mut mean.of_block)?;
+                let terms = sum.iter_mut().zip(&mean.of_block);
+                terms.for_each(|(sum, value)| *sum += share * value);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Returns the running means of an inference block.
+fn means(infer: &InferenceBlock) -> Vec<Mean<'_>> {
+    let states = infer.states.iter().filter(|state| state.is_running_mean);
+    let mean = states.map(|state| Mean {
+        name: &state.name,
+        port: PortName::Mean.of(&state.name),
+        of_block: vec![0.0; state.shape.count(&Sizes::default())],
+    });
+    mean.collect()
+}
+
+/// Splits `rows` rows into as few blocks of at most `batch` rows as possible, whose sizes differ by at most one row. Blocks of `batch` rows would, for
+/// 129 rows and `batch = 128`, leave a block of a single row, whose variance is zero.
+fn blocks(rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = rows.div_ceil(batch.max(1));
+    (0..count).map(move |at| rows * at / count..rows * (at + 1) / count)
+}
+
+/// Returns the number of bytes that a pass over `rows` training rows needs, or 0 if the model has no running means.
+pub fn bytes(infer: &InferenceBlock, swag: &Swag, rows: usize) -> u64 {
+    let of = |program: &Artifact| {
+        let order = rows as u64 * 4;
+        memory::machine(program, &swag.train.sizes(rows)) + memory::feed(infer, program, rows) + order
+    };
+    swag.means.as_ref().map_or(0, of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_all_rows_and_differ_by_at_most_one_row() {
+        for (rows, batch, wanted) in [
+            (129, 128, vec![64, 65]),
+            (8, 3, vec![2, 3, 3]),
+            (8, 8, vec![8]),
+            (5, 100, vec![5]),
+            (0, 4, vec![]),
+        ] {
+            let all: Vec<Range<usize>> = blocks(rows, batch).collect();
+            let sizes: Vec<usize> = all.iter().map(ExactSizeIterator::len).collect();
+            assert_eq!(sizes, wanted, "{rows} rows in blocks of {batch}");
+            let covered: Vec<usize> = all.into_iter().flatten().collect();
+            assert_eq!(covered, (0..rows).collect::<Vec<_>>());
+        }
+    }
+}
