@@ -741,6 +741,16 @@ fn killed_methods_resume_to_the_same_running_means() {
     }
 }
 
+/// The advice about a Laplace approximation that is too wide names only methods that support the model.
+#[test]
+fn advice_about_normalised_networks_leaves_chains_out() {
+    let workshop = workshop("advice");
+    fs::write(workshop.join("line.bnn"), NORMALISED).unwrap();
+    let output = run(only(&workshop, "gaussian", "--out", &workshop.join("out")));
+    assert!(output.stderr.contains("E0653"), "{}", output.stderr);
+    assert!(output.stderr.contains("`vi` or `ensemble`"), "{}", output.stderr);
+}
+
 /// Returns the column `mean` of a table of predictions.
 fn means_of(text: &str) -> Vec<String> {
     let mut lines = text.lines();

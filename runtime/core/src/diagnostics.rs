@@ -10,7 +10,7 @@ mod size;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
-pub use curvature::{AVERAGE, milder, narrow_parameter};
+pub use curvature::{average, milder, narrow_parameter};
 pub use export::no_stan_csv;
 pub use folder::{
     Unpredicted, damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions,

@@ -4,7 +4,7 @@ use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::{AVERAGE, data_warning, milder, warning};
+use bnnc_core::diagnostics::{average, data_warning, milder, warning};
 
 pub(super) static INTERVALS: Code = Code {
     id: "E0586",
@@ -356,5 +356,5 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
         true => "or use the centre alone: `map` with the same options of the search",
         false => "or use the centre alone: the inference that it starts from",
     };
-    warning.help(AVERAGE).help(centre)
+    warning.help(average(laplace)).help(centre)
 }

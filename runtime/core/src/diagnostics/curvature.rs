@@ -44,9 +44,16 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     }
 }
 
-/// The advice to use a method that does not depend on the curvature at the maximum.
-pub const AVERAGE: &str =
-    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
+/// Returns the advice to use a method that does not depend on the curvature at the maximum. Markov
+/// chains reject models with running means.
+pub fn average(laplace: &Laplace) -> &'static str {
+    match laplace.train.joins_rows {
+        true => {
+            "average over the weights by `vi` or `ensemble`, which do not use the curvature at the maximum"
+        }
+        false => "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum",
+    }
+}
 
 /// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is a
 /// ratio of second derivatives along a direction that moves the parameter. The actual second

@@ -4,7 +4,7 @@ use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};
-use bnnc_core::diagnostics::{AVERAGE, error, milder, warning};
+use bnnc_core::diagnostics::{average, error, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 
 /// All codes of the diagnostics in this file, sorted.
@@ -179,7 +179,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
                 (None, true) => warning.help(format!(
                     "write {online} instead of `prior_precision = validation`, to tune the prior during the search for the maximum"
                 )),
-                (None, false) => warning.help(AVERAGE),
+                (None, false) => warning.help(average(laplace)),
             }
         }
         PriorPrecision::Given(_) => {
@@ -381,7 +381,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
         None if is_fixed => warning.help("estimate the noise: `sigma: positive ~ HalfNormal(..)`"),
         None => warning,
     };
-    warning.help(AVERAGE)
+    warning.help(average(laplace))
 }
 
 /// A warning: the search for several prior factors stopped because it had used all its steps.
