@@ -6,7 +6,6 @@ use crate::failure::CompileFailure;
 use crate::methods;
 use bnnc_abi::method::ALL;
 use bnnc_abi::method::declare::OptionName;
-use bnnc_abi::method::{self, MethodDef};
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
@@ -26,30 +25,5 @@ impl Compilation<'_> {
             None => return Ok(()),
         };
         Err(CompileFailure::Program(vec![diagnostic]))
-    }
-}
-
-/// Returns the names of the methods that update running means in their training steps.
-fn supported() -> Vec<&'static str> {
-    let keeps = |method: &&MethodDef| methods::of(method.finds).keeps_running_means();
-    method::ALL
-        .iter()
-        .filter(keeps)
-        .map(|method| method.name)
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::supported;
-    use crate::diagnostics::running::NO_RUNNING_MEANS;
-
-    #[test]
-    fn the_explanation_names_the_methods_that_support_running_means() {
-        assert_eq!(supported().len(), 2);
-        for name in supported() {
-            let named = format!("`{name}`");
-            assert!(NO_RUNNING_MEANS.explain.contains(&named), "{named}");
-        }
     }
 }

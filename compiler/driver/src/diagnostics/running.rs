@@ -25,7 +25,6 @@ pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str
         "`{}` does not support running means, but the model has `{mean}`",
         infer.method.name
     );
-    let supported: Vec<String> = supported.iter().map(|name| format!("`{name}`")).collect();
     Diagnostic::error(&NO_RUNNING_MEANS, infer.span, text)
         .label(why)
         .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
