@@ -23,6 +23,12 @@ pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateVal
     states.iter().map(one).collect()
 }
 
+/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. Running means belong to no site: their own names are
+/// returned, which differ from the names of all sites.
+pub fn site_of(state: &str) -> &str {
+    state.rsplit_once('/').map_or(state, |(site, _)| site)
+}
+
 fn initial(state: &State, seed: u64) -> Vec<f64> {
     let count = state.shape.count(&Sizes::default());
     let key = philox::key(seed, &format!("start/{}", state.name));

@@ -2,6 +2,7 @@
 
 use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
+use bnnc_core::states::site_of;
 
 /// Parameters that have the same value, a maximum, in all draws.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,7 @@ impl FixedParameters<'_> {
             .states
             .iter()
             .take(NAMED)
-            .map(|state| format!("`{}`", site_of(state)))
+            .map(|state| format!("`{}`", site_of(&state.name)))
             .collect();
         if self.states.len() > NAMED {
             names.push(format!("{} more", self.states.len() - NAMED));
@@ -38,9 +39,4 @@ impl FixedParameters<'_> {
         }
         names.join(", ")
     }
-}
-
-/// Returns the name of the site that a state belongs to, for example `hidden.w` for `hidden.w/loc`.
-pub fn site_of(state: &State) -> &str {
-    state.name.rsplit_once('/').map_or(&*state.name, |(site, _)| site)
 }

@@ -8,10 +8,10 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::finite;
 use bnnc_core::predict::trained_draws;
-use bnnc_core::states::StateValues;
+use bnnc_core::states::{StateValues, site_of};
 use bnnc_data::Dataset;
 use bnnc_inference::draws::StateDraws;
-use bnnc_inference::held::{FixedParameters, site_of};
+use bnnc_inference::held::FixedParameters;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws, predicting_draws};
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::SharedPosterior;
@@ -111,7 +111,7 @@ fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports
         .iter()
-        .any(|report| report.is_point && report.name == site_of(state));
+        .any(|report| report.is_point && report.name == site_of(&state.name));
     let own = format!("{}/", state.name);
     let mut others = infer.states.iter();
     is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))

@@ -11,7 +11,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
-use bnnc_core::states::StateValues;
+use bnnc_core::states::{StateValues, site_of};
 use serde::{Deserialize, Serialize};
 
 /// The length of one step on the unconstrained scale. Such a step multiplies a positive parameter
@@ -151,7 +151,7 @@ fn candidates(
 /// Returns the site of a state, and the interval of its elements. Returns `None` if the interval
 /// does not have an end.
 fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
-    let site = state.rsplit_once('/').map_or(state, |(site, _)| site);
+    let site = site_of(state);
     let report = infer.reports.iter().find(|report| report.name == site)?;
     match report.prior.support {
         Support::Interval(low, high) if low.is_finite() || high.is_finite() => Some((site, (low, high))),

@@ -26,7 +26,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::ports;
-use bnnc_core::states::StateValues;
+use bnnc_core::states::{StateValues, site_of};
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -240,7 +240,7 @@ fn runaways(
         .map(|argument| (argument.name.clone(), argument.range.clone()))
         .collect();
     for (name, range) in &places {
-        let site = name.rsplit_once('/').map_or("", |(site, _)| site);
+        let site = site_of(name);
         let report = infer.reports.iter().find(|report| report.name == site);
         let (Some(report), true) = (report, before.has_port(site)) else {
             continue;

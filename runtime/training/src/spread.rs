@@ -9,7 +9,7 @@ use bnnc_abi::names::layer_of;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
-use bnnc_core::states::StateValues;
+use bnnc_core::states::{StateValues, site_of};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -198,11 +198,6 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
         largest = largest.max(ratio);
     }
     Ok(Some(largest))
-}
-
-/// Returns the site of a state.
-fn site_of(state: &str) -> &str {
-    state.rsplit_once('/').map_or(state, |(site, _)| site)
 }
 
 /// Returns the name of the element with index `at` in a site that has `count` elements.
