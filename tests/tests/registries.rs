@@ -1,6 +1,13 @@
 //! Registries that are searched are sorted. Registries that list the files of a folder are
 //! complete. Names within a registry are unique.
 
+use bnnc_abi::data::Format;
+use bnnc_abi::manifest::RateSchedule;
+use bnnc_base::source::SourceMap;
+use bnnc_base::spellings;
+use bnnc_driver::manual;
+use bnnc_grammar::token::Token;
+use bnnc_hir::check::{data_options, types};
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
 use std::collections::{BTreeMap, BTreeSet};
@@ -283,4 +290,57 @@ fn every_registered_word_has_an_entry() {
     assert!(entry("StudentT").contains("dist StudentT("));
     assert!(entry("Dense").contains("layer Dense("));
     assert!(entry("Adam").contains("Adam("));
+}
+
+/// `bnnc doc WORD` describes every word of the language, the library, the methods and the data items. The words of schedules, formats and
+/// options of data items have an effect in their description, which their records state.
+#[test]
+fn every_word_of_a_program_has_an_entry_in_the_manual() {
+    let options = bnnc_abi::method::ALL.iter().flat_map(|method| method.options);
+    let library = bnnc_driver::program::library(&mut SourceMap::default());
+    let items = library.iter().flat_map(|module| &module.items);
+    let mut words: BTreeSet<String> = items
+        .filter_map(|item| item.name().map(|name| name.name.to_string()))
+        .collect();
+    words.extend(options.flat_map(|option| option.kind.words()).map(str::to_owned));
+    words.extend(types::NAMES.iter().map(|name| (*name).to_owned()));
+    words.extend(
+        data_options::COLUMN_FUNCTIONS
+            .iter()
+            .map(|name| (*name).to_owned()),
+    );
+    words.extend(spellings::TABLE.iter().map(|(written, _)| (*written).to_owned()));
+    let tokens = Token::FIXED.iter().map(Token::terminal);
+    words.extend(
+        tokens
+            .filter(|word| word.starts_with(char::is_alphabetic))
+            .map(str::to_owned),
+    );
+    assert!(words.len() > 150, "{}", words.len());
+    for word in [
+        "splits",
+        "fraction",
+        "shuffled",
+        "channels",
+        "population",
+        "sample",
+        "zscore",
+        "all",
+    ] {
+        words.insert(word.to_owned());
+    }
+    let wrong: Vec<&String> = words.iter().filter(|word| manual::entry(word).is_err()).collect();
+    assert!(wrong.is_empty(), "without an entry: {wrong:?}");
+    let states = |word: &str, text: &str| {
+        let entry = manual::entry(word).unwrap_or_default();
+        let rest = text.char_indices().nth(1).map_or("", |(at, _)| &text[at..]);
+        assert!(entry.contains(rest), "{word}: {entry}");
+    };
+    RateSchedule::FORMS
+        .iter()
+        .for_each(|form| states(form.word, form.factor));
+    Format::all().for_each(|format| states(format.word(), format.entry().doc));
+    data_options::OPTIONS
+        .iter()
+        .for_each(|option| states(option.name, option.doc));
 }

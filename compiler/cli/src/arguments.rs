@@ -48,7 +48,7 @@ pub enum Command {
     Fmt(Fmt),
     /// Explain a diagnostic code.
     Explain(Explain),
-    /// Describe a word: a distribution, function, layer or optimiser of the library, a method, an option, a metric (also: `bnnc help WORD`).
+    /// Describe a word of programs: an item of the library, a method, an option or its value, a schedule, a data format, a metric, a function, a type or a keyword (also: `bnnc help WORD`).
     Doc(Doc),
     /// Print the completions of commands and options for a shell.
     Completions(Completions),
@@ -285,7 +285,7 @@ pub enum NewLevels {
 pub struct Predict {
     /// A folder that `bnnc run --out` wrote.
     pub run: PathBuf,
-    /// The file with the new inputs.
+    /// The file with the new inputs; `*` in its name stands for any characters, and the rows of all matching files are read.
     #[arg(long)]
     pub data: PathBuf,
     /// Write the predictions to this file instead of standard output.

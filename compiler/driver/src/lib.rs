@@ -9,7 +9,6 @@ pub mod concrete;
 mod densities;
 mod design;
 pub mod diagnostics;
-pub mod documented;
 pub mod emit;
 mod failure;
 pub mod infer;

@@ -36,7 +36,7 @@ pub mod solve;
 mod statements;
 pub mod types;
 
-pub use data::option_names as data_options;
+pub use data::options as data_options;
 pub use expr::Want;
 pub use parameterisation::applied_twice_to_data;
 

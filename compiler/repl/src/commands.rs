@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::{Source, Span};
 use bnnc_driver::diagnostics::BAD_COMMAND;
-use bnnc_driver::documented::documented;
+use bnnc_driver::manual::documented;
 use bnnc_hir::elaborate::datum::Datum;
 use std::ops::Range;
 use std::sync::Arc;

@@ -149,7 +149,7 @@ fn options(entry: &str) -> Option<Vec<String>> {
             let options = method::lookup(method)?.options.iter();
             Some(options.map(|option| option.name.to_owned()).collect())
         }
-        "data" => Some(data_options().map(str::to_owned).collect()),
+        "data" => Some(data_options::names().map(str::to_owned).collect()),
         _ => None,
     }
 }

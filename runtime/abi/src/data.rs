@@ -1,6 +1,6 @@
 //! The specification of a `data` item, resolved from the program and the command line, and the schema of its files.
 
-use crate::method::declare::words;
+use crate::method::declare::{OptionValue, RawOption, words};
 use crate::settings::Files;
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,15 @@ words!(Format {
     "parquet" => Parquet,
 });
 
+/// The entry of a format in the manual.
+#[derive(Clone, Copy, Debug)]
+pub struct FormatEntry {
+    /// The source of a data item, as programs write it.
+    pub source: &'static str,
+    /// The contents of the files.
+    pub doc: &'static str,
+}
+
 impl Format {
     /// Returns the contents that files of this format have.
     pub fn contents(self) -> Contents {
@@ -42,6 +51,50 @@ impl Format {
             Format::Json => Contents::Arrays,
             Format::Cifar | Format::Idx | Format::Npy => Contents::Pair,
         }
+    }
+
+    /// Returns every format, in alphabetical order.
+    pub fn all() -> impl Iterator<Item = Format> {
+        let of_word = |word: &&'static str| Format::read(RawOption::Call(word, &[]));
+        Format::WORDS.iter().filter_map(of_word)
+    }
+
+    /// Returns the entry of the format in the manual.
+    pub fn entry(self) -> FormatEntry {
+        let entry = |source, doc| FormatEntry { source, doc };
+        match self {
+            Format::Csv => entry(
+                "csv(\"file\", ..)",
+                "a header and rows. Text columns become levels, and columns of `true` and `false` become 1 and 0. A `.gz` file is decompressed",
+            ),
+            Format::Parquet => entry(
+                "parquet(\"file\", ..)",
+                "flat columns, uncompressed or compressed with Snappy, gzip or LZ4",
+            ),
+            Format::Json => entry(
+                "json(\"file\", ..)",
+                "one object of scalars and rectangular arrays, like Stan's data",
+            ),
+            Format::Idx => entry(
+                "idx(\"inputs\", \"targets\")",
+                "the format of MNIST. A `.gz` file is decompressed",
+            ),
+            Format::Cifar => entry(
+                "cifar(\"file\", ..)",
+                "the binary files of CIFAR-10 and CIFAR-100 (the target is the fine label): images `real[3, 32, 32]`",
+            ),
+            Format::Npy => entry(
+                "npy(\"inputs\", \"targets\", ..)",
+                "NumPy arrays, in pairs of an input file and a target file",
+            ),
+        }
+    }
+
+    /// Returns the words of the formats that hold these contents, in alphabetical order.
+    pub fn with_contents(contents: Contents) -> impl Iterator<Item = &'static str> {
+        Format::all()
+            .filter(move |format| format.contents() == contents)
+            .map(Format::word)
     }
 
     /// Returns whether inputs are first stored as one byte per number, and are converted to reals
@@ -176,8 +229,22 @@ pub enum FieldKind {
 }
 
 impl DataSpec {
-    /// Replaces files by the files of the options `--data NAME=PATH`, `--data NAME.test=PATH` and
-    /// `--data NAME.outliers=PATH`.
+    /// Returns the path of every file that the data item names. The names of files of rows may be patterns.
+    pub fn paths_mut(&mut self) -> Vec<&mut PathBuf> {
+        let mut paths: Vec<&mut PathBuf> = self.files.iter_mut().collect();
+        match &mut self.test {
+            Test::None | Test::Fraction(_) => {}
+            Test::Files(files) => paths.extend(files),
+            Test::Splits { file, .. } => paths.push(file),
+        }
+        paths.extend(self.shared.iter_mut().map(|(_, path)| path));
+        if let Some(Outliers::File(path)) = &mut self.outliers {
+            paths.push(path);
+        }
+        paths
+    }
+
+    /// Replaces files by those of the options `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH`.
     ///
     /// # Errors
     /// Returns the number of files of outliers if it is larger than one.
@@ -242,7 +309,7 @@ impl Elements {
                 (levels.len() != size).then(|| format!("`{name}` has {} levels, not {size}", levels.len()))
             }
             (Elements::Index(_), FieldKind::Real) => {
-                Some(format!("`index` needs integers, but `{name}` holds fractions"))
+                Some(format!("`index` needs integers, but `{name}` holds reals"))
             }
             (Elements::Bool, FieldKind::Int(low, high)) if *low >= 0 && *high <= 1 => None,
             (Elements::Bool, FieldKind::Int(..) | FieldKind::Real) => {
@@ -252,7 +319,7 @@ impl Elements {
                 "`count` needs non-negative integers, but `{name}` holds {low}"
             )),
             (Elements::Count | Elements::Int, FieldKind::Real) => {
-                Some(format!("integers are needed, but `{name}` holds fractions"))
+                Some(format!("integers are needed, but `{name}` holds reals"))
             }
             (
                 Elements::Real | Elements::Count | Elements::Int | Elements::Bool,

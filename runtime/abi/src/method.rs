@@ -6,6 +6,7 @@ pub(crate) mod options;
 mod records;
 mod value;
 
+use crate::manifest::RateSchedule;
 use crate::sampling::SamplerKind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;
@@ -80,6 +81,26 @@ impl OptionKind {
             OptionKind::Start => "an inference block or a file".to_owned(),
             OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
             OptionKind::Weights(_) => "which weights".to_owned(),
+        }
+    }
+
+    /// Returns the words and the names of calls that the option takes, apart from names of the program and the library.
+    pub fn words(self) -> Vec<&'static str> {
+        match self {
+            OptionKind::Word(words) | OptionKind::NumberOr(_, _, words) => words.to_vec(),
+            OptionKind::Weights([]) => vec!["all", "last_layer"],
+            OptionKind::Weights(scores) => [&["all", "last_layer", "subnetwork"], scores].concat(),
+            OptionKind::Call(forms) => forms.iter().map(|form| form.word).collect(),
+            OptionKind::Schedule => RateSchedule::FORMS.iter().map(|form| form.word).collect(),
+            OptionKind::Start => vec!["safetensors"],
+            OptionKind::Int(..)
+            | OptionKind::Real(..)
+            | OptionKind::AtLeast(_)
+            | OptionKind::Bool
+            | OptionKind::Optimiser
+            | OptionKind::Infer
+            | OptionKind::Fractions
+            | OptionKind::Names => Vec::new(),
         }
     }
 

@@ -10,6 +10,24 @@ pub struct ScheduleForm {
     pub word: &'static str,
     /// The names and kinds of the arguments, in order.
     pub arguments: &'static [(&'static str, ScheduleArgument)],
+    /// The factor on the learning rate, in Markdown: `t` is the time since the start of the training as a fraction of its length, and `e` is the same
+    /// time in epochs or steps.
+    pub factor: &'static str,
+}
+
+impl ScheduleForm {
+    /// Returns the form as programs write it, with the names of the arguments.
+    pub fn source(&self) -> String {
+        let argument = |(name, kind): &(&str, ScheduleArgument)| match kind {
+            ScheduleArgument::Times => "[m1, m2, ..]".to_owned(),
+            _ => (*name).to_owned(),
+        };
+        let arguments: Vec<String> = self.arguments.iter().map(argument).collect();
+        match arguments.is_empty() {
+            true => self.word.to_owned(),
+            false => format!("{}({})", self.word, arguments.join(", ")),
+        }
+    }
 }
 
 /// The kind of an argument of a schedule.
@@ -74,10 +92,52 @@ pub enum ScheduleValue {
     Schedule(RateSchedule),
 }
 
-/// A type of fields that store the argument of a schedule.
-trait ScheduleField: Sized {
-    /// Converts the value of an argument; returns `None` if the value does not have this type.
-    fn of(value: &ScheduleValue) -> Option<Self>;
+impl RateSchedule {
+    /// The forms, in the order of the manual.
+    pub const FORMS: &'static [ScheduleForm] = {
+        use ScheduleArgument::{Factor, Fraction, Schedule, Time, Times};
+        const fn form(
+            word: &'static str,
+            arguments: &'static [(&'static str, ScheduleArgument)],
+            factor: &'static str,
+        ) -> ScheduleForm {
+            ScheduleForm {
+                word,
+                arguments,
+                factor,
+            }
+        }
+        &[
+            form("constant", &[], "1"),
+            form(
+                "cooldown",
+                &[],
+                "1 in the first half, then `(1 + cos(pi (2 t - 1))) / 2`",
+            ),
+            form("cosine", &[], "`(1 + cos(pi t)) / 2`"),
+            form("linear", &[], "`1 - t`"),
+            form(
+                "step",
+                &[("fraction", Fraction), ("factor", Factor)],
+                "1 while `t < fraction`, then `factor`",
+            ),
+            form(
+                "steps",
+                &[("milestones", Times), ("factor", Factor)],
+                "`factor ^ k` after `k` of the milestones `m1 < m2 < ..`",
+            ),
+            form(
+                "swa",
+                &[("start", Time), ("final", Factor)],
+                "1 until `e = 0.5 start`, then linear in `e` to `final` at `e = 0.9 start`, then `final`",
+            ),
+            form(
+                "warmup",
+                &[("length", Time), ("schedule", Schedule)],
+                "`min(e / length, 1)` times the factor of `schedule`",
+            ),
+        ]
+    };
 
     /// Returns the argument as programs write it.
     fn text(&self) -> String;

@@ -1,11 +1,14 @@
 //! The tables of the reference agree with the registries. These are the registries of functions, of
 //! methods with their options, of distributions, of layers and of optimisers.
 
+use bnnc_abi::data::Format;
+use bnnc_abi::manifest::{RateSchedule, ScheduleForm};
 use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, MetricDef};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{DefinitionKind, DistDecl, Item, ItemKind};
 use bnnc_hir::builtin::{self, Builtin, BuiltinRule};
+use bnnc_hir::check::data_options::{self, DataOption};
 use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,6 +23,9 @@ fn tables() -> BTreeMap<String, String> {
         ("optimisers".to_owned(), optimisers()),
         ("functions".to_owned(), functions()),
         ("metrics".to_owned(), metric_rows()),
+        ("data formats".to_owned(), formats()),
+        ("data options".to_owned(), options_of_data()),
+        ("schedules".to_owned(), schedules()),
     ]);
     for method in method::ALL {
         tables.insert(format!("options {}", method.name), options(method.options));
@@ -207,6 +213,32 @@ fn options(options: &[OptionDef]) -> String {
         ]
     };
     table(["option", "value", "default", ""], options.iter().map(row))
+}
+
+fn formats() -> String {
+    let row = |format: Format| {
+        [
+            format!("`{}`", format.entry().source),
+            format.entry().doc.to_owned(),
+        ]
+    };
+    table(["format", "files"], Format::all().map(row))
+}
+
+fn options_of_data() -> String {
+    let row = |option: &DataOption| {
+        let name = format!("`{}`", option.name);
+        [name, option.values.to_owned(), option.doc.to_owned()]
+    };
+    table(["option", "value", ""], data_options::OPTIONS.iter().map(row))
+}
+
+fn schedules() -> String {
+    let row = |form: &ScheduleForm| [format!("`{}`", form.source()), form.factor.to_owned()];
+    table(
+        ["`schedule`", "factor on the learning rate"],
+        RateSchedule::FORMS.iter().map(row),
+    )
 }
 
 /// Returns a table row for each item of the library. `row` receives the text of an item up to its

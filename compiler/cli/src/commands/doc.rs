@@ -1,4 +1,4 @@
-//! `bnnc doc`: describes a word of the library, a method, an option or a metric.
+//! `bnnc doc`: describes a word of programs.
 
 use crate::arguments::Doc;
 use bnnc_command::terminal::{OK, complain, say};
@@ -15,7 +15,7 @@ pub fn run(arguments: &Doc) -> u8 {
             complain(&format!("error: the manual has no entry `{}`", arguments.word));
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "distributions, functions, layers, optimisers, methods, options and metrics have one; `bnnc explain` describes codes".to_owned(),
+                None => "every item of the library, method, option, schedule, data format, metric, function, type and keyword has one; `bnnc explain` describes codes".to_owned(),
             };
             complain(&format!("   = help: {help}"));
             2

@@ -4,7 +4,7 @@ use crate::arguments::Explain;
 use crate::session::all_codes;
 use bnnc_base::nearest::nearest;
 use bnnc_command::terminal::{OK, complain, say};
-use bnnc_driver::documented::documented;
+use bnnc_driver::manual::documented;
 
 /// Runs the command.
 pub fn run(arguments: &Explain) -> u8 {

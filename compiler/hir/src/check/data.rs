@@ -1,6 +1,7 @@
 //! Checks `data` items: formats, files, columns and test rows.
 
 mod columns;
+pub mod options;
 mod unlike;
 
 use super::options::number;
@@ -13,23 +14,10 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use bnnc_grammar::ast;
-use columns::{column, entry};
+use columns::entry;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// An option of data items.
-pub struct DataOption {
-    /// The name of the option.
-    pub name: &'static str,
-    /// Reads the value of the option into the specification.
-    read: fn(&mut Reading<'_, '_>, &ast::Expr),
-}
-
-/// Returns the names of all options of data items.
-pub fn option_names() -> impl Iterator<Item = &'static str> + Clone {
-    OPTIONS.iter().map(|option| option.name)
-}
 
 /// The state while the checker reads the value of one option into a specification.
 struct Reading<'r, 's> {
@@ -38,60 +26,6 @@ struct Reading<'r, 's> {
     spec: &'r mut DataSpec,
     split: &'r mut Option<(Split, Span)>,
 }
-
-const fn option(name: &'static str, read: fn(&mut Reading<'_, '_>, &ast::Expr)) -> DataOption {
-    DataOption { name, read }
-}
-
-/// Every option of data items, in the order of the manual.
-pub static OPTIONS: &[DataOption] = &[
-    option("target", |to, written| {
-        to.spec.target = column(to.session, written)
-    }),
-    option("inputs", inputs),
-    option("test", |to, written| {
-        to.spec.test = test(to.session, written, to.spec.format).unwrap_or(Test::None);
-    }),
-    option("split", |to, written| {
-        *to.split = split(to.session, written).map(|split| (split, written.span));
-    }),
-    option("validation", |to, written| {
-        let is_fraction = |value: f64| (0.0..1.0).contains(&value);
-        if let Some(value) = to.number(written, ["a fraction below 1"; 2], is_fraction) {
-            to.spec.validation = value;
-        }
-    }),
-    option("standardise", |to, written| {
-        standardise(to.session, written, to.spec)
-    }),
-    option("normalise", |to, written| {
-        to.spec.normalise_channels = word(to, written, &[("channels", true)]).unwrap_or_default();
-    }),
-    option("sd", |to, written| {
-        const DIVISORS: &[(&str, Divisor)] =
-            &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
-        to.spec.divisor = word(to, written, DIVISORS).unwrap_or_default()
-    }),
-    option("scale", |to, written| {
-        let is_scale = |value: f64| value.is_finite() && value != 0.0;
-        if let Some(value) = to.number(written, ["a number", "finite and not zero"], is_scale) {
-            to.spec.scale = value;
-        }
-    }),
-    option("limit", |to, written| {
-        to.spec.limit = integer(to.session, to.name, written, 1)
-    }),
-    option("shared", |to, written| {
-        to.spec.shared =
-            source(to.session, written).and_then(|(format, files)| Some((format, files.into_iter().next()?)));
-    }),
-    option("rotate", |to, written| {
-        to.spec.rotate = unlike::degrees(to.session, written)
-    }),
-    option("outliers", |to, written| {
-        to.spec.outliers = unlike::outliers(to.session, written, to.spec.format);
-    }),
-];
 
 /// Returns a specification without any options.
 pub fn empty(name: &ast::Ident) -> DataSpec {
@@ -263,8 +197,8 @@ fn set(
     (spec, split): (&mut DataSpec, &mut Option<(Split, Span)>),
 ) {
     let word = spellings::word(name);
-    let Some(option) = OPTIONS.iter().find(|option| option.name == word) else {
-        let diagnostic = report::unknown_option(span, "data", name, option_names());
+    let Some(option) = options::lookup(word) else {
+        let diagnostic = report::unknown_option(span, "data", name, options::names());
         session.diagnostics.push(diagnostic);
         return;
     };

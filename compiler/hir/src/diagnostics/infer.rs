@@ -83,7 +83,7 @@ code!(
     UNKNOWN_FORMAT,
     "E0261",
     "an unknown data format",
-    "Data come from `csv`, `idx`, `json`, `npy` or `parquet` files.",
+    "Data come from `cifar`, `csv`, `idx`, `json`, `npy` or `parquet` files.",
     "data d = cvs(\"d.csv\")",
     "data d = csv(\"d.csv\")"
 );
@@ -225,10 +225,16 @@ pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
 
 /// A word that the option does not accept.
 pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
-    let message = format!(
-        "`{name}` must be one of {}, found `{found}`",
-        quoted(words.iter().copied())
-    );
+    let one_of = match words {
+        [_] => "",
+        _ => "one of ",
+    };
+    let found_text = match found {
+        "" => String::new(),
+        _ => format!(", found `{found}`"),
+    };
+    let words_text = quoted(words.iter().copied());
+    let message = format!("`{name}` must be {one_of}{words_text}{found_text}");
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
 }
 

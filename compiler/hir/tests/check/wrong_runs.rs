@@ -219,7 +219,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step` with 2 arguments, found 1 argument"#;
+infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step(fraction, factor)`, found 1 argument"#;
 
     milestones_that_do_not_increase: r#"data d = csv("d.csv")
 
@@ -328,9 +328,9 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     a_turn_of_more_than_a_circle: r#"data d = idx("a", "b") { test = idx("c", "d"), rotate = [0, 400] }"# => r#"E0258 1:61 `rotate` must be degrees between -360 and 360, found 400"#;
 
-    rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images: `cifar`, `idx` or `npy`, not `csv`"#;
+    rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images (`cifar`, `idx`, `npy`), not `csv`"#;
     channels_and_columns: r#"data d = idx("x", "y") { normalise = channels, standardise = inputs }"# => r#"E0258 1:1 `normalise` must be used without `standardise = inputs`, because both scale the inputs"#;
-    channels_by_another_word: r#"data d = idx("x", "y") { normalise = rows }"# => r#"E0258 1:38 `normalise` must be one of `channels`, found `rows`"#;
+    channels_by_another_word: r#"data d = idx("x", "y") { normalise = rows }"# => r#"E0258 1:38 `normalise` must be `channels`, found `rows`"#;
 
     no_test_images_to_turn: r#"data d = idx("a", "b") { rotate = 45 }"# => r#"E0258 1:1 `rotate` must be given together with `test`, because it changes test images"#;
 

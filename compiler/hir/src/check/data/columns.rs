@@ -7,7 +7,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
 /// The functions of one column.
-const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
+pub const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
 /// Reads an entry of `inputs = [..]`. The entry is a column or `name = column`.
 pub(super) fn entry(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<ColumnExpr> {

@@ -4,6 +4,7 @@ use super::{file, integer};
 use crate::check::options::number;
 use crate::check::session::CheckSession;
 use crate::diagnostics::infer as report;
+use crate::diagnostics::quoted;
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
@@ -74,10 +75,8 @@ pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     }
     for (name, _) in asked.into_iter().filter(|(_, asked)| *asked) {
         if spec.format.contents() != Contents::Pair {
-            let expected = format!(
-                "used with images: `cifar`, `idx` or `npy`, not `{}`",
-                spec.format.word()
-            );
+            let images = quoted(Format::with_contents(Contents::Pair));
+            let expected = format!("used with images ({images}), not `{}`", spec.format.word());
             session
                 .diagnostics
                 .push(report::option_value(span, name, &expected));

@@ -26,11 +26,7 @@ pub(super) fn schedule(
         return None;
     };
     if args.len() != form.arguments.len() {
-        let expected = format!(
-            "`{word}` with {}, found {}",
-            count(form.arguments.len(), "argument"),
-            count(args.len(), "argument")
-        );
+        let expected = format!("`{}`, found {}", form.source(), count(args.len(), "argument"));
         return wrong(session, (written.span, option), &expected);
     }
     let ordered = ordered(session, (written.span, option), form, args)?;
