@@ -747,6 +747,51 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// A runtime of another build cannot read the bundle that this compiler writes, so the executable could not run.
+#[test]
+fn a_runtime_of_another_build_is_rejected() {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    let folder = with_program("older", QUICK);
+    let mut mark: [u8; artefact::mark_bytes(VERSION)] = artefact::mark(VERSION);
+    assert_eq!(artefact::layout_of(&mark, VERSION), Some(artefact::LAYOUT));
+    let layout = mark.len() - 8;
+    mark[layout..].copy_from_slice(&(artefact::LAYOUT - 1).to_le_bytes());
+    let (out, older) = (folder.join("curve"), folder.join("older.a"));
+    fs::write(&older, mark).unwrap();
+    for more in [&[][..], &["--no-linker"]] {
+        let words = ["-o", out.to_str().unwrap(), "--runtime", older.to_str().unwrap()];
+        let output = build_with(&folder, &[&words, more].concat(), &[]);
+        assert_eq!(output.status, 2, "{}", output.stderr);
+        let layouts = format!(
+            "layout {}, but this bnnc writes layout {}",
+            artefact::LAYOUT - 1,
+            artefact::LAYOUT
+        );
+        for word in ["E0635", "another build", &layouts] {
+            assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
+        }
+        assert!(!out.exists());
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The executable must not replace a file of rows, even if the program names the rows by a pattern.
+#[test]
+fn an_executable_does_not_replace_rows_that_a_pattern_matches() {
+    let folder = with_program("pattern", QUICK);
+    let program = folder.join("curve.bnn");
+    let text = fs::read_to_string(&program).unwrap();
+    assert!(text.contains("\"rows.csv\""));
+    fs::write(program, text.replace("\"rows.csv\"", "\"row*.csv\"")).unwrap();
+    let rows = folder.join("rows.csv");
+    let held = fs::read(&rows).unwrap();
+    let output = build_with(&folder, &["-o", rows.to_str().unwrap()], &[]);
+    assert_eq!(output.status, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("E0515"), "{}", output.stderr);
+    assert_eq!(fs::read(&rows).unwrap(), held);
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// A case of the test: the arguments, the environment, the code of the diagnostic, and the exit
 /// status.
 type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
@@ -766,8 +811,8 @@ fn failed_builds_report_the_reason_and_leave_no_file() {
         (&["-o", out, "--no-linker"], &[("BNNC_RUNTIME", at)], "E0635", 2),
         (&["-o", at], &[], "E0637", 3),
         (&["-o", "/no/such/folder/curve"], &[], "E0637", 3),
-        (&["-o", program.to_str().unwrap()], &[], "E0637", 3),
-        (&["-o", rows.to_str().unwrap()], &[], "E0637", 3),
+        (&["-o", program.to_str().unwrap()], &[], "E0515", 2),
+        (&["-o", rows.to_str().unwrap()], &[], "E0515", 2),
         (
             &["-o", out, "--no-linker", "--runtime", "/bin/sh"],
             &[],

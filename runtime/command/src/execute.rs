@@ -12,7 +12,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::{Checkpoint, Opening};
 use bnnc_core::context::Stop;
 use bnnc_core::diagnostics;
-use bnnc_core::fingerprint::{Fingerprint, files};
+use bnnc_core::fingerprint::{Fingerprint, files_of};
 use bnnc_core::interrupt::Interrupt;
 use bnnc_run::folder;
 use bnnc_run::out::SavedRun;
@@ -130,7 +130,7 @@ impl Job<'_> {
             (false, false) => Opening::New,
         };
         let names = bnnc_run::out::names(self.manifest);
-        let data: Vec<PathBuf> = self.manifest.data.iter().flat_map(files).collect();
+        let data: Vec<PathBuf> = self.manifest.data.iter().flat_map(files_of).collect();
         let data = data.iter().map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
         // A run that was begun with `--overwrite` is resumed. Its folder still contains the results

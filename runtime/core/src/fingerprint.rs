@@ -2,19 +2,18 @@
 //! inputs are unchanged.
 
 use crate::sources::Sources;
-use bnnc_abi::data::{DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{Manifest, Start};
 use bnnc_abi::method::Phase;
 use bnnc_abi::method::declare::OptionGroup;
 use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::file::matching;
+pub use bnnc_data::file::files_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The name of the fact whose value is the version of bnnc.
 const VERSION: &str = "the version of bnnc";
@@ -59,7 +58,7 @@ impl Fingerprint {
             }
         }
         for spec in &manifest.data {
-            for (number, path) in files(spec).enumerate() {
+            for (number, path) in files_of(spec).into_iter().enumerate() {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut name = format!("`{file}` of `{}`", spec.name);
                 if print.contents.contains_key(&name) {
@@ -202,24 +201,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns the path of every file that a data item reads.
-pub fn files(spec: &DataSpec) -> impl Iterator<Item = PathBuf> {
-    let test: &[PathBuf] = match &spec.test {
-        Test::None | Test::Fraction(_) => &[],
-        Test::Files(files) => files,
-        Test::Splits { file, .. } => std::slice::from_ref(file),
-    };
-    let shared = spec.shared.iter().map(|(_, path)| path);
-    let outliers = spec.outliers.iter().filter_map(|outliers| match outliers {
-        Outliers::File(path) => Some(path),
-        Outliers::Shuffled(_) => None,
-    });
-    let named = spec.files.iter().chain(test).chain(shared).chain(outliers);
-    named.flat_map(|path| matching(path))
-}
-
-/// Returns whether the step sizes of a sampler depend on the number of iterations that the run
-/// plans.
+/// Returns whether the step sizes of a sampler depend on the planned number of iterations.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

@@ -1,20 +1,34 @@
 //! Opens files that may be pipes or devices. A time limit ensures that opening a pipe does not
 //! block for ever.
 
+use bnnc_abi::data::DataSpec;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Returns the files that a pattern matches, in the order of their names. In the pattern, `*` stands for any characters of the file's name.
-/// If a file has this name, or no file matches, returns the path itself.
+/// Returns every file that a data item reads.
+pub fn files_of(spec: &DataSpec) -> Vec<PathBuf> {
+    let mut spec = spec.clone();
+    let paths = spec.paths_mut().into_iter();
+    paths.flat_map(|path| matching(path)).collect()
+}
+
+/// Returns whether the name of a file is a pattern, and no file has this name.
+pub fn is_pattern(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.contains('*')) && !path.exists()
+}
+
+/// Returns the files that a pattern matches, in the order of their names: `*` in the name of the file stands for any characters. Returns the path
+/// itself if a file has this name, or if no file matches.
 pub fn matching(path: &Path) -> Vec<PathBuf> {
     let own = || vec![path.to_path_buf()];
     let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {
         return own();
     };
-    if !pattern.contains('*') || path.exists() {
+    if !is_pattern(path) {
         return own();
     }
     let folder = match path.parent() {

@@ -10,4 +10,13 @@ mod linked;
 mod program;
 mod steer;
 
+use bnnc_abi::artefact;
 pub use carried::main as carried_main;
+
+/// The version and the layout of this runtime: see [`artefact::mark`].
+pub const MARK: [u8; artefact::mark_bytes(env!("CARGO_PKG_VERSION"))] =
+    artefact::mark(env!("CARGO_PKG_VERSION"));
+
+/// The mark by which `bnnc build` recognises the static library.
+#[used]
+static MARK_OF_LIBRARY: [u8; MARK.len()] = MARK;

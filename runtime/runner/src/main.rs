@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
-/// A text in this executable. `bnnc build` recognises the executable by this text.
+/// The mark by which `bnnc build` recognises this executable.
 #[used]
-static MARK: &str = concat!("\0bnnc-runner ", env!("CARGO_PKG_VERSION"), "\0");
+static MARK: [u8; bnnc_runner::MARK.len()] = bnnc_runner::MARK;
 
 fn main() -> ExitCode {
     ExitCode::from(bnnc_runner::carried_main())

@@ -1,5 +1,6 @@
 //! The diagnostics of `bnnc build`.
 
+use bnnc_abi::artefact;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ static NO_RUNTIME: Code = Code {
     explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable \
               `bnnc-runner`. The command below builds both files from the sources of bnnc. `bnnc build` looks for them \
               beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable `BNNC_RUNTIME` names another folder or \
-              file.\n\n\
+              file. The runtime must come from the same sources as `bnnc`, because both share the layout of compiled programs.\n\n\
               ```\n\
               cargo build --release -p bnnc-runner\n\
               ```",
@@ -52,9 +53,9 @@ static CANNOT_BUILD: Code = Code {
     id: "E0637",
     title: "cannot write the executable",
     explain: "The executable is written under a temporary name in the same folder, made executable and renamed, so that a \
-              failed build does not change an earlier file. The path must lie in an existing, writable folder. It must not \
-              be the path of a folder or of the program itself.\n\n\
-              Wrong: `bnnc build model.bnn -o model.bnn`.\n\n\
+              failed build does not change an earlier file. The path must lie in an existing, writable folder, and must not \
+              be the path of a folder.\n\n\
+              Wrong: `bnnc build model.bnn -o no-such-folder/model`.\n\n\
               Right: `bnnc build model.bnn -o model`.",
 };
 
@@ -99,13 +100,24 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
                PATH`")
 }
 
-/// Reports a file that is not the `bnnc-runner` of this version.
+/// Reports a file that is not the runtime of this version.
 pub fn no_runner(path: &Path) -> Diagnostic {
     Diagnostic::usage(
         &NO_RUNTIME,
-        format!("`{}` is not the executable `bnnc-runner` of this version", path.display()),
+        format!("`{}` is not the runtime of bnnc {}", path.display(), env!("CARGO_PKG_VERSION")),
     )
     .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`")
+}
+
+/// Reports a runtime that reads programs of another layout than this compiler writes.
+pub fn other_runner(path: &Path, layout: u64) -> Diagnostic {
+    let text = format!("`{}` belongs to another build of bnnc", path.display());
+    Diagnostic::usage(&NO_RUNTIME, text)
+        .note(format!(
+            "it reads compiled programs of layout {layout}, but this bnnc writes layout {}",
+            artefact::LAYOUT
+        ))
+        .help("build both from the same sources: `cargo build --release -p bnnc -p bnnc-runner`")
 }
 
 /// Reports a `bnnc-runner` that is shorter than its header states.

@@ -1,6 +1,7 @@
 //! Writes executables. An executable is completed under a temporary name, and then renamed.
 
 use crate::build::diagnostics;
+use bnnc_abi::artefact;
 use bnnc_base::diagnostic::Diagnostic;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -62,10 +63,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
 /// Fails if one of these files is at the path.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
-        true => Err(Box::new(diagnostics::cannot_build(
-            path,
-            "the program is made from this file",
-        ))),
+        true => Err(Box::new(bnnc_core::diagnostics::replaces_its_source(path))),
         false => Ok(()),
     }
 }
@@ -84,24 +82,22 @@ fn is_same(left: &Path, right: &Path) -> bool {
     fs::canonicalize(left).is_ok_and(|left| fs::canonicalize(right).is_ok_and(|right| left == right))
 }
 
-/// Checks that a file is the complete `bnnc-runner` of this version.
+/// Checks that a file is the complete runtime of this version: the library or the executable. The runtime must read the layout of bundles that this
+/// compiler writes; otherwise the executable could not read its own program.
 ///
 /// # Errors
-/// Fails if the file is not the runner of this version, if it is incomplete, or if it cannot be
-/// read.
-pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
+/// Fails if the file is not the runtime of this version and layout, if it is incomplete, or if it
+/// cannot be read.
+pub fn is_runtime(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes =
         fs::read(path).map_err(|error| Box::new(diagnostics::cannot_build(path, &error.to_string())))?;
-    // The mark is assembled at run time, so that this executable does not contain the complete
-    // mark.
-    let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
-    if !bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
-        return Err(Box::new(diagnostics::no_runner(path)));
-    }
-    match is_whole(&bytes) {
-        true => Ok(()),
-        false => Err(Box::new(diagnostics::half_a_runner(path))),
-    }
+    let layout = artefact::layout_of(&bytes, env!("CARGO_PKG_VERSION"));
+    Err(Box::new(match layout {
+        None => diagnostics::no_runner(path),
+        Some(artefact::LAYOUT) if is_whole(&bytes) => return Ok(()),
+        Some(artefact::LAYOUT) => diagnostics::half_a_runner(path),
+        Some(layout) => diagnostics::other_runner(path, layout),
+    }))
 }
 
 /// Returns whether the length of a little-endian 64-bit ELF file agrees with its header. Linkers

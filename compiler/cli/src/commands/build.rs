@@ -6,11 +6,12 @@ use crate::commands::run::origin;
 use crate::session::{self, Display};
 use bnnc_abi::artefact::{self, Built};
 use bnnc_abi::code::{Detached, Object};
-use bnnc_abi::data::{DataSpec, Outliers, Test};
+use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Manifest, Start};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_command::terminal::{self, OK};
+use bnnc_data::file::files_of;
 use bnnc_driver::backends;
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::{Chip, ObjectFormat, chip};
@@ -40,9 +41,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
         false => Runtime::library(arguments.runtime.as_deref()),
     };
     let runtime = runtime.map_err(show)?;
-    if arguments.no_linker {
-        output::is_runner(&runtime.path).map_err(show)?;
-    }
+    output::is_runtime(&runtime.path).map_err(show)?;
     options.objects = Some(match arguments.no_linker {
         true => ObjectFormat::Elf,
         false => ObjectFormat::Native,
@@ -59,7 +58,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     settle(&mut built);
     output::spares(
         &arguments.output,
-        inputs(&mut built, &program).iter().map(PathBuf::as_path),
+        inputs(&built, &program).iter().map(PathBuf::as_path),
     )
     .map_err(show)?;
     let objects = objects(&mut built.manifest).map_err(show)?;
@@ -105,7 +104,12 @@ fn settle(built: &mut Built) {
             *word = format!("{name}={}", path.display());
         }
     }
-    built.manifest.data.iter_mut().flat_map(files).for_each(settle);
+    built
+        .manifest
+        .data
+        .iter_mut()
+        .flat_map(DataSpec::paths_mut)
+        .for_each(settle);
     for infer in &mut built.manifest.infers {
         if let Some(Start::File(file)) = &mut infer.start {
             settle(&mut file.path);
@@ -113,22 +117,15 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every source file of the executable, and every file that the executable reads.
-fn inputs(built: &mut Built, program: &CheckedProgram) -> Vec<PathBuf> {
+/// Returns every file from which the executable is made, and every file that it reads.
+fn inputs(built: &Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources
         .iter()
         .map(|source| PathBuf::from(&*source.name))
         .collect();
     inputs.push(built.origin.file.clone());
-    inputs.extend(
-        built
-            .manifest
-            .data
-            .iter_mut()
-            .flat_map(files)
-            .map(|path| path.clone()),
-    );
+    inputs.extend(built.manifest.data.iter().flat_map(files_of));
     inputs.extend(
         built
             .manifest
@@ -140,21 +137,6 @@ fn inputs(built: &mut Built, program: &CheckedProgram) -> Vec<PathBuf> {
             }),
     );
     inputs
-}
-
-/// Returns every file of a data item.
-fn files(spec: &mut DataSpec) -> Vec<&mut PathBuf> {
-    let mut files: Vec<&mut PathBuf> = spec.files.iter_mut().collect();
-    match &mut spec.test {
-        Test::None | Test::Fraction(_) => {}
-        Test::Files(others) => files.extend(others),
-        Test::Splits { file, .. } => files.push(file),
-    }
-    files.extend(spec.shared.iter_mut().map(|(_, path)| path));
-    if let Some(Outliers::File(path)) = &mut spec.outliers {
-        files.push(path);
-    }
-    files
 }
 
 /// Returns the objects of all programs, in order.

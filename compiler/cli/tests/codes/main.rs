@@ -4,9 +4,10 @@
 //! The tables beside this file contain the cases. A line `== CODE` begins a case. A line that
 //! begins with `$ ` belongs to the shell script of the case. A line `-- NAME` begins a file in the
 //! folder of the case. The file ends at the next line `-- NAME` or `== CODE`. Files above the first
-//! case belong to every case of the table. Two options may follow the code. With `masked`, the
+//! case belong to every case of the table. Three options may follow the code. With `masked`, the
 //! snapshot shows `#` in place of numbers, because their last digits differ between processors.
-//! With `needs FEATURE`, builds without this cargo feature skip the case.
+//! With `needs FEATURE`, builds without this cargo feature skip the case. With `runtime`, the folder
+//! has a file `runtime.a` with the mark by which `bnnc build` recognises a runtime.
 //!
 //! The environment variable `INSTA_UPDATE=always` makes the test write all snapshots anew.
 
@@ -16,6 +17,7 @@
 #[allow(dead_code, reason = "`hold` is for tests of one case each")]
 mod rendered;
 
+use bnnc_abi::artefact;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ type File = (String, String);
 struct Case {
     code: String,
     masked: bool,
+    runtime: bool,
     needs: Option<String>,
     script: Vec<String>,
     files: Vec<File>,
@@ -48,6 +51,7 @@ fn cases(table: &str) -> Vec<Case> {
             while let Some(word) = words.next() {
                 match word.as_str() {
                     "masked" => case.masked = true,
+                    "runtime" => case.runtime = true,
                     "needs" => case.needs = words.next(),
                     _ => panic!("{line}"),
                 }
@@ -87,6 +91,11 @@ impl Case {
         fs::create_dir_all(&folder).unwrap();
         for (name, text) in &self.files {
             fs::write(folder.join(name), text.trim_end().to_owned() + "\n").unwrap();
+        }
+        if self.runtime {
+            const VERSION: &str = env!("CARGO_PKG_VERSION");
+            let mark: [u8; artefact::mark_bytes(VERSION)] = artefact::mark(VERSION);
+            fs::write(folder.join("runtime.a"), mark).unwrap();
         }
         let script = self.script.join("\n");
         let bnnc = Path::new(env!("CARGO_BIN_EXE_bnnc")).parent().unwrap();

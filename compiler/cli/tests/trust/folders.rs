@@ -5,6 +5,7 @@
 use crate::support::rendered::hold;
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
+use bnnc_abi::artefact;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -777,9 +778,10 @@ fn a_runner_that_is_cut_off_is_rejected() {
     // 3 MB of a real runner.
     let mut half = fs::read(env!("CARGO_BIN_EXE_bnnc")).unwrap();
     half.truncate(half.len() / 2);
-    let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
+    let mark: [u8; artefact::mark_bytes(env!("CARGO_PKG_VERSION"))] =
+        artefact::mark(env!("CARGO_PKG_VERSION"));
     let at = half.len() - mark.len();
-    half[at..].copy_from_slice(mark.as_bytes());
+    half[at..].copy_from_slice(&mark);
     fs::write(trial.path("runner"), half).unwrap();
     let (runner, executable) = (trial.path("runner"), trial.path("executable"));
     let words = [

@@ -25,7 +25,7 @@ pub(super) static FOREIGN_FILES: Code = Code {
               yours. bnnc replaces and deletes only files that a run wrote, and does not follow links. It never replaces a file that the \
               same command reads, not even with `--overwrite`.\n\n\
               `bnnc predict -o FILE` and the commands `:predict` and `:plot` of the REPL replace a file only if it is of the same kind: a table with the same columns, \
-              an array of the same sizes, or a plot.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
+              an array of the same sizes, or a plot. `bnnc build -o FILE` does not replace the program or its data.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
 };
 
@@ -103,10 +103,10 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         .help("write into another folder, or first copy the file to another folder")
 }
 
-/// An error: a table of predictions would replace one of the files that the predictions need.
+/// An error: an output file, such as a table of predictions or an executable, would replace a file that the command reads.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
-        "the output file would replace `{}`, from which the predictions are made",
+        "the output file would replace `{}`, which this command reads",
         file.display()
     );
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("write into another file")
