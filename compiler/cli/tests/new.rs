@@ -694,7 +694,7 @@ fn errors_have_codes_and_places() {
         run(all)
     };
     new(&["car.csv", "p.bnn"]).assert_error("E0401", 3, &["did you mean", "cars.csv"]);
-    new(&["empty.csv", "p.bnn"]).assert_error("E0405", 3, &["has no columns"]);
+    new(&["empty.csv", "p.bnn"]).assert_error("E0405", 3, &["is empty"]);
     new(&["cars.xlsx", "p.bnn"]).assert_error("E0660", 3, &["ends in `.xlsx`"]);
     new(&["cars.csv", "p.bnn", "--output", "prise"]).assert_error(
         "E0661",

@@ -8,10 +8,12 @@ pub use item::{
     absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_channels, no_files, no_images,
     no_such_split, not_a_column, not_an_integer, other_axes, other_inputs, other_width, outside,
-    outside_type, reached, reached_in_step, row_counts, scored_target, selected, shared_differs, split_index,
-    split_rows, standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
+    outside_type, pattern_of_pairs, reached, reached_in_step, row_counts, scored_target, selected,
+    shared_differs, split_index, split_rows, standardised_class, text_column, too_few_rows, unknown_column,
+    unseen_level,
 };
 
+use crate::file::{is_pattern, matching};
 use bnnc_base::diagnostic::{Code, Diagnostic, Place};
 use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
@@ -81,24 +83,75 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
         )
         .help("check that it is a file and that you may read it");
     }
+    if let Ok(target) = std::fs::read_link(path) {
+        let text = format!(
+            "the file is a link to `{}`, which does not exist",
+            target.display()
+        );
+        return fault(&codes::MISSING_FILE, At::file(path), text)
+            .help("restore that file, or name another one");
+    }
+    if is_pattern(path) {
+        return unmatched(path);
+    }
     let found = fault(&codes::MISSING_FILE, At::file(path), "the file does not exist");
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let names: Vec<String> = std::fs::read_dir(folder)
-        .map(|entries| {
-            entries
-                .flatten()
-                .map(|e| e.file_name().to_string_lossy().into_owned())
-                .collect()
-        })
-        .unwrap_or_default();
+    let folder = folder_of(path);
+    let names = names_in(folder);
     match nearest(&short(path), names.iter().map(String::as_str)) {
         Some(name) => found.help(format!("did you mean `{}`?", path.with_file_name(name).display())),
         None if folder.is_dir() => found.help("paths in a program are relative to the program's folder"),
         None => found.help(format!("the folder `{}` does not exist either", folder.display())),
     }
+}
+
+/// An error: a pattern in place of a file that does not exist. Either no file matches, or the place takes a single file.
+fn unmatched(path: &Path) -> Diagnostic {
+    let error = |text: &str| fault(&codes::MISSING_FILE, At::file(path), text);
+    if let [first, ..] = matching(path).as_slice()
+        && first != path
+    {
+        return error("a pattern is given where one file is needed").help(format!(
+            "name one of the matching files, such as `{}`",
+            first.display()
+        ));
+    }
+    let found = error("the pattern matches no file")
+        .help("`*` stands for any characters in the name of a file, but not in names of folders");
+    let folder = folder_of(path);
+    let mut names = names_in(folder);
+    names.retain(|name| path.with_file_name(name).extension() == path.extension());
+    match (folder.is_dir(), names.is_empty()) {
+        (false, _) => found.note(format!("the folder `{}` does not exist", folder.display())),
+        (true, true) => found,
+        (true, false) => {
+            names.sort_unstable();
+            let more = names.len().saturating_sub(MOST_NAMES);
+            names.truncate(MOST_NAMES);
+            let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let rest = match more {
+                0 => String::new(),
+                _ => format!(" and {more} more"),
+            };
+            found.note(format!("the folder has {}{rest}", quoted.join(", ")))
+        }
+    }
+}
+
+/// The maximum number of files that the message about a pattern lists, so that the message stays on one line.
+const MOST_NAMES: usize = 4;
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Returns the names of the files in a folder; nothing if the folder cannot be read.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 /// An error: a gzip stream cannot be unpacked.
@@ -133,6 +186,33 @@ pub fn not_utf8(at: At<'_>) -> Diagnostic {
 pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
     fault(&codes::NO_ROWS, At::file(path), format!("the file has no {what}"))
         .help("a table needs a header line, at least one column and at least one row")
+}
+
+/// An error: a file has no bytes.
+pub fn empty_file(path: &Path) -> Diagnostic {
+    fault(&codes::NO_ROWS, At::file(path), "the file is empty")
+        .help("write or download the file again, or name another file")
+}
+
+/// An error: an array has no rows. Its first axis counts the rows.
+pub fn no_rows_in_array(path: &Path, shape: &[usize]) -> Diagnostic {
+    let text = match shape {
+        [] => "the array is a single number, without an axis of rows".to_owned(),
+        _ => format!("the array has the shape {}, so it is empty", tuple(shape)),
+    };
+    fault(&codes::NO_ROWS, At::file(path), text)
+        .help("the first axis of an array counts the rows: write an array with at least one row")
+}
+
+/// Writes a shape as Python does: `(40, 1)`, `(40,)`.
+pub(crate) fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [single] => format!("({single},)"),
+        _ => {
+            let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+            format!("({})", sizes.join(", "))
+        }
+    }
 }
 
 /// An error: a row has a different number of cells than the header.
@@ -240,6 +320,16 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     )
     .label(format!("column `{name}`"))
     .help("drop the row or fill in a value; missing data are not supported")
+}
+
+/// An error: the element of an array with these indices, counted from 0, is NaN or infinite. The first axis counts the rows.
+pub fn not_finite_at(path: &Path, index: &[usize], value: f64) -> Diagnostic {
+    let row = index.first().map_or(0, |row| row + 1);
+    let at = At { path, row, column: 0 };
+    let message = format!("expected a finite number, found `{value}`");
+    fault(&codes::NOT_FINITE, at, message)
+        .label(format!("element {index:?} of the array, counted from 0"))
+        .help("leave the row out or fill in a value; missing data are not supported")
 }
 
 /// An error: a scaled and standardised value is too large for the precision of a run. For inputs,

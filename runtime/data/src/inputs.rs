@@ -187,3 +187,17 @@ pub(crate) fn check_channels(spec: &DataSpec, inputs: &[Input], table: &Table) -
         false => Ok(()),
     }
 }
+
+/// Returns whether the axes of two rows are the same apart from axes of size 1.
+pub(crate) fn are_alike(left: &[usize], right: &[usize]) -> bool {
+    let long = |size: &&usize| **size != 1;
+    left.iter().filter(long).eq(right.iter().filter(long))
+}
+
+/// Describes the values of one row for a message.
+pub(crate) fn of_shape(axes: &[usize]) -> String {
+    match axes {
+        [] => "one number".to_owned(),
+        _ => format!("an array of shape {axes:?}"),
+    }
+}

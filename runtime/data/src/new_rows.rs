@@ -16,7 +16,7 @@ use std::path::Path;
 /// A file of rows to predict for, and the columns that are read from it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRows<'a> {
-    /// The path of the file.
+    /// The path of the file, or a pattern of files.
     pub file: &'a Path,
     /// The columns that may have new levels: levels that do not occur in the training rows. New
     /// levels are numbered after the levels of the training rows.
@@ -46,7 +46,7 @@ impl Preparation {
             .with_texts(self.levels.iter().map(|(name, _)| name))
             .with_only(wanted.as_ref().map(|wanted| wanted.columns.clone()));
         let mut table =
-            crate::read::read_inputs(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
+            crate::read::read_new_rows(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
         table.unread = reading.unread();
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
     }

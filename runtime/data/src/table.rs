@@ -1,6 +1,7 @@
 //! Named arrays, and tables that join the arrays of several files. Every reader returns named arrays.
 
 use crate::diagnostics::{self, Faults};
+use crate::inputs::{are_alike, of_shape};
 use crate::read::INPUTS;
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
@@ -463,9 +464,9 @@ impl Table {
                     ));
                 }
                 Some((_, theirs))
-                    if theirs.axes() != array.axes() || theirs.per_example != array.per_example =>
+                    if !are_alike(theirs.axes(), array.axes()) || theirs.per_example != array.per_example =>
                 {
-                    let (expected, actual) = (format!("{:?}", array.axes()), format!("{:?}", theirs.axes()));
+                    let (expected, actual) = (of_shape(array.axes()), of_shape(theirs.axes()));
                     faults.push(diagnostics::column_differs(
                         &there,
                         &array.name,

@@ -68,7 +68,7 @@ fn csv_errors_have_a_row_and_a_column() {
     assert_eq!(check("x;y\n1,5;2\n"), [semicolons]);
     assert_eq!(check("x,\n1,2\n"), ["E0407 t.csv:1:2 the column has no name"]);
     assert_eq!(check("x,y\n"), ["E0405 t.csv:0:0 the file has no rows"]);
-    assert_eq!(check(""), ["E0405 t.csv:0:0 the file has no columns"]);
+    assert_eq!(check(""), ["E0405 t.csv:0:0 the file is empty"]);
     assert_eq!(
         check("1,2\n3,4\n"),
         ["E0433 t.csv:1:0 expected a header line with column names, found numbers"]
@@ -235,11 +235,14 @@ fn malformed_npy_and_idx_files_are_rejected() {
         .collect();
     assert_eq!(
         npy_fault(npy("<f8", false, "(2,)", &nan)),
-        ["E0409 x.npy:0:0 expected a finite number, found `NaN`"]
+        ["E0409 x.npy:2:0 expected a finite number, found `NaN`"]
     );
 
     let one = check(Format::Idx, "x.gz", idx(&[2], &[1, 2]));
-    assert_eq!(one, ["E0415 x.gz:0:0 idx data need pairs of files, found 1"]);
+    assert_eq!(
+        one,
+        ["E0415 x.gz:0:0 `idx` data need pairs of files, found 1 file"]
+    );
     let idx_fault = |bytes: Vec<u8>| {
         let folder = Folder::new();
         faults(&spec(
@@ -291,6 +294,113 @@ fn malformed_cifar_files_are_rejected() {
     let file = folder.file("b.bin", &two);
     let most = LoadedData::read_within(&spec(Format::Cifar, &[&file]), Some(10_000)).unwrap_err();
     assert!(most[0].message.contains("memory"), "{}", said(&most[0]));
+}
+
+/// The first axis counts rows, so element 5 of an array of shape (2, 3) is in the second row.
+#[test]
+fn numbers_that_are_not_finite_are_named_by_their_indices() {
+    let folder = Folder::new();
+    let bytes: Vec<u8> = (0..6)
+        .map(|at| if at == 5 { f64::INFINITY } else { f64::from(at) })
+        .flat_map(f64::to_le_bytes)
+        .collect();
+    let files = [
+        folder.file("x.npy", npy("<f8", false, "(2, 3)", &bytes)),
+        folder.file("y.npy", npy("|u1", false, "(2,)", &[0, 1])),
+    ];
+    let fault = &LoadedData::read(&spec(Format::Npy, &[&files[0], &files[1]])).unwrap_err()[0];
+    assert_eq!(
+        said(fault),
+        "E0409 x.npy:2:0 expected a finite number, found `inf`"
+    );
+    assert!(fault.label.contains("[1, 2]"), "{}", fault.label);
+}
+
+#[test]
+fn empty_files_and_arrays_are_named() {
+    for (format, name) in [
+        (Format::Csv, "t.csv"),
+        (Format::Json, "t.json"),
+        (Format::Parquet, "t.parquet"),
+        (Format::Cifar, "t.bin"),
+    ] {
+        assert_eq!(
+            check(format, name, []),
+            [format!("E0405 {name}:0:0 the file is empty")]
+        );
+    }
+    let folder = Folder::new();
+    let labels = folder.file("y", npy("|u1", false, "(0,)", &[]));
+    for (format, bytes, text) in [
+        (Format::Npy, Vec::new(), "the file is empty"),
+        (Format::Idx, Vec::new(), "the file is empty"),
+        (
+            Format::Npy,
+            npy("|u1", false, "(0, 3)", &[]),
+            "the array has the shape (0, 3), so it is empty",
+        ),
+        (
+            Format::Npy,
+            npy("|u1", false, "()", &[7]),
+            "the array is a single number, without an axis of rows",
+        ),
+    ] {
+        let inputs = folder.file("x", bytes);
+        let found = faults(&spec(format, &[&inputs, &labels]));
+        assert_eq!(found[0], format!("E0405 x:0:0 {text}"));
+    }
+}
+
+#[test]
+fn files_that_do_not_come_in_pairs_are_counted() {
+    let folder = Folder::new();
+    let file = folder.file("x.npy", npy("|u1", false, "(1,)", &[7]));
+    let found = faults(&spec(Format::Npy, &[&file, &file, &file]));
+    assert_eq!(
+        found,
+        ["E0415 x.npy:0:0 `npy` data need pairs of files, found 3 files"]
+    );
+}
+
+#[test]
+fn patterns_and_links_that_lead_nowhere_are_named() {
+    let folder = Folder::new();
+    folder.file("part_1.csv", "x,y\n1,2\n");
+    folder.file("part_2.csv", "x,y\n3,4\n");
+    let at = |name: &str| folder.0.join(name);
+    let one = |spec: &DataSpec| LoadedData::read(spec).unwrap_err().remove(0);
+    let unmatched = one(&spec(Format::Csv, &[&at("shard_*.csv")]));
+    assert_eq!(
+        said(&unmatched),
+        "E0401 shard_*.csv:0:0 the pattern matches no file"
+    );
+    assert_eq!(unmatched.notes, ["the folder has `part_1.csv`, `part_2.csv`"]);
+    let nowhere = one(&spec(Format::Csv, &[&at("nowhere/shard_*.csv")]));
+    assert!(nowhere.notes[0].contains("does not exist"), "{:?}", nowhere.notes);
+    let pairs = one(&spec(Format::Npy, &[&at("x*.npy"), &at("y*.npy")]));
+    assert_eq!(
+        said(&pairs),
+        "E0415 x*.npy:0:0 a pattern cannot stand for the files of `npy` data, which come in pairs"
+    );
+    let splits = DataSpec {
+        test: Test::Splits {
+            file: at("part_*.csv"),
+            split: None,
+        },
+        ..spec(Format::Csv, &[&at("part_*.csv")])
+    };
+    assert_eq!(
+        said(&one(&splits)),
+        "E0401 part_*.csv:0:0 a pattern is given where one file is needed"
+    );
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("gone.csv", at("link.csv")).unwrap();
+        assert_eq!(
+            said(&one(&spec(Format::Csv, &[&at("link.csv")]))),
+            "E0401 link.csv:0:0 the file is a link to `gone.csv`, which does not exist"
+        );
+    }
 }
 
 #[test]

@@ -221,7 +221,8 @@ fn inputs_that_are_not_images_are_rejected() {
         test: Test::Fraction(0.5),
         ..spec(Format::Idx, &[&x, &y])
     };
-    let message = ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs have the shape [4]"];
+    let message =
+        ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs are 4 numbers in each row"];
     assert_eq!(
         faults(&DataSpec {
             rotate: vec![10.0],

@@ -156,13 +156,18 @@ fn ending(file: &Path) -> String {
     ending.to_string_lossy().to_lowercase()
 }
 
-/// Returns the name of a file without folder and extension, such as `cars` for `data/cars.csv.gz`.
+/// Returns the name of a file without folder and extension, such as `cars` for `data/cars.csv.gz` and for `cars_*.csv`.
 fn stem(file: &Path) -> String {
     let name = unpacked_name(file);
-    name.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy();
+    match stem.contains('*') {
+        true => {
+            let plain = stem.replace('*', "");
+            let plain = plain.trim_matches(['_', '-', '.']);
+            if plain.is_empty() { "data" } else { plain }.to_owned()
+        }
+        false => stem.into_owned(),
+    }
 }
 
 /// Returns the path of the program.
@@ -249,4 +254,23 @@ fn summary(plan: &ProgramPlan, columns: &TableColumns, complete: &Path) -> Strin
         );
     }
     text + &format!("next: bnnc run {}\n", plan.paths.program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stem;
+    use std::path::Path;
+
+    #[test]
+    fn programs_are_named_after_files_and_patterns() {
+        for (file, expected) in [
+            ("data/cars.csv", "cars"),
+            ("cars.csv.gz", "cars"),
+            ("data/cars_*.csv", "cars"),
+            ("*-cars.csv", "cars"),
+            ("*.csv", "data"),
+        ] {
+            assert_eq!(stem(Path::new(file)), expected, "{file}");
+        }
+    }
 }

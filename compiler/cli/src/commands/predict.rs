@@ -264,8 +264,12 @@ fn columns<'a>(infer: &'a InferenceBlock, axes: &[SelectedAxis]) -> Vec<&'a str>
 fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let is_source = |path: &&Path| {
-        let is_data = whole(path).is_some_and(|path| whole(&arguments.data) == Some(path));
-        (is_data && path.is_file()) || folder::holds(&arguments.run, path)
+        let is_data = |path: &PathBuf| {
+            bnnc_data::file::matching(&arguments.data)
+                .iter()
+                .any(|file| whole(file).as_ref() == Some(path))
+        };
+        (path.is_file() && whole(path).as_ref().is_some_and(is_data)) || folder::holds(&arguments.run, path)
     };
     let targets = [&arguments.output, &arguments.joint, &arguments.slopes];
     let mut targets = targets.into_iter().flatten().map(PathBuf::as_path);

@@ -48,7 +48,8 @@ pub(super) static MISSING_FILE: Code = Code {
     id: "E0401",
     title: "a data file does not exist",
     explain: r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of
-the program, paths on the command line to the working directory.
+the program, paths on the command line to the working directory. In the name of a file of rows, `*` stands for any
+characters: `csv("part-*.csv")` reads all files that match. A pattern that matches no file is an error.
 
     data d = csv("yatch.csv")        # the file is called yacht.csv
     data d = csv("data/yacht.csv")   # right"#,
@@ -79,7 +80,7 @@ pub(super) static NOT_UTF8: Code = Code {
 pub(super) static NO_ROWS: Code = Code {
     id: "E0405",
     title: "a file has no rows",
-    explain: r#"A table needs at least one column and one row of data below its header.
+    explain: r#"A table needs at least one column and one row of data below its header, and an array at least one element along each axis.
 
     x,y          # wrong: nothing follows
 

@@ -12,12 +12,23 @@ pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::FILE_COUNT,
         At::file(path),
-        format!("{format} data need pairs of files, found {actual}"),
+        format!(
+            "`{format}` data need pairs of files, found {actual} file{}",
+            if actual == 1 { "" } else { "s" }
+        ),
     )
     .help("name a file of inputs, then a file of targets")
 }
 
-/// An error: the file of inputs and the file of targets have different numbers of rows.
+/// An error: a pattern stands for files of a format whose files come in pairs.
+pub fn pattern_of_pairs(path: &Path, format: &str) -> Diagnostic {
+    let text = format!("a pattern cannot stand for the files of `{format}` data, which come in pairs");
+    fault(&codes::FILE_COUNT, At::file(path), text).help(format!(
+        "name every pair: `{format}(\"x1\", \"y1\", \"x2\", \"y2\")`"
+    ))
+}
+
+/// An error: the files of inputs and of targets have different numbers of rows.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",
@@ -94,6 +105,7 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
 pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
     let text = |axes: &[usize]| match axes {
         [] => "one number".to_owned(),
+        [count] => format!("{count} numbers"),
         _ => axes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
     };
     fault(
@@ -271,8 +283,12 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
 
 /// An error: the data item normalises the channels of inputs that are not images.
 pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
-    let message =
-        format!("only the channels of images can be normalised, but the inputs have the shape {axes:?}");
+    let found = match axes {
+        [] => "columns".to_owned(),
+        [numbers] => format!("{numbers} numbers in each row"),
+        _ => format!("arrays of shape {axes:?}"),
+    };
+    let message = format!("only the channels of images can be normalised, but the inputs are {found}");
     fault(&codes::NO_IMAGES, At::file(path), message).help(
         "the input file needs two or more axes for each example; write `standardise = inputs` for columns",
     )

@@ -47,7 +47,11 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
         return Err(diagnostics::wrong_length(path, &expected, data.len()));
     }
-    Ok((shape, elements(path, code, data)?))
+    let values = match elements(code, data) {
+        ArrayValues::Real(reals) => super::npy::finite(path, &shape, reals)?,
+        whole => whole,
+    };
+    Ok((shape, values))
 }
 
 /// Returns up to eight big-endian bytes as an unsigned integer.
@@ -55,36 +59,30 @@ fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-fn elements(path: &Path, code: u8, data: &[u8]) -> Result<ArrayValues, Diagnostic> {
-    let reals: Vec<f64> = match code {
-        0x08 => return Ok(ArrayValues::Byte(data.to_vec())),
-        0x09 => {
-            return Ok(ArrayValues::Int(
-                data.iter().map(|&byte| i64::from(byte as i8)).collect(),
-            ));
-        }
-        0x0b => {
-            return Ok(ArrayValues::Int(
-                data.chunks_exact(2)
-                    .map(|c| i64::from(big_endian(c) as u16 as i16))
-                    .collect(),
-            ));
-        }
-        0x0c => {
-            return Ok(ArrayValues::Int(
-                data.chunks_exact(4)
-                    .map(|c| i64::from(big_endian(c) as u32 as i32))
-                    .collect(),
-            ));
-        }
-        0x0d => data
-            .chunks_exact(4)
-            .map(|c| f64::from(f32::from_bits(big_endian(c) as u32)))
-            .collect(),
-        _ => data
-            .chunks_exact(8)
-            .map(|c| f64::from_bits(big_endian(c)))
-            .collect(),
-    };
-    super::npy::finite(path, reals)
+/// Returns the elements of the type with this code.
+fn elements(code: u8, data: &[u8]) -> ArrayValues {
+    match code {
+        0x08 => ArrayValues::Byte(data.to_vec()),
+        0x09 => ArrayValues::Int(data.iter().map(|&byte| i64::from(byte as i8)).collect()),
+        0x0b => ArrayValues::Int(
+            data.chunks_exact(2)
+                .map(|c| i64::from(big_endian(c) as u16 as i16))
+                .collect(),
+        ),
+        0x0c => ArrayValues::Int(
+            data.chunks_exact(4)
+                .map(|c| i64::from(big_endian(c) as u32 as i32))
+                .collect(),
+        ),
+        0x0d => ArrayValues::Real(
+            data.chunks_exact(4)
+                .map(|c| f64::from(f32::from_bits(big_endian(c) as u32)))
+                .collect(),
+        ),
+        _ => ArrayValues::Real(
+            data.chunks_exact(8)
+                .map(|c| f64::from_bits(big_endian(c)))
+                .collect(),
+        ),
+    }
 }

@@ -98,8 +98,20 @@ pub fn read(
             matching = files.iter().flat_map(|file| file::matching(file)).collect();
             &matching
         }
-        _ => files,
+        _ => {
+            let patterns = files.iter().filter(|file| file::is_pattern(file));
+            let faults: Faults = patterns
+                .map(|file| diagnostics::pattern_of_pairs(file, format.word()))
+                .collect();
+            if !faults.is_empty() {
+                return Err(faults);
+            }
+            files
+        }
     };
+    if let (Some(first), false) = (files.first(), files.len().is_multiple_of(per_table)) {
+        return Err(vec![diagnostics::file_count(first, format.word(), files.len())]);
+    }
     for group in files.chunks(per_table) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
@@ -120,8 +132,26 @@ pub fn read(
     tables.try_fold(first, Table::join)
 }
 
-/// Reads rows to predict for, without targets. The columns of the target may be missing in the
-/// file.
+/// Reads the files of rows to predict for as one table: the file with this name, or all files that the pattern matches. The columns of the
+/// target may be missing.
+pub fn read_new_rows(
+    format: Format,
+    file: &Path,
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<Table, Faults> {
+    let files = file::matching(file);
+    let mut tables = files
+        .iter()
+        .map(|file| read_inputs(format, file, target, reading));
+    let first = tables
+        .next()
+        .unwrap_or_else(|| Err(vec![diagnostics::no_files("data")]))?;
+    tables.try_fold(first, |all, next| all.join(next?))
+}
+
+/// Reads one file of rows to predict for, without targets. The columns of the target may be missing
+/// in the file.
 pub fn read_inputs(
     format: Format,
     file: &Path,
@@ -212,7 +242,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Array
     reading.free(bytes.len());
     taken.map_err(|fault| vec![fault])?;
     if shape.is_empty() || values.is_empty() {
-        return Err(vec![diagnostics::no_rows(file, "rows")]);
+        return Err(vec![diagnostics::no_rows_in_array(file, &shape)]);
     }
     Ok((shape, values))
 }

@@ -35,7 +35,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         values
     };
     let values = match values {
-        ArrayValues::Real(reals) => finite(path, reals)?,
+        ArrayValues::Real(reals) => finite(path, &header.shape, reals)?,
         whole => whole,
     };
     Ok((header.shape, values))
@@ -108,7 +108,11 @@ fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
 }
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
-    diagnostics::unsupported(at, what, "arrays of integers, reals (f4, f8) or truth values")
+    diagnostics::unsupported(
+        at,
+        what,
+        "arrays of integers, reals (`f4`, `f8`) or Booleans: in Python, `array.astype(\"float32\")`",
+    )
 }
 
 /// Parses the name of an element type, such as `<f8`, into (little-endian, kind, bytes).
@@ -192,15 +196,27 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Returns the values if all of them are finite. Otherwise, returns a diagnostic for the first
-/// value that is infinite or NaN.
-pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
+/// Returns the reals of an array of this shape if all of them are finite. If one of them is not finite, returns a diagnostic
+/// for the first such real.
+pub(super) fn finite(path: &Path, shape: &[usize], reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(ArrayValues::Real(reals)),
-        Some(i) => Err(diagnostics::not_finite(
-            At::file(path),
-            &format!("element {i}"),
-            &reals[i].to_string(),
-        )),
+        Some(at) => Err(diagnostics::not_finite_at(path, &index(shape, at), reals[at])),
     }
+}
+
+/// Returns the indices of the element at this position, in row-major order.
+fn index(shape: &[usize], at: usize) -> Vec<usize> {
+    let mut rest = at;
+    let mut indices: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|size| {
+            let index = rest % size.max(&1);
+            rest /= size.max(&1);
+            index
+        })
+        .collect();
+    indices.reverse();
+    indices
 }

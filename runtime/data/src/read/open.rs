@@ -34,10 +34,16 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
         return Err(diagnostics::too_little_memory(path, limit));
     }
     reading.keep(path, Checksum::of(&packed));
+    if packed.is_empty() {
+        return Err(diagnostics::empty_file(path));
+    }
     if packed.starts_with(&[0x1f, 0x8b]) {
         let plain = unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()))?;
         reading.take(path, plain.len())?;
-        return Ok(plain);
+        return match plain.is_empty() {
+            true => Err(diagnostics::empty_file(path)),
+            false => Ok(plain),
+        };
     }
     reading.take(path, packed.len())?;
     Ok(packed)

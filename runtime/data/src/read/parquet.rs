@@ -192,6 +192,9 @@ fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>,
     let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let file = Bounded::new(file).map_err(|error| diagnostics::unreadable(path, &error))?;
+    if file.size == 0 {
+        return Err(diagnostics::empty_file(path));
+    }
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut arrays = Vec::new();
