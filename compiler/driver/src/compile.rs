@@ -151,7 +151,14 @@ pub fn compile(
         };
         match compilation.compile(schema, backend) {
             Ok(infer) => compiled.manifest.infers.push(infer),
-            Err(CompileFailure::Program(found)) => diagnostics.extend(found),
+            // Several inferences of one model have equal errors.
+            Err(CompileFailure::Program(found)) => {
+                for error in found {
+                    if !diagnostics.contains(&error) {
+                        diagnostics.push(error);
+                    }
+                }
+            }
             Err(failure) => return Err(failure),
         }
         // Inferences with the same model and the same data item have equal warnings. If a warning

@@ -38,6 +38,7 @@ pub static ELABORATE: &[&Code] = &[
     &bind::SEVERAL_ENTRIES,
     &running::MEAN_OF_SEVERAL,
     &elaborate::OPEN_ARRAY,
+    &elaborate::NO_SIZE,
     &elaborate::LIMIT,
     &bind::NO_COLUMN,
     &bind::WRONG_COLUMN,

@@ -65,6 +65,21 @@ pub fn print(module: &Module, source: Option<SourceId>) -> String {
     printer.text
 }
 
+/// Returns an expression as a program would write it, with the names of these variables.
+pub fn expression(module: &Module, expr: &TypedExpr, locals: &Locals) -> String {
+    let printer = Printer {
+        module,
+        text: String::new(),
+        indent: 0,
+    };
+    let text = printer.expr(expr, locals);
+    // The printer writes parentheses around every operation.
+    match &expr.kind {
+        TypedExprKind::Binary(..) => text[1..text.len() - 1].to_owned(),
+        _ => text,
+    }
+}
+
 fn body_source(body: &[TypedStmt]) -> Option<SourceId> {
     body.iter()
         .flat_map(crate::walk::expressions)

@@ -185,5 +185,10 @@ fn groups_of_parts_of_channels_are_rejected() {
         program.module.models.ids().next().expect("a model"),
         &Default::default(),
     );
-    assert!(elaborated.is_err());
+    let error = elaborated.map(|_| ()).expect_err("an error");
+    assert_eq!(error.code.id, "E0289");
+    assert_eq!(
+        error.message,
+        "`channels / groups` is 4 / 3, which is not a whole number"
+    );
 }

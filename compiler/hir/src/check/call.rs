@@ -185,7 +185,7 @@ impl Checker<'_> {
         let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
             return error(span);
         };
-        if self.errors() > before {
+        if self.errors() > before || arguments.values.iter().any(|value| value.ty == Ty::Error) {
             return error(span);
         }
         let ty = self.result(&solver.ty(&item.result), signature, span);

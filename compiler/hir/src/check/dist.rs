@@ -251,7 +251,7 @@ impl Checker<'_> {
         let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
             return (error(span), None);
         };
-        if self.errors() > before {
+        if self.errors() > before || arguments.values.iter().any(|value| value.ty == Ty::Error) {
             return (error(span), None);
         }
         self.applied_twice(id, args, &arguments.values);

@@ -8,7 +8,7 @@ use crate::diagnostics::types as report;
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::sign::is_signed;
-use crate::tree::{LocalKind, TypedExpr, TypedExprKind};
+use crate::tree::{LocalKind, Locals, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
@@ -83,6 +83,8 @@ impl Checker<'_> {
         }
         if let (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) = (&solver.ty(wanted), &value.ty) {
             if let Some(hint) = column_hint(found_dims, dims) {
+                diagnostic = diagnostic.help(hint);
+            } else if let Some(hint) = image_hint(found_dims, dims, &self.locals) {
                 diagnostic = diagnostic.help(hint);
             }
             if *found == Elem::Bool && *elem != Elem::Bool {
@@ -265,5 +267,22 @@ pub(super) fn range_text(low: f64, high: f64) -> String {
         (f64::NEG_INFINITY, high) => format!("at most {}", exact(high)),
         (low, f64::INFINITY) => format!("at least {}", exact(low)),
         (low, high) => format!("between {} and {}", exact(low), exact(high)),
+    }
+}
+
+/// Suggests a conversion for a vector in place of an image (channels, rows and columns), or for an image in place of a vector.
+fn image_hint(found: &[DimExpr], wanted: &[DimExpr], locals: &Locals) -> Option<String> {
+    match (found, wanted) {
+        ([size], [_, _, _]) => Some(format!(
+            "make each number a channel of one pixel: `reshape(.., {}, 1, 1)`; `flatten` turns the result into a vector again",
+            show::dim(size, locals)
+        )),
+        ([height, width], [_, _, _]) => Some(format!(
+            "make it an image with one channel: `reshape(.., 1, {}, {})`, or declare the input with three axes",
+            show::dim(height, locals),
+            show::dim(width, locals)
+        )),
+        ([_, _, _], [_]) => Some("turn the image into a vector: `flatten(..)`".to_owned()),
+        _ => None,
     }
 }

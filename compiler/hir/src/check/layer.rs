@@ -158,8 +158,10 @@ impl Checker<'_> {
             locals: &item.locals,
             lifts: Lifts::No,
         };
-        let mut solver = Solver::default();
-        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
+        let (mut solver, before) = (Solver::default(), self.errors());
+        let arguments = self.arguments(signature, args, span, &mut solver);
+        // The sizes of a layer with a wrong argument are not known, so its calls are not checked.
+        let Some(arguments) = arguments.filter(|_| self.errors() == before) else {
             return (error(span), None);
         };
         for value in &arguments.values {
@@ -234,7 +236,7 @@ impl Checker<'_> {
         let Some(arguments) = arguments else {
             return error(span);
         };
-        let ty = if fine {
+        let ty = if fine && arguments.values.iter().all(|value| value.ty != Ty::Error) {
             self.result(&solver.ty(&item.result), signature, span)
         } else {
             Ty::Error

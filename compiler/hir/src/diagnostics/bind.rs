@@ -123,12 +123,28 @@ pub fn other_sizes(span: Span, (input, sizes): (&str, String), schema: &Schema) 
     let is_array = schema.axes.len() > 1;
     let found = match is_array {
         true => format!("an array {:?}", schema.axes),
+        false if inputs == 1 => "one number".to_owned(),
         false => format!("{inputs} numbers"),
     };
     let text = format!("`{input}` is declared as `real[{sizes}]`, but a row of the data is {found}");
     let diagnostic = wrong(span, text, schema).label("takes all inputs of a row");
+    let target = schema.target.as_ref();
+    let target = target.and_then(|name| schema.fields.iter().find(|field| field.name == *name));
+    let is_swapped = inputs == 1 && target.is_some_and(|field| field.shape.iter().product::<usize>() > 1);
+    let last_first = schema
+        .axes
+        .last()
+        .into_iter()
+        .chain(schema.axes.split_last().map_or(&[][..], |(_, rest)| rest));
+    let last_first: Vec<String> = last_first.map(usize::to_string).collect();
     match is_array {
+        true if last_first.join(", ") == sizes => diagnostic.help(
+            "the axes of an image are channels, rows and columns: in Python, `numpy.moveaxis(images, -1, 1)` puts the channels first",
+        ),
         true => diagnostic.help(format!("declare `{input}: real{:?}`", schema.axes)),
+        false if is_swapped => {
+            diagnostic.help("the rows of the targets are arrays: name the file of inputs first, then the file of targets")
+        }
         false => diagnostic.help(format!(
             "the product of the sizes must be {inputs}, with at most one size that is not given"
         )),
@@ -246,6 +262,13 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         .label("no column of this name")
         .suggest_near(input, names.iter().map(String::as_str))
         .note(format!("the columns are {}", listed.join(", ")));
+    let diagnostic = match schema.axes.is_empty() {
+        true => diagnostic,
+        false => diagnostic.help(format!(
+            "a single input `{input}: real{:?}` takes the whole array of inputs of a row",
+            schema.axes
+        )),
+    };
     // If the name of a column is a keyword, the column is bound to an input with a different name.
     let word = input
         .strip_suffix('_')
@@ -343,8 +366,48 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds the advice that the column exists in the shared table. A model receives the columns of this
-/// table in its first parameter list.
+/// The declaration of an input or output.
+#[derive(Clone, Copy)]
+pub struct DeclaredPort<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The type of the elements, as the program writes it.
+    pub elements: &'a str,
+    /// The number of axes.
+    pub axes: usize,
+}
+
+/// Reports an input or output that is declared with another number of axes than a row of its field has.
+pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Schema) -> Diagnostic {
+    let DeclaredPort { name, elements, axes } = port;
+    let shape = match field.shape.is_empty() {
+        true => String::new(),
+        false => format!("{:?}", field.shape),
+    };
+    let wanted = match axes {
+        0 => "one number".to_owned(),
+        1 => "an array with 1 axis".to_owned(),
+        _ => format!("an array with {axes} axes"),
+    };
+    let found = match field.shape.is_empty() {
+        true => "one number".to_owned(),
+        false => format!("an array of shape {shape}"),
+    };
+    let text = format!(
+        "`{name}` is declared as {wanted}, but `{}` holds {found} in each row",
+        field.name
+    );
+    let diagnostic = wrong(span, text, schema).label(format!("needs {wanted} in each row"));
+    match (elements.starts_with("index"), field.shape.as_slice()) {
+        (true, [_]) => diagnostic.help(
+            "store the number of the class in each row; in Python, `labels.argmax(axis=1)` turns one-hot labels into numbers",
+        ),
+        _ => diagnostic.help(format!("declare `{name}: {elements}{shape}`")),
+    }
+}
+
+/// Adds the advice that the column exists in the shared table, whose columns a model receives in
+/// its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "`{input}` is in the `shared` table, as one array for all rows: declare it in the first parameter list, `model {model}({input}: real[n])(..) -> ..`"
@@ -367,7 +430,17 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// Reports an output with a single value for all examples, although an input of the model has one
+/// Adds the advice for a field of reals that must contain integers.
+pub fn with_integers(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
+    match field.kind {
+        FieldKind::Real => diagnostic.help(
+            "if the values are whole numbers, write them as integers, `1` instead of `1.0`; in Python, `labels.astype(int)`",
+        ),
+        FieldKind::Int(..) | FieldKind::Levels(_) => diagnostic,
+    }
+}
+
+/// Reports an output with a single value for all examples, in a model with an input that has one
 /// value per example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =

@@ -32,6 +32,65 @@ pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
 
+/// A size of an array that is not a positive integer.
+pub static NO_SIZE: Code = Code {
+    id: "E0289",
+    title: "a size that is not a positive integer",
+    explain: "The sizes of arrays are positive integers. Here an argument of a layer or the size of an array makes a size zero or negative, or a division leaves a \
+              remainder. The message shows the values.\n\n    \
+              n = GroupNorm(4), n(x)   # wrong for an `x` with 6 channels: a group would have 1.5 channels\n    \
+              n = GroupNorm(3), n(x)   # right: 2 channels in each of 3 groups",
+};
+
+/// A quotient of two integers that is not an integer.
+pub struct Quotient<'a> {
+    /// The quotient as the program writes it.
+    pub text: &'a str,
+    /// The values of the dividend and the divisor.
+    pub values: [i64; 2],
+    /// The name of the divisor, if it is a variable.
+    pub divisor: Option<&'a str>,
+}
+
+/// Reports a size that is zero or negative.
+pub fn no_size(span: Span, text: &str, size: i64) -> Box<Diagnostic> {
+    let message = match text.parse() == Ok(size) {
+        true => format!("an array cannot have a size of {size}"),
+        false => format!("an array cannot have a size of {size}, the value of `{text}`"),
+    };
+    Box::new(Diagnostic::error(&NO_SIZE, span, message).label("needs a positive integer"))
+}
+
+/// Reports a size that is a quotient with a remainder.
+pub fn not_whole(span: Span, quotient: Quotient<'_>) -> Box<Diagnostic> {
+    let [dividend, divisor] = quotient.values;
+    let message = format!(
+        "`{}` is {dividend} / {divisor}, which is not a whole number",
+        quotient.text
+    );
+    let found = Diagnostic::error(&NO_SIZE, span, message).label("the size of an axis");
+    Box::new(match quotient.divisor {
+        Some(name) => found.help(format!(
+            "choose a value of `{name}` that divides {dividend}{}",
+            examples(dividend)
+        )),
+        None => found,
+    })
+}
+
+/// Returns the divisors of a small positive number as a list that continues a sentence.
+fn examples(number: i64) -> String {
+    const MOST: usize = 8;
+    let divisors: Vec<String> = (1..=number.min(4096))
+        .filter(|divisor| number % divisor == 0)
+        .map(|divisor| divisor.to_string())
+        .collect();
+    match divisors.split_last() {
+        Some((last, rest @ [_, ..])) if divisors.len() <= MOST => format!(": {} or {last}", rest.join(", ")),
+        _ => String::new(),
+    }
+}
+
 /// An array whose length depends on a counter.
 pub static OPEN_ARRAY: Code = Code {
     id: "E0287",

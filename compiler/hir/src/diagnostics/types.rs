@@ -301,15 +301,22 @@ pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Di
     .also(right.1, format!("this has dims {}", right.0))
 }
 
-/// A window that is larger than its axis.
+/// A window that is larger than its axis, or empty.
 pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic {
     let message = format!(
-        "`{op}` needs windows of 1 to {} elements, found {}",
-        whole.0, window.0
+        "the windows of `{op}` have a side of {}, but the image has a side of {}",
+        window.0, whole.0
     );
-    Diagnostic::error(&WINDOW, window.1, message)
-        .label(format!("this has a side of {}", window.0))
-        .also(whole.1, format!("this has a side of {}", whole.0))
+    let found =
+        Diagnostic::error(&WINDOW, window.1, message).label(format!("this has a side of {}", window.0));
+    let found = match whole.1 == window.1 {
+        true => found.label("its windows must lie inside the image"),
+        false => found.also(whole.1, format!("this has a side of {}", whole.0)),
+    };
+    found.help(format!(
+        "use windows of 1 to {}, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`",
+        whole.0
+    ))
 }
 
 /// A `reshape` to dims with another number of elements.

@@ -1,6 +1,7 @@
 //! Binds a model to its data. Inputs are bound to columns with the same name, dim names to sizes, and outputs to the target.
 
 mod all_inputs;
+mod axes;
 mod bound;
 mod entries;
 pub mod integers;
@@ -311,17 +312,25 @@ impl<'a> Binder<'a> {
                 diagnostics::whole_column(self.span(binding), names, &self.model.name, self.schema);
             return self.diagnostics.push(diagnostic);
         }
-        self.fit(binding, field, &field.shape);
+        let axes = match is_output {
+            true => axes::of_output(&field.shape, rank),
+            false => field.shape.clone(),
+        };
+        self.fit(binding, field, &axes);
         self.port(binding, DataSource::Field(field.name.clone()));
     }
 
     /// Matches the axes of a field with the dims of a parameter. Index values are checked later, when all sizes are known.
     fn fit(&mut self, binding: &ParamBinding, field: &'a Field, shape: &[usize]) {
-        self.fit_dims(binding, shape);
-        let Ty::Tensor(elem, _) = &binding.param.ty else {
+        let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
         };
         let span = self.span(binding);
+        if field.per_example && dims.len() != shape.len() && shape == field.shape {
+            let diagnostic = axes::misfit(self.model, binding, field, self.schema);
+            return self.diagnostics.push(diagnostic);
+        }
+        self.fit_dims(binding, shape);
         if let Elem::Index(size) = elem {
             let port = self.bound.ports.len();
             let outputs = &self.bound.outputs;
@@ -341,8 +350,9 @@ impl<'a> Binder<'a> {
             .and_then(|elements| elements.refusal(&field.name, &field.kind));
         if let Some(text) = refusal {
             let diagnostic = diagnostics::wrong(span, text, self.schema);
+            let diagnostic = diagnostics::with_text_row(diagnostic, field, &binding.param.name);
             self.diagnostics
-                .push(diagnostics::with_text_row(diagnostic, field, &binding.param.name));
+                .push(diagnostics::with_integers(diagnostic, field));
         }
     }
 

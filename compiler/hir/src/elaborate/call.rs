@@ -175,8 +175,9 @@ impl<'a> Elaborator<'a> {
             let args = self.exprs(args, frame)?;
             return self.running_mean(&name, &args, span);
         }
-        let args = self.exprs(args, frame)?;
-        self.apply_builtin(builtin, args, span)
+        let found = self.exprs(args, frame)?;
+        self.check_sizes(builtin, args, &found, frame)?;
+        self.apply_builtin(builtin, found, span)
     }
 
     /// Calls a built-in function on arguments that have been elaborated.

@@ -40,6 +40,20 @@ fn excess(shape: &Shape) -> Option<String> {
     }
 }
 
+/// Checks that an array of this shape does not exceed the limits of sizes.
+///
+/// # Errors
+/// Fails with a diagnostic at `span` that names the limit.
+pub fn within_limits(shape: &Shape, span: Span) -> Elaborated<()> {
+    match excess(shape) {
+        Some(why) => Err(crate::diagnostics::elaborate::limit(
+            span,
+            format!("this array {why}"),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The result of an elaboration, or the diagnostic that explains the failure.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 
@@ -159,15 +173,11 @@ impl<'a> Elaborator<'a> {
                 "the model has more than {MOST_NODES} operations up to this one"
             )));
         }
-        let holds = |shape: &Shape| match excess(shape) {
-            Some(why) => Err(limit(format!("this array {why}"))),
-            None => Ok(()),
-        };
-        // Shapes are checked before the type rule of the op runs. The rule multiplies sizes, so it
-        // could overflow.
+        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes
+        // and could overflow.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
-                holds(shape)?;
+                within_limits(shape, span)?;
             }
         }
         let Operation { op, args, attrs } = operation;
@@ -175,7 +185,7 @@ impl<'a> Elaborator<'a> {
             .builder
             .try_apply(op.0, &args, attrs)
             .map_err(|why| limit(why.to_string()))?;
-        holds(&self.builder.ty(value).shape)?;
+        within_limits(&self.builder.ty(value).shape, span)?;
         Ok(value)
     }
 

@@ -8,10 +8,11 @@
 //! `compiler/lower`).
 
 use super::datum::Datum;
-use super::frame::{Elaborated, Elaborator};
+use super::frame::{Elaborated, Elaborator, within_limits};
 use crate::builtin::{Builtin, BuiltinRule, Reduction};
 use crate::diagnostics::elaborate::limit;
 use crate::diagnostics::types as report;
+use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
@@ -31,13 +32,24 @@ impl Elaborator<'_> {
         let x = self.real(&args[0], span)?;
         let width = match &args[1] {
             Datum::Static(width) if *width >= 0 => *width as usize,
+            Datum::Static(width) => {
+                let (what, found) = ("the width of a padding", width.to_string());
+                return Err(Box::new(report::support(span, what, "zero or more", &found)));
+            }
             _ => {
                 return Err(limit(
                     span,
-                    "the width of a padding is not a known integer from 0".to_owned(),
+                    "the width of a padding is not known before the run".to_owned(),
                 ));
             }
         };
+        // The sizes are checked here, because the type rule of the op would add them without a limit.
+        let padded = |(axis, size): (usize, i64)| match axis {
+            0 => size as usize,
+            _ => (size as usize).saturating_add(width.saturating_mul(2)),
+        };
+        let sizes: Vec<usize> = self.lengths(x).into_iter().enumerate().map(padded).collect();
+        within_limits(&Shape::fixed(&sizes), span)?;
         let around = [0, width, width];
         self.apply(Operation::pad(x, &around, &around, &[0; 3]), span)
     }

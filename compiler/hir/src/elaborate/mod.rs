@@ -20,4 +20,5 @@ pub mod optimiser;
 pub mod posterior;
 pub mod repeat;
 pub mod running;
+mod sizes;
 mod start;

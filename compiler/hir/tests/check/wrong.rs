@@ -329,7 +329,7 @@ fn f(x: real[3]) -> real[3] {
 
     a_kernel_larger_than_the_image: r#"fn f(x: real[1, 4, 6], kernel: real[2, 1, 3, 7]) -> real[2, 2, 1] {
   return conv(x, kernel)
-}"# => r#"E0227 2:18 `conv` needs windows of 1 to 6 elements, found 7 | this has a side of 7 | 2:15 this has a side of 6"#;
+}"# => r#"E0227 2:18 the windows of `conv` have a side of 7, but the image has a side of 6 | this has a side of 7 | 2:15 this has a side of 6 | help: use windows of 1 to 6, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`"#;
 
     a_kernel_for_other_channels: r#"fn f(x: real[3, 4, 4], kernel: real[2, 1, 3, 3]) -> real[2, 2, 2] {
   return conv(x, kernel)
@@ -345,7 +345,7 @@ fn f(x: real[3]) -> real[3] {
 
     a_pool_wider_than_the_image: r#"fn f(x: real[1, 4, n]) -> real[1, 1, n - 4] {
   return mean_pool(x, 5, 1)
-}"# => r#"E0227 2:23 `mean_pool` needs windows of 1 to 4 elements, found 5 | this has a side of 5 | 2:20 this has a side of 4"#;
+}"# => r#"E0227 2:23 the windows of `mean_pool` have a side of 5, but the image has a side of 4 | this has a side of 5 | 2:20 this has a side of 4 | help: use windows of 1 to 4, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`"#;
 
     a_reshape_that_loses_elements: r#"fn f(x: real[n, 4]) -> real[n] {
   return reshape(x, n, 3)[0]

@@ -1,0 +1,35 @@
+//! The axes of the rows of a field.
+
+use crate::diagnostics::bind::{DeclaredPort, other_axes};
+use crate::show;
+use crate::tree::{ModelItem, ParamBinding};
+use crate::types::{Elem, Ty};
+use bnnc_abi::data::{Field, Schema, with_rank};
+use bnnc_base::diagnostic::Diagnostic;
+
+/// Returns the axes of one row of a field that is bound to an output with `rank` axes. Leading axes of size 1 that the output does not declare are
+/// left out, because many tools write a column of targets as an array of shape `(rows, 1)`.
+pub(super) fn of_output(axes: &[usize], rank: usize) -> Vec<usize> {
+    with_rank(axes, rank)
+        .filter(|kept| kept.len() < axes.len())
+        .unwrap_or_else(|| axes.to_vec())
+}
+
+/// Returns the error for a parameter that declares another number of axes than a row of its field has.
+pub(super) fn misfit(
+    model: &ModelItem,
+    binding: &ParamBinding,
+    field: &Field,
+    schema: &Schema,
+) -> Diagnostic {
+    let (elem, axes) = match &binding.param.ty {
+        Ty::Tensor(elem, dims) => (elem, dims.len()),
+        _ => (&Elem::Int, 0),
+    };
+    let port = DeclaredPort {
+        name: &binding.param.name,
+        elements: &show::elem(elem, &model.locals),
+        axes,
+    };
+    other_axes(model.locals[binding.local].span, port, field, schema)
+}

@@ -1,0 +1,78 @@
+//! Checks the sizes of the arrays that built-in functions make, such as those of `reshape(x, groups, channels / groups)`.
+
+use super::datum::Datum;
+use super::frame::{Elaborated, Elaborator, Frame};
+use crate::builtin::{Builtin, BuiltinRule};
+use crate::diagnostics::elaborate::{Quotient, limit, no_size, not_whole};
+use crate::print;
+use crate::tree::{TypedExpr, TypedExprKind};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_grammar::ast::BinaryOp;
+
+/// Returns the position of the first argument that is a size, or `None` if the function does not take sizes.
+fn first_size(builtin: &Builtin) -> Option<usize> {
+    match builtin.rule {
+        BuiltinRule::Filled(_) | BuiltinRule::Eye => Some(0),
+        BuiltinRule::Noise(kind) => Some(usize::from(NoiseKind::has_shape(kind))),
+        BuiltinRule::Repeat | BuiltinRule::Reshape => Some(1),
+        _ => None,
+    }
+}
+
+impl<'a> Elaborator<'a> {
+    /// Checks the sizes among the arguments of a built-in function. `found` are the elaborated arguments.
+    ///
+    /// # Errors
+    /// Fails with a diagnostic for the first size that is not a positive integer, which shows the values of its parts.
+    pub(super) fn check_sizes(
+        &mut self,
+        builtin: &Builtin,
+        args: &[TypedExpr],
+        found: &[Datum],
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<()> {
+        let Some(first) = first_size(builtin) else {
+            return Ok(());
+        };
+        for (arg, datum) in args.iter().zip(found).skip(first) {
+            match datum {
+                Datum::Static(size) if *size > 0 => {}
+                Datum::Static(size) => {
+                    let text = print::expression(self.module, arg, frame.locals);
+                    return Err(no_size(arg.span, &text, *size));
+                }
+                _ => return Err(self.unknown_size(arg, frame)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the diagnostic for a size that is not a known integer. The usual reason is a division that is not exact.
+    fn unknown_size(
+        &mut self,
+        arg: &TypedExpr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Box<bnnc_base::diagnostic::Diagnostic>> {
+        let text = |part: &TypedExpr| print::expression(self.module, part, frame.locals);
+        let (whole, span) = (text(arg), arg.span);
+        let TypedExprKind::Binary(BinaryOp::Div, left, right) = &arg.kind else {
+            return Ok(limit(
+                span,
+                format!("the size `{whole}` is not known before the run"),
+            ));
+        };
+        let divisor = matches!(right.kind, TypedExprKind::Local(_)).then(|| text(right));
+        let parts = [self.expr(left, frame)?, self.expr(right, frame)?];
+        Ok(match parts {
+            [Datum::Static(dividend), Datum::Static(by)] => not_whole(
+                span,
+                Quotient {
+                    text: &whole,
+                    values: [dividend, by],
+                    divisor: divisor.as_deref(),
+                },
+            ),
+            _ => limit(span, format!("the size `{whole}` is not known before the run")),
+        })
+    }
+}
