@@ -210,3 +210,184 @@ fn batches_of_cifar_are_shards() {
     assert!(messages.contains("24 training rows"), "{messages}");
     let _ = fs::remove_dir_all(folder);
 }
+
+/// Many tools write a column of targets as an array of shape `(rows, 1)`.
+#[test]
+fn targets_in_a_column_feed_a_scalar_output() {
+    let folder = written("column");
+    let labels: Vec<u8> = (0..ROWS).map(label).collect();
+    fs::write(folder.join("column.npy"), npy("(40, 1)", &labels)).expect("a file");
+    let from = |name: &str, target: &str| {
+        let data = format!("npy(\"x.npy\", \"{target}\") {{ test = fraction(0.3), scale = 1 / 100 }}");
+        predictions(&folder, name, &program(&data, "real[3, 2, 2]", "x"))
+    };
+    assert_eq!(from("rows", "y.npy"), from("column", "column.npy"));
+    // The test file may have the other of the two shapes.
+    let tested = "npy(\"x.npy\", \"column.npy\") { test = npy(\"x.npy\", \"y.npy\"), scale = 1 / 100 }";
+    let alike = "npy(\"x.npy\", \"y.npy\") { test = npy(\"x.npy\", \"y.npy\"), scale = 1 / 100 }";
+    let of = |name: &str, data: &str| predictions(&folder, name, &program(data, "real[3, 2, 2]", "x"));
+    assert_eq!(of("tested", tested), of("alike", alike));
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[test]
+fn targets_of_another_shape_are_described() {
+    let folder = written("targets");
+    let wide: Vec<u8> = (0..ROWS * 3).map(|at| u8::from(at % 3 == at / 3 % 3)).collect();
+    fs::write(folder.join("wide.npy"), npy("(40, 3)", &wide)).expect("a file");
+    let with = |output: &str, likelihood: &str| {
+        format!(
+            "data d = npy(\"x.npy\", \"wide.npy\")\nmodel M(x: real[3, 2, 2]) -> y: {output} {{\n  out = Dense(3)\n  \
+             y ~ {likelihood}\n}}\ninfer best = map(M, d) {{ steps = 1 }}\n"
+        )
+    };
+    let one_hot = with("index(3)", "Categorical(logits = out(flatten(x)))");
+    let (status, messages) = run(&folder, "one-hot", &one_hot);
+    assert_eq!(status, 1, "{messages}");
+    for text in [
+        "E0292",
+        "`y` is declared as one number, but `target` holds an array of shape [3] in each row",
+        "labels.argmax(axis=1)",
+    ] {
+        assert!(messages.contains(text), "{text}: {messages}");
+    }
+    let (_, messages) = run(&folder, "number", &with("real", "Normal(out(flatten(x))[0], 1)"));
+    assert!(messages.contains("declare `y: real[3]`"), "{messages}");
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// The advice about scales names an option for images, not one pixel.
+#[test]
+fn advice_about_the_scale_of_images_is_about_channels() {
+    let folder = folder("scale");
+    let rows: Vec<u8> = (0..30)
+        .flat_map(|row: usize| {
+            std::iter::once((row % 10) as u8)
+                .chain((0..3072).map(move |at| (100 + (row * 31 + at * 7) % 156) as u8))
+        })
+        .collect();
+    fs::write(folder.join("batch.bin"), rows).expect("a file");
+    let text = |options: &str| {
+        format!(
+            "data d = cifar(\"batch.bin\") {{ {options} }}\nmodel M(x: real[3, 32, 32]) -> label: index(10) {{\n  out = Dense(10)\n  \
+             label ~ Categorical(logits = out(flatten(mean_pool(x, 8))))\n}}\ninfer best = map(M, d) {{ epochs = 1 }}\n"
+        )
+    };
+    let (status, messages) = run(&folder, "raw", &text("limit = 20"));
+    assert_eq!(status, 0, "{messages}");
+    assert!(
+        messages.contains("E0536") && messages.contains("`normalise = channels`"),
+        "{messages}"
+    );
+    assert!(!messages.contains("standardise = [inputs]"), "{messages}");
+    let (_, messages) = run(&folder, "normalised", &text("normalise = channels"));
+    assert!(!messages.contains("E0536"), "{messages}");
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// Each of these mistakes in a network has one error, at a line of the program, that shows the numbers.
+#[test]
+fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
+    let folder = written("sizes");
+    for (name, layers, wanted) in [
+        (
+            "groups",
+            "norm = GroupNorm(2)\n  h = norm(x)",
+            &[
+                "E0289",
+                "`channels / groups` is 3 / 2",
+                "`groups` that divides 3: 1 or 3",
+            ][..],
+        ),
+        (
+            "none",
+            "norm = GroupNorm(0)\n  h = norm(x)",
+            &["E0289", "a size of 0, the value of `groups`"],
+        ),
+        (
+            "padding",
+            "c = Conv(2, 2, 2, padding = 4000000000)\n  h = c(x)",
+            &["E0290", "more than 2147483647 elements"],
+        ),
+        (
+            "negative",
+            "c = Conv(2, 2, 2, padding = -1)\n  h = c(x)",
+            &["E0214", "zero or more, but this is -1"],
+        ),
+        (
+            "reals",
+            "c = Conv(2, 2, 2, padding = 4e9)\n  h = c(x)",
+            &["E0211", "`padding` needs int, found real"],
+        ),
+        (
+            "window",
+            "c = Conv(2, 3, 3)\n  h = c(x)",
+            &["E0227", "a side of 3, but the image has a side of 2"],
+        ),
+        (
+            "vector",
+            "a = Dense(16)\n  norm = BatchNorm()\n  h = norm(a(flatten(x)))",
+            &["E0211", "`reshape(.., 16, 1, 1)`"],
+        ),
+    ] {
+        let text = format!(
+            "data d = npy(\"x.npy\", \"y.npy\")\nmodel M(x: real[3, 2, 2]) -> label: index(2) {{\n  {layers}\n  out = Dense(2)\n  \
+             label ~ Categorical(logits = out(flatten(h)))\n}}\ninfer one = map(M, d) {{ steps = 1 }}\ninfer two = map(M, d) {{ steps = 2 }}\n"
+        );
+        let (status, messages) = run(&folder, name, &text);
+        assert_eq!(status, 1, "{name}: {messages}");
+        for part in wanted {
+            assert!(messages.contains(part), "{name}: {part}: {messages}");
+        }
+        assert_eq!(messages.matches("error[").count(), 1, "{name}: {messages}");
+        assert!(messages.contains(&format!("{name}.bnn:")), "{name}: {messages}");
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// `--data` of `bnnc predict` may be a pattern, as in a data item: the rows are those of the matching files, in order.
+#[test]
+fn predictions_for_the_files_of_a_pattern_are_those_of_each_file() {
+    let folder = folder("pattern");
+    let part = |first: u32| {
+        let rows = (first..first + 10)
+            .map(|row| format!("{},{}\n", f64::from(row) / 10.0, f64::from(row * row) / 50.0));
+        "x,y\n".to_owned() + &rows.collect::<String>()
+    };
+    fs::write(folder.join("part_1.csv"), part(0)).expect("a file");
+    fs::write(folder.join("part_2.csv"), part(10)).expect("a file");
+    let text = "data d = csv(\"part_*.csv\")\nmodel M(x: real) -> y: real {\n  a ~ Normal(0, 1)\n  y ~ Normal(a * x, 1)\n}\n\
+                infer fit = map(M, d) { steps = 50 }\n";
+    let (status, messages) = run(&folder, "fit", text);
+    assert_eq!(status, 0, "{messages}");
+    assert!(messages.contains("20 training rows"), "{messages}");
+    let at = |name: &str| folder.join(name).display().to_string();
+    let predict = |data: &str| support::run(["predict", &at("fit"), "--data", &at(data)]);
+    let means = |output: support::Output| -> Vec<String> {
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let mut lines = output.stdout.lines();
+        let header = lines.next().expect("a header");
+        let place = header.split(',').position(|name| name == "mean").expect("a mean");
+        lines
+            .map(|line| line.split(',').nth(place).expect("a cell").to_owned())
+            .collect()
+    };
+    let both = [means(predict("part_1.csv")), means(predict("part_2.csv"))].concat();
+    assert_eq!(means(predict("part_*.csv")), both);
+    let none = predict("shard_*.csv");
+    assert!(
+        none.stderr.contains("E0401") && none.stderr.contains("matches no file"),
+        "{}",
+        none.stderr
+    );
+    let same = support::run([
+        "predict",
+        &at("fit"),
+        "--data",
+        &at("part_*.csv"),
+        "-o",
+        &at("part_2.csv"),
+    ]);
+    assert!(same.stderr.contains("E0515"), "{}", same.stderr);
+    let _ = fs::remove_dir_all(folder);
+}

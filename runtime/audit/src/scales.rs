@@ -31,9 +31,16 @@ struct Scale {
 }
 
 /// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
-/// input with its own name may be an exposure. An exposure must not be scaled. Only the first check includes such inputs.
+/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs. The pixels of an
+/// image are not compared with each other, because pixels near its edge often hardly vary.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
+    if dataset.preparation.has_images() && reads_all_inputs(infer) {
+        let sizes = scales.iter().map(|scale| scale.size);
+        let largest = sizes.max_by(f64::total_cmp)?;
+        let is_off = largest > FACTOR || largest < SMALL;
+        return is_off.then(|| diagnostics::scales::pixels(&infer.data, largest));
+    }
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
     let narrowest = scales.iter().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
     if widest.sd > FACTOR * narrowest.sd {
@@ -131,6 +138,14 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
 pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
     let report = infer.reports.iter().find(|report| report.name == site);
     report.is_some_and(|report| report.has_deviation && !report.is_point)
+}
+
+/// Returns whether a model reads all inputs of the data as one array.
+fn reads_all_inputs(infer: &InferenceBlock) -> bool {
+    infer
+        .bindings
+        .iter()
+        .any(|binding| matches!(binding.from, DataSource::Inputs))
 }
 
 /// Returns the scales of those real inputs that vary.

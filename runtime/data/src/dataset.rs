@@ -92,6 +92,13 @@ pub struct Preparation {
     pub input_axes: Vec<usize>,
 }
 
+impl Preparation {
+    /// Returns whether the inputs of a row are one image: an array with at least two axes.
+    pub fn has_images(&self) -> bool {
+        self.input_axes.len() > 1
+    }
+}
+
 /// Builds one split of a data item from its loaded data.
 pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();

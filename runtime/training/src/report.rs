@@ -59,8 +59,9 @@ fn faster(train: &Train) -> Option<String> {
     })
 }
 
-/// Returns the parts of the data (inputs, target) that could be standardised but are not.
-pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
+/// Returns the options of the data item that would standardise those parts of the data that are not standardised yet, such as
+/// `standardise = [inputs]`; `None` if all parts are standardised. Images are normalised by channel, because pixels at the edge hardly vary.
+pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Option<String> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
     let mut inputs = preparation.inputs.iter().chain(named).peekable();
@@ -71,11 +72,16 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
     let is_real = |output: &Output| output.kind == OutputKind::Real;
     let is_target = infer.only_output().is_some_and(is_real);
     let has_raw_target = is_target && preparation.target == Standardisation::IDENTITY;
-    let parts = [("inputs", has_raw), ("target", has_raw_target)];
-    parts
+    let has_images = preparation.has_images();
+    let parts = [("inputs", has_raw && !has_images), ("target", has_raw_target)];
+    let parts: Vec<&str> = parts
         .into_iter()
         .filter_map(|(part, is_raw)| is_raw.then_some(part))
-        .collect()
+        .collect();
+    let channels = (has_raw && has_images).then(|| "normalise = channels".to_owned());
+    let others = (!parts.is_empty()).then(|| format!("standardise = [{}]", parts.join(", ")));
+    let options: Vec<String> = channels.into_iter().chain(others).collect();
+    (!options.is_empty()).then(|| options.join(", "))
 }
 
 /// The maximum number of points of a curve in the result object.
@@ -252,7 +258,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         longer: &longer,
         ends_at_zero: train.options.schedule.ends_at_zero(),
         faster: faster.as_deref(),
-        raw: &raw,
+        raw: raw.as_deref(),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
         Doubt::Diverged(first, last) => losses::diverged(trained, (first, last), rows),

@@ -21,7 +21,7 @@ pub(super) static INPUT_SCALES: Code = Code {
               `height: real`, and outputs above a million. bnnc does not check columns that have their smallest or largest value in nine of \
               ten rows.\n\n\
               Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
-              Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
+              Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `normalise = channels` for images.",
 };
 
 pub(super) static FAR_FROM_ZERO: Code = Code {
@@ -102,6 +102,17 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
         short(size)
     );
     warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// Returns the warning that the largest root mean square of a pixel is large or small.
+pub fn pixels(data: &str, size: f64) -> Diagnostic {
+    let is_large = size > 1.0;
+    let text = format!(
+        "the pixels of `{data}` are {}: the largest root mean square is {}",
+        if is_large { "large" } else { "small" },
+        short(size)
+    );
+    warning(&INPUT_SCALES, text).help(format!("write `normalise = channels` in the options of `{data}`"))
 }
 
 /// Returns the warning that the root mean square of an input is small.

@@ -93,7 +93,7 @@ pub fn warnings(
         .filter(|(_, breadth)| !is_told && broad.is_none() && *breadth < 1.0 / BROAD);
     let narrow = narrow.map(|(name, breadth)| {
         let raw = report::raw(infer, dataset);
-        iterates::narrow_parameter(&infer.name, name, *breadth, &raw)
+        iterates::narrow_parameter(&infer.name, name, *breadth, raw.as_deref())
     });
     let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
     astray

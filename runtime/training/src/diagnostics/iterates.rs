@@ -151,9 +151,9 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
 }
 
 /// A warning: the Gaussian over iterates is too narrow in one parameter. The variance of the
-/// Gaussian there is at most `breadth` times the posterior variance. `raw` lists the parts of the
-/// data that are not standardised.
-pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
+/// Gaussian there is at most `breadth` times the posterior variance. `raw` has the
+/// options of the data item that would standardise the data, if they are not standardised.
+pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: Option<&str>) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();
     let text = match factor.is_finite() {
         true => format!(
@@ -165,10 +165,9 @@ pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]
         "no single factor on the covariance is right for all parameters: the posterior of this one is too narrow by a larger factor than others",
     );
     let warning = match raw {
-        [] => warning,
-        raw => warning.help(format!(
-            "standardise the data (`standardise = [{}]`), so that one learning rate suits all parameters",
-            raw.join(", ")
+        None => warning,
+        Some(options) => warning.help(format!(
+            "standardise the data (`{options}`), so that one learning rate suits all parameters"
         )),
     };
     warning.help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser")

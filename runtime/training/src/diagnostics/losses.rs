@@ -60,9 +60,11 @@ pub(super) static SINGLE_ROW: Code = Code {
 /// A training run with a step of a single row, although the model normalises the rows of a step
 /// together.
 pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
-    let text = format!(
-        "`{infer}` normalises the rows of a step together, but {rows} rows in steps of {batch} leave a step of one row"
-    );
+    let found = match rows {
+        1 => "the data have one training row".to_owned(),
+        _ => format!("{rows} rows in steps of {batch} leave a step of one row"),
+    };
+    let text = format!("`{infer}` normalises the rows of a step together, but {found}");
     let better = (2..=rows).find(|size| *size > batch && rows % size != 1);
     let error = error(&SINGLE_ROW, FaultyInput::Program, text);
     match better {
@@ -112,15 +114,15 @@ pub struct WarnedTraining<'a> {
     pub ends_at_zero: bool,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
-    pub raw: &'a [&'a str],
+    /// The options of the data item that would standardise the data, if they are not standardised.
+    pub raw: Option<&'a str>,
 }
 
 impl WarnedTraining<'_> {
     /// Returns the advice to standardise the data, or `None` if they are standardised already.
     fn standardise(&self) -> Option<String> {
-        (!self.raw.is_empty())
-            .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
+        self.raw
+            .map(|options| format!("standardise the data: `{options}`"))
     }
 }
 
