@@ -19,7 +19,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_hir::tree::{DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
-pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
+pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage, undefined_distribution};
 use std::sync::Arc;
 
 /// The backend in `--backend` does not exist or is not part of this build.

@@ -5,6 +5,7 @@ use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
 use bnnc_driver::infer::CompileFailure;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A linear congruential generator for the random choices of mutations.
 struct Random(u64);
@@ -19,51 +20,103 @@ impl Random {
     }
 }
 
-/// Returns the programs that have a training step. For each, returns the text of the step as a
-/// graph and as loops.
-fn trained() -> Vec<(String, String, String)> {
-    let texts = files("bnn").into_iter().filter_map(|path| {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let graph = emitted(&path, &text, "training").ok()?;
-        let loops = emitted(&path, &text, "loops").unwrap();
-        Some((path.display().to_string(), graph, loops))
-    });
-    texts.collect()
+/// A program with a training step, and the text of the step as a graph and as loops.
+struct Trained {
+    name: String,
+    graph: String,
+    loops: String,
+}
+
+/// Returns the texts of a program; `None` if the program does not have a training step.
+fn trained(path: &Path, text: &str) -> Option<Trained> {
+    let graph = emitted(path, text, "training").ok()?;
+    let loops = emitted(path, text, "loops").unwrap();
+    Some(Trained {
+        name: path.display().to_string(),
+        graph,
+        loops,
+    })
+}
+
+/// Networks on images, whose pixels are the columns of a table: convolutions, windows, paddings, norms of each row and of all rows of a step, schedules and
+/// clipped gradients.
+const NETWORKS: [&str; 4] = [
+    "c = Conv(4, 2, 2, padding = 1); n = GroupNorm(2); f = mean_pool(n(c(x)), 2)",
+    "c = Conv(4, 2, 2, stride = 2, padding = 2); n = BatchNorm(); f = max_pool(n(c(x)), 2)",
+    "c = Conv(4, 1, 2); n = FilterResponseNorm(); f = n(c(x))",
+    "c = Conv(4, 1, 1); n = LayerNorm(positions = false); f = pad(n(c(x)), 1)",
+];
+
+/// Returns a network on images of 1 by 2 pixels, which `map` trains.
+fn network(layers: &str) -> String {
+    let lines = layers.replace("; ", "\n  ");
+    format!(
+        "data d = csv(\"data.csv\") {{ inputs = [x, z], target = y }}\nmodel M(x: real[1, 1, 2]) -> y: real {{\n  {lines}\n  o = Dense(1)\n  \
+         y ~ Normal(o(flatten(f))[0], 1)\n}}\ninfer q = map(M, d) {{\n  epochs = 9\n  clip = 1.0\n  optimiser = Nesterov(1e-3)\n  \
+         schedule = warmup(1, steps([3, 6], 0.1))\n}}\n"
+    )
 }
 
 #[test]
 fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
-    let trained = trained();
-    assert!(trained.len() > 50, "{}", trained.len());
-    for (name, graph, loops) in trained {
-        let (graph_file, loops_file) = (Path::new("model.graph"), Path::new("model.loops"));
-        assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
-        assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
-        assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph does not contain the name of the inference block, which the plan contains. It
-        // does not contain states that steps do not change either.
-        let body = |text: &str| {
-            text.split_once('\n')
-                .map(|(_, body)| body.replace(" state\n", " input\n"))
-        };
-        let mut given = options();
-        given.precision = Some(
-            match loops.lines().next().is_some_and(|line| line.contains(" f64 ")) {
-                true => bnnc_base::dtype::Precision::F64,
-                false => bnnc_base::dtype::Precision::F32,
-            },
-        );
-        let (_, read) = emit::load("model.graph", &graph).unwrap();
-        let again = read
-            .unwrap()
-            .emit(bnnc_driver::stage::Stage::Loops, &given)
-            .unwrap();
-        assert_eq!(body(&again), body(&loops), "{name}");
-        assert_eq!(
-            emitted(loops_file, &loops, "clif").unwrap(),
-            emitted(loops_file, &loops, "clif").unwrap()
-        );
+    let paths = files("bnn");
+    let texts = paths
+        .iter()
+        .filter_map(|path| trained(path, &std::fs::read_to_string(path).unwrap()));
+    let mut all: Vec<Trained> = texts.collect();
+    assert!(all.len() > 50, "{}", all.len());
+    for layers in NETWORKS {
+        all.extend(trained(&folder().join("network.bnn"), &network(layers)));
     }
+    assert!(all.len() > 54, "{}", all.len());
+    all.iter().for_each(reads_back);
+}
+
+#[test]
+fn texts_of_all_examples_read_back_and_lead_to_the_same_loops() {
+    let count = AtomicUsize::new(0);
+    let faults = bnnc_tests::compile::faults_of_examples(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        if let Some(trained) = trained(path, &text) {
+            reads_back(&trained);
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        Vec::new()
+    });
+    assert!(faults.is_empty(), "{faults:?}");
+    assert!(count.into_inner() > 10);
+}
+
+/// Checks that the texts of a program can be parsed again, and that the same loops follow from its graph.
+fn reads_back(trained: &Trained) {
+    let Trained { name, graph, loops } = trained;
+    let (graph_file, loops_file) = (Path::new("model.graph"), Path::new("model.loops"));
+    assert_eq!(&emitted(graph_file, graph, "training").unwrap(), graph, "{name}");
+    assert_eq!(&emitted(graph_file, graph, "graph").unwrap(), graph, "{name}");
+    assert_eq!(&emitted(loops_file, loops, "loops").unwrap(), loops, "{name}");
+    // The graph contains neither the name of the inference block, which the plan contains, nor
+    // states that steps do not change.
+    let body = |text: &str| {
+        text.split_once('\n')
+            .map(|(_, body)| body.replace(" state\n", " input\n"))
+    };
+    let mut given = options();
+    given.precision = Some(
+        match loops.lines().next().is_some_and(|line| line.contains(" f64 ")) {
+            true => bnnc_base::dtype::Precision::F64,
+            false => bnnc_base::dtype::Precision::F32,
+        },
+    );
+    let (_, read) = emit::load("model.graph", graph).unwrap();
+    let again = read
+        .unwrap()
+        .emit(bnnc_driver::stage::Stage::Loops, &given)
+        .unwrap();
+    assert_eq!(body(&again), body(loops), "{name}");
+    assert_eq!(
+        emitted(loops_file, loops, "clif").unwrap(),
+        emitted(loops_file, loops, "clif").unwrap()
+    );
 }
 
 /// Every later stage can be computed from a `.graph` file. The text of each stage can be parsed
@@ -101,8 +154,11 @@ fn other_texts_are_reported_at_their_line() {
     assert!(shown.contains("model.graph:2:1"), "{shown}");
     let model = std::fs::read_to_string(folder().join("map.bnn")).unwrap();
     let probabilistic = emitted(&folder().join("map.bnn"), &model, "graph").unwrap();
-    let refused = emitted(Path::new("model.graph"), &probabilistic, "loops");
-    assert_eq!(code(&refused.unwrap_err()), "E0615");
+    let (sources, read) = emit::load("model.graph", &probabilistic).unwrap();
+    let shown = bnnc_driver::render::text(&read.err().unwrap(), &sources, false);
+    for part in ["E0615", "the distribution `Normal`", "bnnc emit training"] {
+        assert!(shown.contains(part), "{shown}");
+    }
     let refused = emitted(Path::new("model.loops"), "plan", "loops");
     assert_eq!(code(&refused.unwrap_err()), "E0615");
     let exp = std::fs::read_to_string(folder().join("exp.graph")).unwrap();

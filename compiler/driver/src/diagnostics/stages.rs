@@ -66,6 +66,14 @@ pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
+/// Reports a graph with distributions, whose definitions its text does not contain.
+pub fn undefined_distribution(span: Span, name: &str) -> Diagnostic {
+    let text = format!("this graph contains the distribution `{name}`, but not its definition");
+    Diagnostic::error(&BAD_TEXT, span, text)
+        .label("a graph of a model, before densities replace its distributions")
+        .help("write the graph of a training step, which has no distributions: `bnnc emit training FILE.bnn > FILE.graph`")
+}
+
 /// Reports a file with the text of a stage that cannot be read back.
 pub fn bad_text(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(&BAD_TEXT, span, message)

@@ -18,6 +18,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir;
 use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::{pipeline, pipelines};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -44,7 +45,10 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     };
     let read = read.map_err(|error| {
         let span = error.line.map_or(whole(&source), |line| span_of(&source, line));
-        Box::new(diagnostics::bad_text(span, error.message))
+        Box::new(match error.distribution {
+            Some(name) => diagnostics::undefined_distribution(span, &name),
+            None => diagnostics::bad_text(span, error.message),
+        })
     });
     Some((sources, read))
 }
@@ -54,6 +58,8 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
 struct Unread {
     line: Option<usize>,
     message: String,
+    /// The distribution that the text names, if this is the reason.
+    distribution: Option<String>,
 }
 
 impl From<TextError> for Unread {
@@ -61,6 +67,7 @@ impl From<TextError> for Unread {
         Unread {
             line: Some(error.line),
             message: error.message,
+            distribution: None,
         }
     }
 }
@@ -72,12 +79,26 @@ impl From<Fault> for Unread {
             Fault::Limit(limit) => limit.text,
             Fault::Told(diagnostic) => diagnostic.message.clone(),
         };
-        Unread { line: None, message }
+        Unread {
+            line: None,
+            message,
+            distribution: None,
+        }
     }
 }
 
 fn graph(text: &str) -> Result<Function, Unread> {
-    let function = bnnc_graph::parse::parse(text)?;
+    // The text names distributions, but does not contain their definitions.
+    let named = RefCell::new(None);
+    let look_up = |name: &str| {
+        named.replace(Some(name.to_owned()));
+        None
+    };
+    let parsed = bnnc_graph::parse::parse_with(text, &look_up);
+    let function = parsed.map_err(|error| Unread {
+        distribution: named.take(),
+        ..Unread::from(error)
+    })?;
     bnnc_graph::verify::verify(&function, DENSITY)?;
     Ok(function)
 }
