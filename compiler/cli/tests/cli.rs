@@ -198,7 +198,7 @@ fn windows_larger_than_their_input_are_rejected() {
         &wide,
         1,
         "E0227",
-        "`conv` needs windows of 1 to 1 elements, found 2",
+        "the windows of `conv` have a side of 2, but the image has a side of 1",
     );
     let still = bnnc(
         "still",
@@ -374,7 +374,7 @@ fn invalid_options_are_rejected_with_their_codes() {
         &run("only", &["--only", "fitt"]),
         2,
         "E0603",
-        "no inference `fitt`",
+        "`fitt` is not an inference",
     );
     refused(
         &run("backend", &["--backend", "abacus"]),
@@ -472,7 +472,7 @@ fn a_series_is_one_example() {
 #[test]
 fn malformed_data_files_are_reported_with_their_place() {
     let cases: &[(&str, &str, &str)] = &[
-        ("", "E0405", "no columns"),
+        ("", "E0405", "is empty"),
         ("a,b,y\n", "E0405", "no rows"),
         ("a,b,y\n1,2,nan\n", "E0409", "m_2.csv:2:3"),
         ("a,b,y\n1,,3\n", "E0408", "m_3.csv:2:2"),
@@ -628,7 +628,7 @@ fn new_rows_are_predicted_by_column_names() {
         &predict("new.csv", &["--infer", "g"]),
         2,
         "E0603",
-        "there is no inference `g`",
+        "`g` is not an inference of this program",
     );
     refused(
         &support::run(["predict", "/dev", "--data", "x"]),

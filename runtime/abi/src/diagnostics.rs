@@ -31,7 +31,7 @@ pub fn no_setting(word: &str) -> Diagnostic {
 
 /// Returns the diagnostic for the name of an inference block that does not exist.
 pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_INFER, format!("there is no inference `{name}`"))
+    Diagnostic::usage(&NO_INFER, format!("`{name}` is not an inference of this program"))
         .suggest(name, known.iter().copied())
         .note(format!("the program has {}", known.join(", ")))
 }

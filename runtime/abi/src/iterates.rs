@@ -135,7 +135,7 @@ impl Swag {
 /// The form of the covariance of a Gaussian over iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Covariance {
-    /// Only the mean of the iterates, without a covariance (stochastic weight averaging).
+    /// The mean alone, without a covariance (stochastic weight averaging).
     Point,
     /// The variances alone (a diagonal covariance).
     Diagonal,
@@ -144,8 +144,7 @@ pub enum Covariance {
     /// one. The argument of the variant is the number of deviations. The deviation of an iterate is
     /// its difference from the mean of all iterates up to and including this iterate.
     LowRank(usize),
-    /// The iterates themselves with equal weights, instead of a Gaussian (a snapshot ensemble, Huang et
-    /// al. 2017).
+    /// The iterates themselves in place of a Gaussian, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,
 }
 

@@ -116,7 +116,7 @@ pub struct Pruning {
 options! {
     /// Options of the methods that train.
     pub struct Training {
-        /// Passes over the training rows. Without a value, `steps` sets the length of the training.
+        /// Passes over the training rows. If `epochs` is not set, `steps` sets the length of the training.
         epochs: Option<usize> { "", from(1), Phase::Run,
             &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
         /// Optimiser steps; the training continues to the end of the epoch in which it reaches this number.

@@ -23,7 +23,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// The number of epochs of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
-    doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. Without a value, `steps` sets the length; if there is a `start` and neither option is set, there is no search.",
+    doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. If `epochs` is not set, `steps` sets the length; if neither is set, a given `start` is used as the maximum.",
     kind: from(0),
     default: "",
     phase: Phase::Run,
